@@ -1,0 +1,61 @@
+// cleave.hpp - the map: every room in the order of the data. Including this file is including the library.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+// meta: can we say it? Lists of types, laws and their sentences.
+#include "cleave/meta/error.hpp"
+#include "cleave/meta/law.hpp"
+#include "cleave/meta/list.hpp"
+#include "cleave/version.hpp"
+
+// tensor: what is a datum? Shapes, number formats, random numbers by index.
+#include "cleave/tensor/bytes.hpp"
+#include "cleave/tensor/number.hpp"
+#include "cleave/tensor/philox.hpp"
+#include "cleave/tensor/shape.hpp"
+
+// op: which verbs exist? Each operation with its equation, its definition and its adjoint.
+#include "cleave/op/equation.hpp"
+#include "cleave/op/verb.hpp"
+
+// layer: what is computed? The words a model is written in.
+#include "cleave/layer/activation.hpp"
+#include "cleave/layer/conv.hpp"
+#include "cleave/layer/dropout.hpp"
+#include "cleave/layer/input.hpp"
+#include "cleave/layer/linear.hpp"
+#include "cleave/layer/loss.hpp"
+#include "cleave/layer/norm.hpp"
+#include "cleave/layer/pool.hpp"
+#include "cleave/layer/residual.hpp"
+#include "cleave/layer/sequential.hpp"
+
+// optim: how do weights change?
+#include "cleave/optim/adaptive.hpp"
+#include "cleave/optim/rate.hpp"
+#include "cleave/optim/sgd.hpp"
+
+// place: where does it live? Placements, their conversions, the ways to cut a layer.
+#include "cleave/place/place.hpp"
+#include "cleave/place/split.hpp"
+
+// schedule: in which order, with whom, in which bytes? A constant.
+#include "cleave/schedule/arena.hpp"
+#include "cleave/schedule/build.hpp"
+#include "cleave/schedule/listing.hpp"
+#include "cleave/schedule/volume.hpp"
+
+// plan: what did the user ask? A model and its policies, checked once.
+#include "cleave/plan/plan.hpp"
+
+// io: files and formats.
+#include "cleave/io/cifar.hpp"
+#include "cleave/io/idx.hpp"
+#include "cleave/io/safetensors.hpp"
+
+// backend/host: with which instructions? Threads as ranks, in shared memory.
+#include "cleave/backend/host/rank.hpp"
+
+// run: train it.
+#include "cleave/run/check_layer.hpp"
+#include "cleave/run/run.hpp"

@@ -1,0 +1,46 @@
+// backend/host/kernel.hpp - how an operation runs on a core: by its own definition, unless the host has a kernel for
+// it. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include "../../op/operands.hpp"
+
+namespace cleave::backend::host {
+
+/// What an operation's definition is given here: one thread that does all of it.
+struct Context {
+  std::byte* workspace = nullptr;  // schedule::workspace_bytes, aligned to 64
+
+  template <class F> void each(long n, F f) const {
+    for (long i = 0; i < n; ++i) f(i);
+  }
+};
+
+/// Specialised for the operations that earn it (product.hpp, convolve.hpp). `WithBias` and `Map` (a function class, or
+/// void) are the operations merged into this one: y = map(op(x) + bias), with the bias along y's first letter.
+template <class Op> struct Kernel {
+  template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
+    Op::template forward<L>(c, t);
+    if constexpr (WithBias || !std::is_void_v<Map>) {
+      using A = tensor::accumulate_t<T>;
+      constexpr long below = L.y.stride(0), size = L.y.size();
+      for (long e = 0; e < L.rows * size; ++e) {
+        A v = static_cast<A>(t.y[e]);
+        if constexpr (WithBias) v += static_cast<A>(t.bias[e % size / below]);
+        if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
+        t.y[e] = static_cast<T>(v);
+      }
+    }
+  }
+  template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
+    if constexpr (requires { Op::template backward_input<L>(c, t); }) Op::template backward_input<L>(c, t);
+  }
+  /// dw is overwritten.
+  template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
+    if constexpr (requires { Op::template backward_weight<L>(c, t); }) Op::template backward_weight<L>(c, t);
+  }
+};
+
+}  // namespace cleave::backend::host

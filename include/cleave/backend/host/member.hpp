@@ -1,0 +1,62 @@
+// backend/host/member.hpp - one rank among its group: which ranks it sums with, where their tensors are, what it read.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "../../schedule/slices.hpp"
+#include "world.hpp"
+
+namespace cleave::backend::host {
+
+enum class Axis : unsigned char { Data, Model, World };
+
+/// All layouts are alike, so a peer's tensor lies at the same offset of the peer's arena.
+struct Member {
+  World* world = nullptr;
+  int rank = 0;
+  long round = 0;              // passes so far; marks of a pass are round * marks + phase
+  std::vector<long> received;  // elements read from each rank: what that rank has sent
+  std::vector<long> received_bytes;
+  double waited = 0;  // seconds, in all collectives
+  static constexpr long marks = 4;
+
+  int replica() const { return rank / world->ranks().model; }
+  int way() const { return rank % world->ranks().model; }
+  int size(Axis a) const {
+    return a == Axis::Data ? world->ranks().data : a == Axis::Model ? world->ranks().model : world->ranks().world();
+  }
+  int index(Axis a) const { return a == Axis::Data ? replica() : a == Axis::Model ? way() : rank; }
+  int peer(Axis a, int i) const {
+    int const model = world->ranks().model;
+    return a == Axis::Data ? i * model + way() : a == Axis::Model ? replica() * model + i : i;
+  }
+  template <class T> T* at(int peer_rank, long offset) const {
+    return reinterpret_cast<T*>(world->arena(peer_rank) + offset);
+  }
+
+  void reach(int step, int phase) { world->reach(rank, step, round * marks + phase); }
+  bool all_reached(Axis a, int step, int phase) const {
+    for (int i = 0; i < size(a); ++i) {
+      if (!world->reached(peer(a, i), step, round * marks + phase)) return false;
+    }
+    return true;
+  }
+  void await(Axis a, int step, int phase) { await_mark(a, step, round * marks + phase); }
+  void await_mark(Axis a, int step, long mark) {
+    bool there = true;
+    for (int i = 0; i < size(a) && there; ++i) there = world->reached(peer(a, i), step, mark);
+    if (there) return;
+    auto const begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < size(a); ++i) world->await(peer(a, i), step, mark, rank);
+    waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  void read_from(int peer_rank, long elements, long bytes_each) {
+    if (peer_rank == rank) return;
+    received[static_cast<std::size_t>(peer_rank)] += elements;
+    received_bytes[static_cast<std::size_t>(peer_rank)] += elements * bytes_each;
+  }
+};
+
+}  // namespace cleave::backend::host

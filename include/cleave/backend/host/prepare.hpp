@@ -1,0 +1,216 @@
+// backend/host/prepare.hpp - from the schedule and a layout to one rank's actions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "actions.hpp"
+
+namespace cleave::backend::host {
+
+template <class P> class Prepare {
+ public:
+  using T = typename P::number;
+  using A = tensor::accumulate_t<T>;
+  using Layout = schedule::Layout<P::ops::size>;
+  static constexpr bool narrow = sizeof(T) < sizeof(A);
+  static constexpr bool rounded = narrow && P::format.ordered;
+
+  Prepare(Member const& m, Layout const& layout, std::byte* base, op::Pass const* pass)
+      : m_(m), layout_(layout), base_(base), pass_(pass) {}
+
+  std::vector<Action<T>> training() {
+    for (int s = 0; s < P::schedule.steps; ++s) add(s);
+    return std::move(out_);
+  }
+  std::vector<Action<T>> evaluation() {
+    for (int s = 0; s < P::schedule.forward_steps; ++s) {
+      schedule::Step const step = P::schedule.step[s];
+      bool const sums = step.what == schedule::Do::Sum ||
+                        (step.what == schedule::Do::Forward && is_op(step.node) && op(step.node).sums_batch);
+      if (!sums) add(s);
+    }
+    return std::move(out_);
+  }
+
+  schedule::Range slices(bool rows_cut) const {
+    return rows_cut ? schedule::slices(P::micro_batches, m_.rank, m_.world->ranks().world())
+                    : schedule::slices(P::micro_batches, m_.replica(), m_.world->ranks().data);
+  }
+  template <class E> E* at(long offset) const { return reinterpret_cast<E*>(base_ + offset); }
+
+ private:
+  static constexpr place::Node const& node(int k) { return P::placed.node[k]; }
+  static constexpr bool is_op(int k) { return node(k).op >= 0; }
+  static constexpr place::Signature const& op(int k) { return P::signatures.op[node(k).op]; }
+  template <class E> E* buffer(int b) const { return b < 0 ? nullptr : at<E>(layout_.buffer[b]); }
+  static constexpr int value(int k) { return k < 0 ? P::schedule.input_value : P::schedule.value[k]; }
+
+  /// The operands of node k on its i-th slice here.
+  op::Operands<T> operands(int k, int i) const {
+    auto const& s = P::schedule;
+    place::Node const& n = node(k);
+    schedule::Range const range = slices(n.rows_cut);
+    long const row = long{i} * P::request.rows;
+    op::Operands<T> t;
+    auto const rows_of = [&](T* p, Shape shape) { return p ? p + row * shape.size() : nullptr; };
+    t.x = rows_of(buffer<T>(value(n.in0)), n.local.x);
+    if (n.in1 > -2) {
+      if (op(k).stats_input) {
+        t.stats = buffer<A>(value(n.in1));
+      } else {
+        t.x2 = rows_of(buffer<T>(value(n.in1)), n.local.x2);
+      }
+    }
+    if (op(k).weights > 0) t.w0 = weight(k, 0);
+    if (op(k).weights > 1) t.w1 = weight(k, 1);
+    if (s.bias[k] >= 0) t.bias = weight(s.bias[k], 0);
+    if (op(k).sums_batch) {
+      t.dstats = buffer<A>(s.gradient[k]);
+    } else {
+      t.y = rows_of(buffer<T>(s.value[k]), n.local.y);
+      t.dy = rows_of(buffer<T>(s.gradient[k]), n.local.y);
+    }
+    if (s.aux[k] >= 0) t.aux = buffer<A>(s.aux[k]) + row * op(k).aux(n.local.x, n.local.y);
+    if (op(k).states > 0) {
+      t.state0 = at<A>(layout_.states) + s.state[k];
+      t.state1 = t.state0 + place::algebra::cut(op(k).state, n.w[0], P::ways).size();
+    }
+    t.labels = at<int>(layout_.labels) + row;
+    t.loss = at<A>(layout_.losses) + i;
+    t.scale = A{1} / A{P::batch};
+    t.where.layer = static_cast<std::uint32_t>(n.op);
+    t.where.sample = long{range.begin + i} * P::request.rows;
+    t.where.features = n.whole.size();
+    t.where.feature = n.y.kind == place::Kind::Shard && n.y.dim == 0 ? m_.way() * n.local.y.size() : 0;
+    t.where.first_slice = i == 0;
+    t.pass = pass_;
+    return t;
+  }
+  T const* weight(int k, int which) const {
+    return at<T>(layout_.copies) + P::schedule.weight[P::schedule.first_weight[k] + which].offset;
+  }
+  /// Branch p of a sum that a rank is taking: the first are kept where peers read them.
+  A* gradient(int k, int which, int p) const {
+    schedule::Weight const w = P::schedule.weight[P::schedule.first_weight[k] + which];
+    if (p < layout_.branches) return at<A>(layout_.gradients) + p * P::schedule.weight_elements + w.offset;
+    long const before = which == 0 ? 0 : P::schedule.weight[P::schedule.first_weight[k]].count;
+    return at<A>(layout_.scratch) + (p - 1) * P::schedule.most_weight_leaf + before;
+  }
+  A* sum(int p) const {
+    return at<A>(layout_.scratch) + (layout_.deepest - 1) * P::schedule.most_weight_leaf +
+           p * P::schedule.most_sum_leaf;
+  }
+
+  Action<T>& emit(Act act, int step) {
+    out_.push_back({});
+    out_.back().act = act;
+    out_.back().step = step;
+    return out_.back();
+  }
+  void kernel(int step, typename Action<T>::Call call, op::Operands<T> const& t) {
+    Action<T>& a = emit(Act::Kernel, step);
+    a.call = call;
+    a.t = t;
+  }
+
+  void add(int s) {
+    using enum schedule::Do;
+    schedule::Step const step = P::schedule.step[s];
+    int const k = step.node;
+    switch (step.what) {
+      case Forward:
+        if (op(k).sums_batch) return summed(s, k, Table<P>::table.of[k].forward);
+        for (int i = 0; i < slices(node(k).rows_cut).size(); ++i)
+          kernel(s, Table<P>::table.of[k].forward, operands(k, i));
+        return;
+      case BackwardInput:
+        for (int i = 0; i < slices(node(k).rows_cut).size(); ++i) {
+          op::Operands<T> t = operands(k, i);
+          long const row = long{i} * P::request.rows;
+          t.dx = step.dx < 0 ? nullptr : buffer<T>(step.dx) + row * node(k).local.x.size();
+          t.dx2 = step.dx2 < 0 ? nullptr : buffer<T>(step.dx2) + row * node(k).local.x2.size();
+          kernel(s, Table<P>::table.of[k].backward_input, t);
+        }
+        return;
+      case BackwardWeight:
+        reclaim(k);
+        return summed(s, k, Table<P>::table.of[k].backward_weight);
+      case Start:
+      case Update:
+        emit(step.what == Start ? Act::Start : Act::Update, s).bucket = k;
+        return;
+      case Sum:
+      case SumBack: {
+        Action<T>& a = emit(Act::Sum, s);
+        a.to = buffer<A>(step.dx);
+        a.from = sum(0);
+        a.n = node(k).local.y.size();
+        return;
+      }
+      case Add: {
+        Action<T>& a = emit(Act::Add, s);
+        a.add_to = buffer<T>(step.dx);
+        a.add_from = buffer<T>(step.dx2);
+        bool const rows = k < 0 ? P::placed.input == place::shard(place::batch) : node(k).rows_cut;
+        Shape const shape = k < 0 ? P::signatures.op[0].x : node(k).local.y;
+        a.n = long{slices(rows).size()} * P::request.rows * shape.size();
+        return;
+      }
+      case Convert:
+      case ConvertBack:
+        emit(Act::Convert, s);
+        return;
+    }
+  }
+
+  /// Before a layer's first gradient of a pass. The way back meets the buckets from last to first.
+  void reclaim(int k) {
+    for (; unclaimed_ >= 0 && P::schedule.bucket[unclaimed_].leaf == op(k).leaf; --unclaimed_) {
+      emit(Act::Reclaim, 0).bucket = unclaimed_;
+    }
+  }
+
+  /// One kernel per slice, each a leaf; siblings are merged as soon as both are there.
+  void summed(int step, int k, typename Action<T>::Call call) {
+    schedule::Range const range = slices(node(k).rows_cut);
+    schedule::Sum tree{P::micro_batches};
+    int const weights = op(k).sums_batch ? 0 : op(k).weights;
+    bool const stats = op(k).sums_batch || op(k).stats_input;
+    long const stats_size = op(k).sums_batch ? node(k).local.y.size() : node(k).local.x2.size();
+    auto const each = [&](int to, int from) {
+      for (int w = 0; w < weights; ++w) {
+        merge(step, gradient(k, w, to), from < 0 ? nullptr : gradient(k, w, from),
+              P::schedule.weight[P::schedule.first_weight[k] + w].count);
+      }
+      if (stats && from >= 0) merge(step, sum(to), sum(from), stats_size);
+    };
+    for (int i = 0; i < range.size(); ++i) {
+      int const p = P::format.ordered ? tree.depth : i == 0 ? 0 : 1;
+      op::Operands<T> t = operands(k, i);
+      if (weights > 0) t.dw0 = gradient(k, 0, p);
+      if (weights > 1) t.dw1 = gradient(k, 1, p);
+      if (stats) (op(k).sums_batch ? t.stats : t.dstats) = sum(p);
+      kernel(step, call, t);
+      if (rounded) each(p, -1);
+      if (P::format.ordered) {
+        tree.push({range.begin + i, 1}, each);
+      } else if (i > 0) {
+        each(0, 1);
+      }
+    }
+  }
+  void merge(int step, A* to, A* from, long n) {
+    Action<T>& a = emit(from ? Act::Merge : Act::Round, step);
+    a.to = to;
+    a.from = from;
+    a.n = n;
+  }
+
+  Member const& m_;
+  Layout const& layout_;
+  std::byte* base_;
+  op::Pass const* pass_;
+  std::vector<Action<T>> out_;
+  int unclaimed_ = P::schedule.buckets - 1;
+};
+
+}  // namespace cleave::backend::host

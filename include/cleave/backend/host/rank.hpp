@@ -1,0 +1,303 @@
+// backend/host/rank.hpp - one rank of a program: its arena, its actions, and a pass over them. A step allocates
+// nothing. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <cstdlib>
+#include <new>
+
+#include "../../op/start.hpp"
+#include "../../schedule/shard.hpp"
+#include "convert.hpp"
+#include "prepare.hpp"
+#include "update.hpp"
+
+namespace cleave::backend::host {
+
+/// Where samples come from. `pixels` writes (count, features) for the samples [first, first + count) of a step's batch.
+struct Feed {
+  void const* self = nullptr;
+  void (*pixels)(void const* self, long step, long first, int count, float* out) = nullptr;
+  void (*labels)(void const* self, long step, long first, int count, int* out) = nullptr;
+};
+
+/// What an evaluation pass saw on one rank; each sample is counted by exactly one rank.
+struct Seen {
+  long samples = 0, correct = 0;
+};
+
+template <class P> class Rank {
+ public:
+  using T = typename P::number;
+  using A = tensor::accumulate_t<T>;
+  using Layout = schedule::Layout<P::ops::size>;
+  static constexpr bool narrow = sizeof(T) < sizeof(A);
+  using Wire = std::conditional_t<narrow, T, A>;
+
+  Rank(World& world, Layout const& layout, int rank, std::uint64_t seed)
+      : layout_(layout),
+        bytes_(static_cast<std::size_t>(layout.memory.total)),
+        base_(static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{schedule::alignment}))) {
+    std::memset(base_, 0, bytes_);
+    world.arena(rank) = base_;
+    m_.world = &world;
+    m_.rank = rank;
+    m_.received.assign(static_cast<std::size_t>(world.ranks().world()), 0);
+    m_.received_bytes = m_.received;
+    pass_.seed = seed;
+    train_ = Prepare<P>(m_, layout_, base_, &pass_).training();
+    evaluate_ = Prepare<P>(m_, layout_, base_, &pass_).evaluation();
+    for (int s = 0; s < P::schedule.steps; ++s) {
+      if (P::schedule.step[s].what == schedule::Do::Start) start_step_[P::schedule.step[s].node] = s;
+    }
+    for (Axis a : {Axis::Data, Axis::World}) {
+      plan_[a == Axis::World] = reduction(m_, a, P::micro_batches, P::format.ordered, Prepare<P>::rounded);
+    }
+    started_.reserve(static_cast<std::size_t>(P::schedule.buckets));
+    value_.rows = long{prepared().slices(false).size()} * P::request.rows;
+    long first = prepared().slices(false).begin;
+    for (int w = 0; w <= P::ways; ++w) {
+      int const begin = schedule::slices(P::micro_batches, m_.replica() * P::ways + w, world.ranks().world()).begin;
+      value_.row.push_back((begin - first) * P::request.rows);
+    }
+    start(seed);
+  }
+  ~Rank() { ::operator delete (base_, std::align_val_t{schedule::alignment}); }
+  Rank(Rank const&) = delete;
+  Rank& operator=(Rank const&) = delete;
+
+  /// Step numbers count from 0. `now.steps` counts from 1.
+  void train(long step, Feed const& feed, optim::Now<A> const& now) {
+    pass(step, true);
+    load(feed, step);
+    now_ = now;
+    for (Action<T>& a : train_) run(a);
+    trained_ = m_.round;
+  }
+  Seen evaluate(long batch, Feed const& feed, long valid) {
+    pass(batch, false);
+    load(feed, batch);
+    for (Action<T>& a : evaluate_) run(a);
+    return count(valid);
+  }
+
+  /// The sums of losses of this rank's slices of the batch; slice i is number loss_range().begin + i.
+  A const* losses() const { return prepared().template at<A>(layout_.losses); }
+  schedule::Range loss_range() const { return prepared().slices(P::placed.node[P::placed.count - 1].rows_cut); }
+  Member const& member() const { return m_; }
+  Layout const& layout() const { return layout_; }
+  std::size_t bytes() const { return bytes_; }
+  A* weights() { return at<A>(layout_.weights); }
+  A* moments() { return at<A>(layout_.moments); }
+  A* states() { return at<A>(layout_.states); }
+  A* gradients() { return at<A>(layout_.gradients); }
+  T const* output() const { return prepared().template at<T>(layout_.buffer[P::schedule.value[P::placed.last]]); }
+  template <class E> E* at(long offset) const { return reinterpret_cast<E*>(base_ + offset); }
+  /// After weights were written from outside.
+  void refresh_copies() {
+    if constexpr (narrow) {
+      for (long i = 0; i < P::schedule.weight_elements; ++i) at<T>(layout_.copies)[i] = static_cast<T>(weights()[i]);
+    }
+  }
+  double seconds_in(schedule::Do what) const { return what == schedule::Do::Update ? exposed_ : 0; }
+
+ private:
+  Prepare<P> prepared() const { return Prepare<P>(m_, layout_, base_, &pass_); }
+  Context context() const { return {at<std::byte>(layout_.workspace)}; }
+
+  void start(std::uint64_t seed) {
+    for (int i = 0; i < P::schedule.weights; ++i) {
+      schedule::Weight const& w = P::schedule.weight[i];
+      place::Node const& n = P::placed.node[w.node];
+      op::Weight const whole = P::signatures.op[n.op].w[w.which];
+      tensor::Random const random{seed, tensor::Purpose::Weights, static_cast<std::uint32_t>(i)};
+      schedule::each_run(whole.shape, n.w[w.which], m_.way(), P::ways, [&](long local, long global, long count) {
+        for (long k = 0; k < count; ++k) {
+          weights()[w.offset + local + k] = static_cast<A>(op::start_value(whole, random, global + k));
+        }
+      });
+    }
+    for (int k = 0; k < P::placed.count; ++k) {  // a running variance starts at one
+      if (P::placed.node[k].op < 0 || P::signatures.op[P::placed.node[k].op].states < 2) continue;
+      long const size = P::placed.node[k].local.w0.size();
+      for (long i = 0; i < size; ++i) states()[P::schedule.state[k] + size + i] = 1;
+    }
+    refresh_copies();
+  }
+
+  void pass(long step, bool training) {
+    ++m_.round;
+    pass_.step = static_cast<std::uint32_t>(step);
+    pass_.training = training;
+  }
+  void load(Feed const& feed, long step) {
+    constexpr bool input_cut = P::placed.input == place::shard(place::batch);
+    schedule::Range const mine = prepared().slices(input_cut), told = loss_range();
+    long const size = P::Net::input::shape.size(), rows = P::request.rows;
+    T* x = at<T>(layout_.buffer[P::schedule.input_value]);
+    if constexpr (std::is_same_v<T, float>) {
+      feed.pixels(feed.self, step, mine.begin * rows, static_cast<int>(mine.size() * rows), x);
+    } else {
+      float* one = at<float>(layout_.workspace);
+      for (long r = mine.begin * rows; r < mine.end * rows; ++r, x += size) {
+        feed.pixels(feed.self, step, r, 1, one);
+        for (long i = 0; i < size; ++i) x[i] = static_cast<T>(one[i]);
+      }
+    }
+    feed.labels(feed.self, step, told.begin * rows, static_cast<int>(told.size() * rows), at<int>(layout_.labels));
+  }
+
+  void run(Action<T>& a) {
+    switch (a.act) {
+      case Act::Kernel:
+        a.call(context(), a.t);
+        if (!started_.empty()) progress();
+        return;
+      case Act::Merge:
+        return add_range<T>(a.to, a.from, a.n, Prepare<P>::rounded);
+      case Act::Round:
+        for (long i = 0; i < a.n; ++i) a.to[i] = rounded_to<T>(a.to[i]);
+        return;
+      case Act::Add:
+        for (long i = 0; i < a.n; ++i) {
+          a.add_to[i] = static_cast<T>(static_cast<A>(a.add_to[i]) + static_cast<A>(a.add_from[i]));
+        }
+        return;
+      case Act::Convert:
+        return convert(a.step);
+      case Act::Sum:
+        return sum(a);
+      case Act::Reclaim:
+        return reclaim(a.bucket);
+      case Act::Start:
+        return begin(a.bucket);
+      case Act::Update:
+        return update_bucket(a.bucket);
+    }
+  }
+
+  static constexpr Axis axis(schedule::Bucket const& b) { return b.world ? Axis::World : Axis::Data; }
+  long wire(int branch, long offset) const {
+    return layout_.wire + (branch * P::schedule.weight_elements + offset) * static_cast<long>(sizeof(Wire));
+  }
+
+  void reclaim(int b) {
+    Axis const ax = axis(P::schedule.bucket[b]);
+    if (m_.size(ax) > 1 && trained_ > 0) m_.await_mark(ax, start_step_[b], trained_ * Member::marks + 3);
+  }
+  void begin(int b) {
+    schedule::Bucket const& bucket = P::schedule.bucket[b];
+    if (m_.size(axis(bucket)) == 1) return;
+    if constexpr (narrow) {
+      for (int branch = 0; branch < layout_.branches; ++branch) {
+        A const* from = gradients() + branch * P::schedule.weight_elements + bucket.offset;
+        T* to = at<T>(wire(branch, bucket.offset));
+        for (long i = 0; i < bucket.count; ++i) to[i] = static_cast<T>(from[i]);
+      }
+    }
+    m_.reach(start_step_[b], 1);
+    started_.push_back(b);
+  }
+  /// Between kernels: whoever finds that all are there takes its part of the sum, and nobody waits.
+  void progress() {
+    if (!m_.all_reached(axis(P::schedule.bucket[started_.front()]), start_step_[started_.front()], 1)) return;
+    reduce(started_.front());
+    started_.erase(started_.begin());
+  }
+  void reduce(int b) {
+    schedule::Bucket const& bucket = P::schedule.bucket[b];
+    Axis const ax = axis(bucket);
+    long const begin = op::part_begin(bucket.count, m_.index(ax), m_.size(ax));
+    long const end = op::part_begin(bucket.count, m_.index(ax) + 1, m_.size(ax));
+    Plan const& plan = plan_[bucket.world];
+    for (Leaf const& l : plan.leaves) m_.read_from(l.rank, end - begin, sizeof(Wire));
+    Wire* own = at<Wire>(wire(0, bucket.offset));
+    sum_leaves<T>(
+        plan, begin, end, [&](Leaf const& l) { return m_.at<Wire const>(l.rank, wire(l.branch, bucket.offset)); },
+        [&](long first, long count, A const* v) {
+          for (long i = 0; i < count; ++i) own[first + i] = static_cast<Wire>(v[i]);
+        });
+    m_.reach(start_step_[b], 2);
+  }
+  void update_bucket(int b) {
+    schedule::Bucket const& bucket = P::schedule.bucket[b];
+    Axis const ax = axis(bucket);
+    if (m_.size(ax) == 1) return step_weights(gradients() + bucket.offset, bucket.offset, bucket.count);
+    double const before = m_.waited;
+    while (!started_.empty() && started_.front() >= b) {
+      int const first = started_.front();
+      m_.await(axis(P::schedule.bucket[first]), start_step_[first], 1);
+      reduce(first);
+      started_.erase(started_.begin());
+    }
+    m_.await(ax, start_step_[b], 2);
+    exposed_ += m_.waited - before;
+    for (int i = 0; i < m_.size(ax); ++i) {
+      int const peer = m_.peer(ax, i);
+      long const at = op::part_begin(bucket.count, i, m_.size(ax)), count = op::part_size(bucket.count, i, m_.size(ax));
+      m_.read_from(peer, count, sizeof(Wire));
+      step_weights(m_.at<Wire const>(peer, wire(0, bucket.offset)) + at, bucket.offset + at, count);
+    }
+    m_.reach(start_step_[b], 3);
+  }
+  template <class G> void step_weights(G const* g, long offset, long count) {
+    T* copy = narrow ? at<T>(layout_.copies) + offset : nullptr;
+    update<typename P::optimizer, T>(weights() + offset, copy, g, moments() + offset, P::schedule.weight_elements,
+                                     count, now_);
+  }
+
+  void sum(Action<T> const& a) {
+    bool const world = P::placed.node[P::schedule.step[a.step].node].rows_cut;
+    Plan plan = plan_[world];
+    plan.rounded = false;
+    auto const offset = [&](A const* p) { return reinterpret_cast<std::byte const*>(p) - base_; };
+    all_reduce<A, T>(m_, world ? Axis::World : Axis::Data, a.step, plan, offset(a.from),
+                     P::schedule.most_sum_leaf * static_cast<long>(sizeof(A)), offset(a.to), a.n);
+  }
+  void convert(int step) {
+    schedule::Step const s = P::schedule.step[step];
+    place::Node const& n = P::placed.node[s.node];
+    bool const forward = s.what == schedule::Do::Convert;
+    value_.features = n.whole.size();
+    int const from = !forward    ? P::schedule.gradient[s.node]
+                     : n.in0 < 0 ? P::schedule.input_value
+                                 : P::schedule.value[n.in0];
+    Converter<T>(m_, step, value_, layout_.buffer[from], layout_.buffer[s.dx])
+        .run(forward ? n.conversion.forward : n.conversion.backward, forward ? n.from_rows : n.rows_cut,
+             forward ? n.rows_cut : n.from_rows);
+  }
+
+  Seen count(long valid) const {
+    constexpr place::Node const& last = P::placed.node[P::placed.last];
+    if (!last.rows_cut && m_.way() != 0) return {};
+    Seen seen;
+    schedule::Range const r = prepared().slices(last.rows_cut);
+    T const* x = output();
+    int const* label = at<int>(layout_.labels);
+    long const n = last.local.y.size();
+    for (long row = r.begin * long{P::request.rows}; row < r.end * long{P::request.rows} && row < valid;
+         ++row, x += n, ++label) {
+      long best = 0;
+      for (long i = 1; i < n; ++i) best = static_cast<A>(x[i]) > static_cast<A>(x[best]) ? i : best;
+      ++seen.samples;
+      seen.correct += best == *label;
+    }
+    return seen;
+  }
+
+  Layout const& layout_;
+  std::size_t bytes_;
+  std::byte* base_;
+  Member m_;
+  op::Pass pass_;
+  optim::Now<A> now_;
+  std::vector<Action<T>> train_, evaluate_;
+  int start_step_[P::schedule.buckets + 1]{};
+  Plan plan_[2];
+  std::vector<int> started_;
+  Value value_;
+  long trained_ = 0;
+  double exposed_ = 0;
+};
+
+}  // namespace cleave::backend::host

@@ -1,0 +1,86 @@
+// backend/host/team.hpp - one thread per rank, made once; a single rank runs on the caller's own thread.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "world.hpp"
+
+namespace cleave::backend::host {
+
+class Team {
+ public:
+  explicit Team(World& world) : world_(world), failure_(static_cast<std::size_t>(world.ranks().world())) {
+    if (world.ranks().world() == 1) return;
+    for (int r = 0; r < world.ranks().world(); ++r) threads_.emplace_back([this, r] { serve(r); });
+  }
+  ~Team() {
+    {
+      std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    changed_.notify_all();
+    for (auto& t : threads_) t.join();
+  }
+  Team(Team const&) = delete;
+  Team& operator=(Team const&) = delete;
+
+  /// Runs `work(rank)` on all ranks and returns when all are done; the first failure is thrown here.
+  void run(std::function<void(int)> const& work) {
+    if (threads_.empty()) return work(0);
+    {
+      std::lock_guard lock(mutex_);
+      work_ = &work;
+      busy_ = static_cast<int>(threads_.size());
+      ++order_;
+    }
+    changed_.notify_all();
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return busy_ == 0; });
+    for (auto& f : failure_) {
+      if (f) std::rethrow_exception(std::exchange(f, nullptr));
+    }
+  }
+
+ private:
+  void serve(int rank) {
+    for (long seen = 0;;) {
+      std::function<void(int)> const* work = nullptr;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return over_ || order_ > seen; });
+        if (over_) return;
+        seen = order_;
+        work = work_;
+      }
+      std::exception_ptr failed;
+      try {
+        (*work)(rank);
+      } catch (World::Stopped const&) {
+      } catch (...) {
+        failed = std::current_exception();
+        world_.stop();
+      }
+      std::lock_guard lock(mutex_);
+      failure_[static_cast<std::size_t>(rank)] = failed;
+      if (--busy_ == 0) changed_.notify_all();
+    }
+  }
+
+  World& world_;
+  std::vector<std::exception_ptr> failure_;
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<void(int)> const* work_ = nullptr;
+  int busy_ = 0;
+  long order_ = 0;
+  bool over_ = false;
+};
+
+}  // namespace cleave::backend::host

@@ -1,0 +1,25 @@
+// backend/host/update.hpp - one optimizer step over a run of weights: master, moments and the copy that kernels read.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../../optim/optimizer.hpp"
+#include "../../tensor/number.hpp"
+
+namespace cleave::backend::host {
+
+/// w (n) in the format of sums; copy (n) in that of the data, null when they are one; g (n) in either; the moments lie
+/// `apart` elements from each other.
+template <class Optimizer, class T, class G>
+void update(tensor::accumulate_t<T>* w, T* copy, G const* g, tensor::accumulate_t<T>* moments, long apart, long n,
+            optim::Now<tensor::accumulate_t<T>> const now) {
+  using A = tensor::accumulate_t<T>;
+  A none = 0;
+  for (long i = 0; i < n; ++i) {
+    A& m0 = Optimizer::moments > 0 ? moments[i] : none;
+    A& m1 = Optimizer::moments > 1 ? moments[apart + i] : none;
+    Optimizer::template step<Optimizer, A>(w[i], static_cast<A>(g[i]), m0, m1, now);
+    if (copy) copy[i] = static_cast<T>(w[i]);
+  }
+}
+
+}  // namespace cleave::backend::host

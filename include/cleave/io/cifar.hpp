@@ -1,0 +1,88 @@
+// io/cifar.hpp - reads and writes the binary files of CIFAR-10.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <array>
+#include <cleave/io/file.hpp>
+#include <cleave/io/images.hpp>
+#include <cleave/meta/error.hpp>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cleave::io {
+
+inline constexpr std::array<std::string_view, 10> cifar_names{"airplane", "automobile", "bird",  "cat",  "deer",
+                                                              "dog",      "frog",       "horse", "ship", "truck"};
+
+inline constexpr std::size_t cifar_picture = 3072;              ///< bytes: 3 planes of 32 x 32
+inline constexpr std::size_t cifar_record = 1 + cifar_picture;  ///< bytes: the label goes first
+
+/// Adds the records of one file to `images`. Throws Error on a size that is no whole number of records, a label > 9.
+inline void append_cifar(Images& images, std::string const& path) {
+  std::vector<unsigned char> const file = read_file(path);
+  if (file.size() % cifar_record != 0)
+    throw Error(path + ": " + std::to_string(file.size()) + " bytes is no multiple of the record size " +
+                std::to_string(cifar_record) + "; the file is cut short or not CIFAR-10 binary");
+  images.pixels.reserve(images.pixels.size() + file.size());
+  for (std::size_t at = 0; at < file.size(); at += cifar_record) {
+    auto const record = std::span(file).subspan(at, cifar_record);
+    if (record[0] > 9)
+      throw Error(path + ": label " + std::to_string(record[0]) + " in record " + std::to_string(at / cifar_record) +
+                  "; labels go from 0 to 9");
+    images.labels.push_back(record[0]);
+    images.pixels.insert(images.pixels.end(), record.begin() + 1, record.end());
+    ++images.count;
+  }
+}
+
+/// CIFAR-10, or a set in its format, from `folder` or `folder/cifar-10-batches-bin`: pictures (count, 3, 32, 32) and
+/// labels 0 to 9, the first `limit` of them unless negative. A reduced set may lack data_batch_2 to 5. Throws Error.
+inline Images read_cifar(std::string const& folder, Split split, int limit = -1) {
+  Images images{.count = 0, .channels = 3, .height = 32, .width = 32, .pixels = {}, .labels = {}};
+  std::string const first = split == Split::Test ? "test_batch.bin" : "data_batch_1.bin";
+  std::string const path = locate(folder, "cifar-10-batches-bin", first);
+  append_cifar(images, path);
+  for (char batch = '2'; batch <= '5' && split == Split::Train; ++batch) {
+    if (limit >= 0 && images.count >= limit) break;
+    std::string const more = folder_of(path) + "/data_batch_" + batch + ".bin";
+    if (exists(more)) append_cifar(images, more);
+  }
+  if (images.count == 0) throw Error(path + ": no pictures in this file");
+  images.keep_first(limit);
+  return images;
+}
+
+/// Writes pictures first to last-1 as one CIFAR-10 batch.
+inline void write_cifar_batch(std::string const& path, Images const& images, int first, int last) {
+  std::vector<unsigned char> file;
+  file.reserve(static_cast<std::size_t>(last - first) * cifar_record);
+  for (int i = first; i < last; ++i) {
+    auto const picture = images.picture(i);
+    file.push_back(static_cast<unsigned char>(images.label(i)));
+    file.insert(file.end(), picture.begin(), picture.end());
+  }
+  write_file(path, file);
+}
+
+/// Writes a set of (3, 32, 32) pictures as CIFAR-10 binary files into `folder`, which is made if need be; the training
+/// pictures are spread over the five batches. Throws Error.
+inline void write_cifar(std::string const& folder, Images const& train, Images const& test) {
+  for (Images const* images : {&train, &test}) {
+    if (images->channels != 3 || images->height != 32 || images->width != 32)
+      throw Error(folder + ": CIFAR-10 files hold pictures of 3 x 32 x 32, these are " +
+                  std::to_string(images->channels) + " x " + std::to_string(images->height) + " x " +
+                  std::to_string(images->width));
+  }
+  make_folder(folder);
+  // Rounded up, so that few pictures fill the first batch: a reader may do without the others.
+  auto const start = [&](long batch) { return static_cast<int>((batch * train.count + 4) / 5); };
+  for (int batch = 0; batch < 5; ++batch)
+    write_cifar_batch(folder + "/data_batch_" + std::to_string(batch + 1) + ".bin", train, start(batch),
+                      start(batch + 1));
+  write_cifar_batch(folder + "/test_batch.bin", test, 0, test.count);
+}
+
+}  // namespace cleave::io

@@ -1,0 +1,137 @@
+// io/file.hpp - whole files in and out, where a write either lands complete or leaves the old file alone.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cleave/meta/error.hpp>
+#include <cstddef>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace cleave::io {
+
+using Bytes = std::span<unsigned char const>;
+
+/// The words for an errno value, as in "No space left on device".
+inline std::string errno_text(int code) { return std::generic_category().message(code); }
+
+/// Owns one POSIX file descriptor; -1 owns none.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor const&) = delete;
+  Descriptor& operator=(Descriptor const&) = delete;
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  int number() const { return number_; }
+  /// Some file systems report a failed write only here, so the answer matters. 0, or the errno.
+  int close() { return ::close(std::exchange(number_, -1)) == 0 ? 0 : errno; }
+
+ private:
+  int number_;
+};
+
+/// True when something, file or folder, is there under this name.
+inline bool exists(std::string const& path) {
+  struct stat about {};
+  return ::stat(path.c_str(), &about) == 0;
+}
+
+/// The folder a path lies in: "a/b" for "a/b/c", "." for "c", "/" for "/c".
+inline std::string folder_of(std::string const& path) {
+  std::size_t const slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// Makes a folder and those above it that are missing; one that is there already is fine. Throws Error.
+inline void make_folder(std::string const& path) {
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    std::string const part = path.substr(0, end);
+    struct stat about {};
+    // EEXIST alone is no good news: a plain file may stand in the way.
+    bool const made = ::mkdir(part.c_str(), 0777) == 0;
+    int const code = errno;
+    if (!made && (::stat(part.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)))
+      throw Error(path + ": cannot make the folder: " + part + ": " + errno_text(code));
+    if (end == std::string::npos) return;
+  }
+}
+
+/// All bytes of a file. Throws Error when it is missing or cannot be read.
+inline std::vector<unsigned char> read_file(std::string const& path) {
+  Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat about {};
+  if (file.number() < 0 || ::fstat(file.number(), &about) != 0)
+    throw Error(path + ": cannot open this file for reading: " + errno_text(errno));
+  // The size is only a hint (pipes and /proc say 0); one byte more lets the end be seen without growing.
+  std::vector<unsigned char> bytes(static_cast<std::size_t>(about.st_size) + 1);
+  std::size_t filled = 0;
+  for (;;) {
+    if (filled == bytes.size()) bytes.resize(2 * filled + 4096);
+    ssize_t const got = ::read(file.number(), bytes.data() + filled, bytes.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      throw Error(path + ": reading failed after " + std::to_string(filled) + " bytes: " + errno_text(errno));
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+/// Writes the parts one after another. 0, or the errno of the write that failed.
+inline int write_parts(int file, std::span<Bytes const> parts) {
+  for (Bytes rest : parts) {
+    while (!rest.empty()) {
+      ssize_t const put = ::write(file, rest.data(), rest.size());
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return errno;
+      rest = rest.subspan(static_cast<std::size_t>(put));
+    }
+  }
+  return 0;
+}
+
+/// Replaces (or makes) a file by these parts in order. The bytes go to a temporary beside it, reach the disk, and only
+/// then take its name: a crash or a full disk leaves the old file as it was. Throws Error, the temporary removed.
+inline void write_file(std::string const& path, std::span<Bytes const> parts) {
+  static std::atomic<unsigned> serial{0};
+  std::string const temporary = path + ".new-" + std::to_string(::getpid()) + "-" + std::to_string(serial++);
+  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (file.number() < 0) throw Error(path + ": cannot write here: " + errno_text(errno));
+  int code = write_parts(file.number(), parts);
+  if (code == 0 && ::fsync(file.number()) != 0) code = errno;
+  if (int const closing = file.close(); code == 0) code = closing;
+  if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
+  if (code != 0) {
+    ::unlink(temporary.c_str());
+    throw Error(path + ": writing failed, nothing was changed: " + errno_text(code));
+  }
+  // Without this the new name may be lost with the power. A file system that cannot sync folders says EINVAL.
+  Descriptor const folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if ((folder.number() < 0 || ::fsync(folder.number()) != 0) && errno != EINVAL)
+    throw Error(path + ": written, but its folder could not be synced to disk: " + errno_text(errno));
+}
+
+inline void write_file(std::string const& path, Bytes bytes) { write_file(path, std::span<Bytes const>(&bytes, 1)); }
+
+/// Where a data file lies: in `folder` or in `folder/inner`. Throws Error naming both when it is in neither.
+inline std::string locate(std::string const& folder, std::string const& inner, std::string const& name) {
+  for (std::string const& path : {folder + "/" + name, folder + "/" + inner + "/" + name})
+    if (exists(path)) return path;
+  throw Error(name + ": not found in " + folder + " nor in " + folder + "/" + inner +
+              "; name the folder that holds the data set");
+}
+
+}  // namespace cleave::io

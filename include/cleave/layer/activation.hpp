@@ -1,0 +1,56 @@
+// layer/activation.hpp - Relu, Gelu, Tanh, Sigmoid, and `Elementwise<F>` for your own: a value and a slope.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+
+#include "../op/map.hpp"
+#include "graph.hpp"
+
+namespace cleave {
+
+/// F has `name`, `forward(x)`, and `slope(v)`: the derivative, of v = y if `from_output`, of v = x otherwise.
+template <class F> struct Elementwise : layer::Chain<op::Map<F>> {};
+
+namespace layer {
+
+struct ReluFunction {
+  static constexpr auto name = "relu";
+  static constexpr bool from_output = true;
+  template <class A> CLEAVE_HD static A forward(A x) { return x > A{0} ? x : A{0}; }
+  template <class A> CLEAVE_HD static A slope(A y) { return y > A{0} ? A{1} : A{0}; }
+};
+
+/// x Phi(x), with the exact normal distribution. Source: Hendrycks, Gimpel, "Gaussian error linear units", 2016.
+struct GeluFunction {
+  static constexpr auto name = "gelu";
+  static constexpr bool from_output = false;
+  template <class A> CLEAVE_HD static A below(A x) { return A{0.5} * (A{1} + std::erf(x * A(0.70710678118654752440))); }
+  template <class A> CLEAVE_HD static A forward(A x) { return x * below(x); }
+  template <class A> CLEAVE_HD static A slope(A x) {
+    return below(x) + x * A(0.39894228040143267794) * std::exp(A{-0.5} * x * x);
+  }
+};
+
+struct TanhFunction {
+  static constexpr auto name = "tanh";
+  static constexpr bool from_output = true;
+  template <class A> CLEAVE_HD static A forward(A x) { return std::tanh(x); }
+  template <class A> CLEAVE_HD static A slope(A y) { return A{1} - y * y; }
+};
+
+struct SigmoidFunction {
+  static constexpr auto name = "sigmoid";
+  static constexpr bool from_output = true;
+  template <class A> CLEAVE_HD static A forward(A x) { return A{1} / (A{1} + std::exp(-x)); }
+  template <class A> CLEAVE_HD static A slope(A y) { return y * (A{1} - y); }
+};
+
+}  // namespace layer
+
+struct Relu : Elementwise<layer::ReluFunction> {};
+struct Gelu : Elementwise<layer::GeluFunction> {};
+struct Tanh : Elementwise<layer::TanhFunction> {};
+struct Sigmoid : Elementwise<layer::SigmoidFunction> {};
+
+}  // namespace cleave

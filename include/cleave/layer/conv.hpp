@@ -1,0 +1,26 @@
+// layer/conv.hpp - convolution with bias: `Conv<64, 5, Pad<2>>`, `Conv<64, 3, Stride<2>, Groups<2>, NoBias>`.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../op/convolve.hpp"
+#include "linear.hpp"
+
+namespace cleave {
+
+template <int> struct Pad : layer::Option {};     // zeros around the image; 0 unless said
+template <int> struct Stride : layer::Option {};  // 1 unless said (a pool: its window)
+template <int> struct Groups : layer::Option {};  // 1 unless said
+
+namespace layer {
+template <int Out, int K, class P>
+using convolve = op::Convolve<Out, K, number_in<Stride, P>::or_(1), number_in<Pad, P>::or_(0),
+                              number_in<Groups, P>::or_(1), start_of<P>>;
+}  // namespace layer
+
+/// x (b, i, h, w), y (b, Filters, h', w') with h' = (h + 2 pad - K) / stride + 1.
+template <int Filters, int K, class... Policies>
+struct Conv : layer::biased<layer::convolve<Filters, K, meta::list<Policies...>>, meta::list<Policies...>> {
+  using policies = meta::list<Policies...>;
+};
+
+}  // namespace cleave

@@ -1,0 +1,32 @@
+// layer/norm.hpp - LocalResponseNorm<n>, LayerNorm, BatchNorm.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../op/batch_norm.hpp"
+#include "../op/layer_norm.hpp"
+#include "../op/response_norm.hpp"
+#include "graph.hpp"
+
+namespace cleave {
+
+/// The constants of the AlexNet paper; give your own class for others.
+struct AlexNetConstants {
+  static constexpr double k = 2, alpha = 1e-4, beta = 0.75;
+};
+template <int Channels, class Constants = AlexNetConstants>
+struct LocalResponseNorm : layer::Chain<op::ResponseNorm<Channels, Constants>> {};
+
+struct LayerNorm : layer::Chain<op::LayerNorm> {};
+
+/// Over the batch and the positions, per channel. Under data parallelism the sums run over the whole batch on all
+/// ranks.
+struct BatchNorm : layer::Chain<op::BatchSums, op::Normalise> {
+  static constexpr void connect(auto& graph) {
+    int const x = graph.current;
+    graph.chain();
+    graph.join(x, graph.current);
+    ++graph.leaves;
+  }
+};
+
+}  // namespace cleave

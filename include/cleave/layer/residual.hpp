@@ -1,0 +1,55 @@
+// layer/residual.hpp - y = x + f(x), and several paths side by side whose results are added or stacked.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../op/join.hpp"
+#include "graph.hpp"
+
+namespace cleave {
+
+/// The join at the end counts as a layer of its own, so that an error can name it.
+template <class Op> struct Join : layer::Chain<Op> {};
+using Plus = op::Add;
+using Concat = op::Concatenate;
+
+template <class... Layers> struct Residual {
+  using layers = meta::list<Layers...>;
+  using join_layers = meta::list<Join<Plus>>;
+  using ops = meta::concat<typename Layers::ops..., meta::list<Plus>>;
+  static constexpr void connect(auto& graph) {
+    int const x = graph.current;
+    (Layers::connect(graph), ...);
+    graph.join(graph.current, x);
+    ++graph.leaves;
+  }
+};
+
+template <class... Layers> struct Path {
+  using layers = meta::list<Layers...>;
+  using join_layers = meta::list<>;
+  using ops = meta::concat<typename Layers::ops...>;
+  static constexpr void connect(auto& graph) { (Layers::connect(graph), ...); }
+};
+
+/// `Branches<Concat, Path<...>, Path<...>>` stacks the results along the first letter; `Branches<Plus, ...>` adds them.
+template <class How, class First, class... Paths> struct Branches {
+  using layers = meta::concat<meta::list<First>, meta::list<Path<Paths, Join<How>>...>>;
+  using join_layers = meta::list<>;
+  using ops = meta::concat<typename First::ops, meta::concat<typename Paths::ops, meta::list<How>>...>;
+  static constexpr void connect(auto& graph) {
+    int const x = graph.current;
+    First::connect(graph);
+    (add<Paths>(graph, x), ...);
+  }
+
+ private:
+  template <class P> static constexpr void add(auto& graph, int x) {
+    int const before = graph.current;
+    graph.current = x;
+    P::connect(graph);
+    graph.join(before, graph.current);
+    ++graph.leaves;
+  }
+};
+
+}  // namespace cleave

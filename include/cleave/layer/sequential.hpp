@@ -1,0 +1,17 @@
+// layer/sequential.hpp - a model: an input and layers one after the other. Name yours by inheritance: shorter errors.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "graph.hpp"
+
+namespace cleave {
+
+template <class Input, class... Layers> struct Sequential {
+  using input = Input;
+  using layers = meta::list<Layers...>;
+  using join_layers = meta::list<>;
+  using ops = meta::concat<typename Layers::ops...>;
+  static constexpr void connect(auto& graph) { (Layers::connect(graph), ...); }
+};
+
+}  // namespace cleave

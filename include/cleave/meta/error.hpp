@@ -1,0 +1,16 @@
+// meta/error.hpp - what a user is told when what he gave cannot be used: one line, and the program ends with code 2.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace cleave {
+
+/// Thrown for anything the user can mend: an argument, a file, a rank count. `what()` is one complete line that says
+/// what is wrong, where, with which numbers, and what to do. `run` prints it and exits with code 2.
+struct Error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace cleave

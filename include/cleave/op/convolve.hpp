@@ -1,0 +1,96 @@
+// op/convolve.hpp - y = x * w over images, "biHW,oiKL->boHW"; in groups, "bcHW,cIKL->bcHW".
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../meta/host_device.hpp"
+#include "operands.hpp"
+
+namespace cleave::op {
+
+/// x (b, i, h, w), w (o, i/groups, k, k), y (b, o, h', w'), h' = (h + 2 Pad - K) / Stride + 1. With groups, a cut of
+/// the channels cuts inputs and outputs alike: whole groups stay together and nothing is exchanged.
+template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How = Start::He> struct Convolve : Base {
+  static constexpr auto name = "convolution";
+  static constexpr auto equation = Groups == 1 ? "biHW,oiKL->boHW" : "bcHW,cIKL->bcHW";
+  static constexpr int weights = 1;
+  static constexpr int filters = Out, kernel = K, stride = Stride, pad = Pad, groups = Groups;
+  static constexpr bool linear = true, contracts = true, reads_x = true;
+  static constexpr int extent(int n) { return (n + 2 * Pad - K) / Stride + 1; }
+  static constexpr Shape output(Shape x) { return Shape(Out, extent(x[1]), extent(x[2])); }
+  static constexpr Weight weight(int, Shape x) {
+    return {Shape(Out, x[0] / Groups, K, K), How, x[0] / Groups * K * K, Out / Groups * K * K};
+  }
+  static constexpr int parts(char letter, int n) { return letter == 'c' ? Groups : n; }
+
+  template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    constexpr int in = L.w0[1], out_per_group = L.y[0] / (L.x[0] / in);
+    ctx.each(L.rows * L.y.size(), [&](long e) {
+      int const col = static_cast<int>(e % L.y[2]), row = static_cast<int>(e / L.y[2] % L.y[1]);
+      int const o = static_cast<int>(e / L.y.stride(0) % L.y[0]);
+      T const* const x = t.x + e / L.y.size() * L.x.size() + o / out_per_group * in * L.x.stride(0);
+      A sum = 0;
+      for (int i = 0; i < in; ++i) {
+        for (int k = 0; k < K; ++k) {
+          int const h = row * Stride - Pad + k;
+          if (h < 0 || h >= L.x[1]) continue;
+          for (int l = 0; l < K; ++l) {
+            int const w = col * Stride - Pad + l;
+            if (w < 0 || w >= L.x[2]) continue;
+            sum +=
+                static_cast<A>(x[(i * L.x[1] + h) * L.x[2] + w]) * static_cast<A>(t.w0[((o * in + i) * K + k) * K + l]);
+          }
+        }
+      }
+      t.y[e] = static_cast<T>(sum);
+    });
+  }
+  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    constexpr int in = L.w0[1], out_per_group = L.y[0] / (L.x[0] / in);
+    ctx.each(L.rows * L.x.size(), [&](long e) {
+      int const w = static_cast<int>(e % L.x[2]), h = static_cast<int>(e / L.x[2] % L.x[1]);
+      int const c = static_cast<int>(e / L.x.stride(0) % L.x[0]), first = c / in * out_per_group;
+      T const* const dy = t.dy + e / L.x.size() * L.y.size();
+      A sum = 0;
+      for (int o = first; o < first + out_per_group; ++o) {
+        for (int k = 0; k < K; ++k) {
+          int const row = h + Pad - k;
+          if (row < 0 || row % Stride != 0 || row / Stride >= L.y[1]) continue;
+          for (int l = 0; l < K; ++l) {
+            int const col = w + Pad - l;
+            if (col < 0 || col % Stride != 0 || col / Stride >= L.y[2]) continue;
+            sum += static_cast<A>(dy[(o * L.y[1] + row / Stride) * L.y[2] + col / Stride]) *
+                   static_cast<A>(t.w0[((o * in + c % in) * K + k) * K + l]);
+          }
+        }
+      }
+      t.dx[e] = static_cast<T>(sum);
+    });
+  }
+  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_weight(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    constexpr int in = L.w0[1], out_per_group = L.y[0] / (L.x[0] / in);
+    ctx.each(L.w0.size(), [&](long e) {
+      int const l = static_cast<int>(e % K), k = static_cast<int>(e / K % K);
+      int const i = static_cast<int>(e / (K * K) % in), o = static_cast<int>(e / (K * K * in));
+      A sum = 0;
+      for (long b = 0; b < L.rows; ++b) {
+        T const* const x = t.x + b * L.x.size() + (o / out_per_group * in + i) * L.x.stride(0);
+        T const* const dy = t.dy + b * L.y.size() + o * L.y.stride(0);
+        for (int row = 0; row < L.y[1]; ++row) {
+          int const h = row * Stride - Pad + k;
+          if (h < 0 || h >= L.x[1]) continue;
+          for (int col = 0; col < L.y[2]; ++col) {
+            int const w = col * Stride - Pad + l;
+            if (w < 0 || w >= L.x[2]) continue;
+            sum += static_cast<A>(x[h * L.x[2] + w]) * static_cast<A>(dy[row * L.y[2] + col]);
+          }
+        }
+      }
+      t.dw0[e] = sum;
+    });
+  }
+};
+
+}  // namespace cleave::op

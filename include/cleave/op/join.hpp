@@ -1,0 +1,54 @@
+// op/join.hpp - two tensors become one: their sum (residuals), or one behind the other along the first letter.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../meta/host_device.hpp"
+#include "operands.hpp"
+
+namespace cleave::op {
+
+struct Add : Base {
+  static constexpr auto name = "add";
+  static constexpr auto equation = "b*->b*";
+  static constexpr int inputs = 2;
+  static constexpr bool linear = true, elementwise = true;
+  static constexpr Shape output(Shape x) { return x; }
+
+  template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    ctx.each(L.rows * L.y.size(),
+             [&](long e) { t.y[e] = static_cast<T>(static_cast<A>(t.x[e]) + static_cast<A>(t.x2[e])); });
+  }
+  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
+    ctx.each(L.rows * L.y.size(), [&](long e) {
+      if (t.dx) t.dx[e] = t.dy[e];
+      if (t.dx2) t.dx2[e] = t.dy[e];
+    });
+  }
+};
+
+struct Concatenate : Base {
+  static constexpr auto name = "concatenate";
+  static constexpr auto equation = "bCh*->bCh*";
+  static constexpr int inputs = 2;
+  static constexpr bool linear = true;
+  static constexpr Shape output(Shape x, Shape x2) { return x.with(0, x[0] + x2[0]); }
+
+  template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
+    constexpr long n = L.x.size(), n2 = L.x2.size();
+    ctx.each(L.rows * (n + n2), [&](long e) {
+      long const b = e / (n + n2), i = e % (n + n2);
+      t.y[e] = i < n ? t.x[b * n + i] : t.x2[b * n2 + i - n];
+    });
+  }
+  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
+    constexpr long n = L.x.size(), n2 = L.x2.size();
+    ctx.each(L.rows * (n + n2), [&](long e) {
+      long const b = e / (n + n2), i = e % (n + n2);
+      if (i < n && t.dx) t.dx[b * n + i] = t.dy[e];
+      if (i >= n && t.dx2) t.dx2[b * n2 + i - n] = t.dy[e];
+    });
+  }
+};
+
+}  // namespace cleave::op

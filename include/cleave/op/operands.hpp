@@ -1,0 +1,86 @@
+// op/operands.hpp - what a kernel is given: the extents it is specialised on, and the pointers of one slice of the
+// batch. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+
+#include "../tensor/number.hpp"
+#include "../tensor/shape.hpp"
+
+namespace cleave::op {
+
+/// The extents on one rank, after every cut: a kernel's only template argument besides its number format.
+struct Local {
+  int rows = 0;    // samples in one slice of the batch
+  int batch = 0;   // samples in the whole batch, over all ranks
+  Shape x, x2, y;  // one sample
+  Shape w0, w1;
+  friend constexpr bool operator==(Local const&, Local const&) = default;
+};
+
+/// What all slices of one pass share.
+struct Pass {
+  std::uint64_t seed = 0;
+  std::uint32_t step = 0;
+  bool training = true;
+};
+
+/// Where the slice stands in the whole: random numbers depend on this and on the pass, and on nothing else.
+struct Where {
+  std::uint32_t layer = 0;         // the operation's number in the model
+  long sample = 0;                 // global number of row 0 in the batch
+  long feature = 0, features = 0;  // global number of feature 0, and how many features the whole sample has
+  bool first_slice = true;
+};
+
+/// Every tensor is row-major, (rows, shape). Null where the operation has no such operand.
+template <class T> struct Operands {
+  using A = tensor::accumulate_t<T>;
+  T const *x = nullptr, *x2 = nullptr;     // inputs
+  T const *w0 = nullptr, *w1 = nullptr;    // weights
+  T* y = nullptr;                          // output
+  A* aux = nullptr;                        // (rows, aux): what the forward pass keeps for the backward pass
+  A *state0 = nullptr, *state1 = nullptr;  // kept between steps, not learned
+  A* stats = nullptr;                      // a tensor without batch letter: read as input, or written as output
+  T const* dy = nullptr;                   // gradient of y
+  T *dx = nullptr, *dx2 = nullptr;         // gradients of the inputs, written whole
+  A *dw0 = nullptr, *dw1 = nullptr;        // gradients of the weights over this slice, written whole
+  A* dstats = nullptr;                     // gradient of a tensor without batch letter
+  T const* bias = nullptr;                 // of an operation merged into this one
+  int const* labels = nullptr;             // (rows)
+  float const* targets = nullptr;          // (rows, features), where the target is not a class
+  A* loss = nullptr;                       // the slice's sum of losses
+  A scale = 1;                             // what a sample's loss counts for in the mean: 1/batch
+  Where where;
+  Pass const* pass = nullptr;
+};
+
+/// How a learned tensor starts.
+enum class Start : unsigned char { Zeros, Ones, He, Glorot };
+
+/// A learned tensor: its extents and how it starts. fan_in and fan_out are of the whole layer, before any cut.
+struct Weight {
+  Shape shape;
+  Start start = Start::Zeros;
+  int fan_in = 1, fan_out = 1;
+};
+
+/// What an operation does not say is so. Every operation derives from this.
+struct Base {
+  static constexpr int inputs = 1;
+  static constexpr int weights = 0;
+  static constexpr int states = 0;            // tensors kept but not learned, each of shape state(x)
+  static constexpr bool linear = false;       // in x: may be given a partial sum
+  static constexpr bool elementwise = false;  // y may take the place of x
+  static constexpr bool contracts = false;    // a matrix product or convolution: the user's split policies speak of it
+  static constexpr bool is_loss = false;
+  static constexpr bool sums_batch = false;                // y has no batch letter: it is a sum over the batch
+  static constexpr bool reads_x = false, reads_y = false;  // in the backward pass
+  static constexpr Weight weight(int, Shape) { return {}; }
+  static constexpr Shape state(Shape) { return {}; }
+  static constexpr long aux(Shape, Shape) { return 0; }
+  /// Into how many equal parts a letter of extent n may be cut.
+  static constexpr int parts(char, int n) { return n; }
+};
+
+}  // namespace cleave::op

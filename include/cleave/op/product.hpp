@@ -1,0 +1,54 @@
+// op/product.hpp - y = x W, the matrix product "bi,io->bo". Its three contractions are its forward and its adjoints.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../meta/host_device.hpp"
+#include "operands.hpp"
+
+namespace cleave::op {
+
+/// These kernels are the definition in plain loops; a backend has its own and is held to them.
+template <int Out, Start How = Start::He> struct Product : Base {
+  static constexpr auto name = "product";
+  static constexpr auto equation = "bi,io->bo";
+  static constexpr int weights = 1;
+  static constexpr bool linear = true, contracts = true, reads_x = true;
+  static constexpr Shape output(Shape) { return Shape(Out); }
+  static constexpr Weight weight(int, Shape x) {
+    return {Shape(static_cast<int>(x.size()), Out), How, static_cast<int>(x.size()), Out};
+  }
+
+  template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    constexpr long in = L.w0[0], out = L.w0[1];
+    ctx.each(L.rows * out, [&](long e) {  // y (b, o)
+      A sum = 0;
+      for (long i = 0; i < in; ++i)
+        sum += static_cast<A>(t.x[e / out * in + i]) * static_cast<A>(t.w0[i * out + e % out]);
+      t.y[e] = static_cast<T>(sum);
+    });
+  }
+  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    constexpr long in = L.w0[0], out = L.w0[1];
+    ctx.each(L.rows * in, [&](long e) {  // dx (b, i) = dy (b, o) W^T
+      A sum = 0;
+      for (long o = 0; o < out; ++o)
+        sum += static_cast<A>(t.dy[e / in * out + o]) * static_cast<A>(t.w0[e % in * out + o]);
+      t.dx[e] = static_cast<T>(sum);
+    });
+  }
+  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_weight(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    constexpr long in = L.w0[0], out = L.w0[1];
+    ctx.each(in * out, [&](long e) {  // dW (i, o) = x^T dy
+      A sum = 0;
+      for (long b = 0; b < L.rows; ++b) {
+        sum += static_cast<A>(t.x[b * in + e / out]) * static_cast<A>(t.dy[b * out + e % out]);
+      }
+      t.dw0[e] = sum;
+    });
+  }
+};
+
+}  // namespace cleave::op

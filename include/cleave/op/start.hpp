@@ -1,0 +1,23 @@
+// op/start.hpp - the first value of a weight: a function of its global index, so that any cut of it starts alike.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+
+#include "../tensor/philox.hpp"
+#include "operands.hpp"
+
+namespace cleave::op {
+
+/// He: normal with deviation sqrt(2/fan_in) (He et al., 2015). Glorot: uniform in +-sqrt(6/(fan_in + fan_out)) (Glorot,
+/// Bengio, 2010).
+inline double start_value(Weight const& w, tensor::Random random, long index) {
+  if (w.start == Start::Zeros) return 0;
+  if (w.start == Start::Ones) return 1;
+  tensor::Words const u = random.at(static_cast<std::uint64_t>(index));
+  double const a = (u.a + 0.5) * 0x1p-32, b = u.b * 0x1p-32;
+  if (w.start == Start::Glorot) return (2 * a - 1) * std::sqrt(6.0 / (w.fan_in + w.fan_out));
+  return std::sqrt(-2 * std::log(a)) * std::cos(6.28318530717958647692 * b) * std::sqrt(2.0 / w.fan_in);
+}
+
+}  // namespace cleave::op

@@ -1,0 +1,41 @@
+// op/verb.hpp - the ways tensors move between ranks. Each has an adjoint: what its gradient does on the way back.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <string_view>
+
+namespace cleave::op {
+
+enum class Verb : unsigned char { None, Slice, AllGather, ReduceScatter, AllReduce, AllToAll, Illegal };
+
+constexpr std::string_view name(Verb v) {
+  constexpr std::string_view names[] = {"none",       "slice",      "all_gather", "reduce_scatter",
+                                        "all_reduce", "all_to_all", "illegal"};
+  return names[static_cast<int>(v)];
+}
+
+/// The part of E elements that rank r of n owns: contiguous, complete, disjoint, sizes differ by at most one.
+constexpr long part_begin(long elements, int r, int n) { return elements * r / n; }
+constexpr long part_size(long elements, int r, int n) {
+  return part_begin(elements, r + 1, n) - part_begin(elements, r, n);
+}
+
+/// Elements that rank r of n sends when E elements (whole) go through the verb and its own part of them is `part`.
+/// All-reduce is a reduce-scatter and an all-gather: 2(n-1)/n E when n divides E. `summands` counts the partial sums a
+/// rank holds (one, unless an ordered sum keeps several branches of its tree apart).
+constexpr long sent(Verb v, long elements, long part, int n, int summands = 1) {
+  switch (v) {
+    case Verb::AllGather:
+      return (n - 1) * part;
+    case Verb::ReduceScatter:
+      return summands * (elements - part);
+    case Verb::AllReduce:
+      return n == 1 ? 0 : summands * (elements - part) + (n - 1) * part;
+    case Verb::AllToAll:
+      return part - part / n;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace cleave::op

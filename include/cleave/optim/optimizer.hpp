@@ -1,0 +1,27 @@
+// optim/optimizer.hpp - what an optimizer is: how many tensors it keeps per weight, and one element's step.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+
+#include "../meta/host_device.hpp"
+
+namespace cleave::optim {
+
+struct OptimizerKind {};
+
+/// Derive, set `moments` (0, 1 or 2) and `step`. Constants are members: derive again to change one.
+///   struct Heavy : Momentum { static constexpr float momentum = 0.99f; };     // its step reads Self::momentum
+template <class Self, int Moments> struct Optimizer {
+  using kind = OptimizerKind;
+  static constexpr int moments = Moments;
+};
+
+/// What all elements of one step share. `steps` counts from 1.
+template <class A> struct Now {
+  A rate = 0;
+  long steps = 1;
+  A correct1 = 1, correct2 = 1;  // Adam's bias corrections, taken once a step
+};
+
+}  // namespace cleave::optim

@@ -1,0 +1,48 @@
+// optim/rate.hpp - the learning rate as a function of the step: constant, steps, cosine, each with a warm-up before it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+
+namespace cleave {
+
+/// `static constexpr Rate rate = Rate::cosine(0.1f, 5000).warm_up(200);` in a plan. Steps count from 0.
+struct Rate {
+  enum class Shape : unsigned char { Constant, Steps, Cosine } shape = Shape::Constant;
+  float base = 0.01f;
+  long period = 1;   // Steps: how many steps between drops; Cosine: the step at which it arrives at `floor`
+  float factor = 1;  // Steps: what each drop multiplies by
+  float floor = 0;   // Cosine: where it ends
+  long warm = 0;     // steps of linear rise before all that
+
+  static constexpr Rate constant(float base) { return {Shape::Constant, base, 1, 1, 0, 0}; }
+  static constexpr Rate steps(float base, long every, float factor) {
+    return {Shape::Steps, base, every, factor, 0, 0};
+  }
+  static constexpr Rate cosine(float base, long until, float floor = 0) {
+    return {Shape::Cosine, base, until, 1, floor, 0};
+  }
+  constexpr Rate warm_up(long steps) const {
+    Rate r = *this;
+    r.warm = steps;
+    return r;
+  }
+
+  float at(long step) const {
+    if (step < warm) return base * static_cast<float>(step + 1) / static_cast<float>(warm);
+    long const s = step - warm;
+    switch (shape) {
+      case Shape::Steps:
+        return base * std::pow(factor, static_cast<float>(s / period));
+      case Shape::Cosine: {
+        if (s >= period) return floor;
+        double const turn = static_cast<double>(s) / static_cast<double>(period) * 3.14159265358979323846;
+        return static_cast<float>(floor + (base - floor) * 0.5 * (1 + std::cos(turn)));
+      }
+      default:
+        return base;
+    }
+  }
+};
+
+}  // namespace cleave

@@ -1,0 +1,38 @@
+// optim/sgd.hpp - w -= rate g; with momentum; with Nesterov's look ahead.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "optimizer.hpp"
+
+namespace cleave {
+
+struct Sgd : optim::Optimizer<Sgd, 0> {
+  static constexpr float weight_decay = 0;
+  template <class P, class A> CLEAVE_HD static void step(A& w, A g, A&, A&, optim::Now<A> const& now) {
+    g += A(P::weight_decay) * w;
+    w -= now.rate * g;
+  }
+};
+
+/// v = momentum v + g; w -= rate v.
+struct Momentum : optim::Optimizer<Momentum, 1> {
+  static constexpr float momentum = 0.9f, weight_decay = 0;
+  template <class P, class A> CLEAVE_HD static void step(A& w, A g, A& v, A&, optim::Now<A> const& now) {
+    g += A(P::weight_decay) * w;
+    v = A(P::momentum) * v + g;
+    w -= now.rate * v;
+  }
+};
+
+/// v = momentum v + g; w -= rate (g + momentum v). Source: Sutskever et al., "On the importance of initialization and
+/// momentum in deep learning", 2013, in the form that PyTorch uses.
+struct Nesterov : optim::Optimizer<Nesterov, 1> {
+  static constexpr float momentum = 0.9f, weight_decay = 0;
+  template <class P, class A> CLEAVE_HD static void step(A& w, A g, A& v, A&, optim::Now<A> const& now) {
+    g += A(P::weight_decay) * w;
+    v = A(P::momentum) * v + g;
+    w -= now.rate * (g + A(P::momentum) * v);
+  }
+};
+
+}  // namespace cleave

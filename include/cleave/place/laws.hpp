@@ -1,0 +1,129 @@
+// place/laws.hpp - what must hold of a model and its cuts. The numbers that break a law are its arguments.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../meta/law.hpp"
+
+namespace cleave::place {
+
+enum class Law : unsigned char {
+  None,
+  Columns,
+  Rows,
+  Groups,
+  Slices,
+  Letter,
+  Dimensions,
+  Window,
+  Joined,
+  GroupsOfChannels,
+  Loss,
+  Written,
+  Summed,
+  Nonlinear
+};
+
+/// The first law that a model breaks: which, the two numbers, and the layer (counted flat from 0).
+struct Verdict {
+  Law law = Law::None;
+  int a = 0, b = 0, leaf = 0;
+};
+
+template <int Columns, int Ways> struct columns_divide_by_ways {
+  static constexpr bool holds = Columns % Ways == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "SplitCols: the layer's output columns must divide evenly by the ways of the split");
+  };
+};
+template <int Rows, int Ways> struct rows_divide_by_ways {
+  static constexpr bool holds = Rows % Ways == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "SplitRows: the layer's input rows must divide evenly by the ways of the split");
+  };
+};
+template <int Groups, int Ways> struct groups_divide_by_ways {
+  static constexpr bool holds = Groups % Ways == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "SplitGroups: the convolution's groups must divide evenly by the ways of the split");
+  };
+};
+template <int MicroBatches, int Ways> struct micro_batches_divide_by_ways {
+  static constexpr bool holds = MicroBatches % Ways == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "SplitBatch: the plan's micro-batches must divide evenly by the ways of the split");
+  };
+};
+template <char Letter> struct the_layer_has_the_letter_to_cut {
+  static constexpr bool holds = Letter == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "ModelParallel: this layer's equation has no such letter to cut, or needs it whole on every rank");
+  };
+};
+template <int Given, int Wanted> struct the_input_has_the_dimensions {
+  static constexpr bool holds = Given == Wanted;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "shapes do not chain: the layer wants an Image (3 dimensions) and is given something else");
+  };
+};
+template <int Extent, int Window> struct the_window_fits {
+  static constexpr bool holds = Window <= Extent;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "shapes do not chain: the window is larger than the padded image");
+  };
+};
+template <int Size, int OtherSize> struct joined_shapes_agree {
+  static constexpr bool holds = Size == OtherSize;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "shapes do not chain: the two inputs of a join must have the same shape");
+  };
+};
+template <int Channels, int Groups> struct groups_divide_channels {
+  static constexpr bool holds = Channels % Groups == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "shapes do not chain: Groups must divide the channels that go in and the filters that come out");
+  };
+};
+template <int Losses, int LossesLast> struct a_model_ends_in_its_one_loss {
+  static constexpr bool holds = Losses == 1 && LossesLast == 1;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "a model ends in one loss (CrossEntropy, MeanSquaredError) and has no other");
+  };
+};
+template <int, int> struct written_conversion_is_legal {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "a sum reduced twice: AllReduce wants a Partial sum, and this value is already whole");
+  };
+};
+template <int, int> struct the_sum_is_reduced {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "a sum never reduced: the layer is given a Partial sum; write AllReduce before it");
+  };
+};
+template <int, int> struct nonlinear_layers_want_whole_values {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "a non-linear layer on a Partial sum: f(a + b) is not f(a) + f(b); write AllReduce before it");
+  };
+};
+
+/// A verdict as a type, so that the compiler prints the sentence, the numbers and the layer.
+template <Law L, int A, int B> struct law_of;
+template <int A, int B> struct law_of<Law::Columns, A, B> : columns_divide_by_ways<A, B> {};
+template <int A, int B> struct law_of<Law::Rows, A, B> : rows_divide_by_ways<A, B> {};
+template <int A, int B> struct law_of<Law::Groups, A, B> : groups_divide_by_ways<A, B> {};
+template <int A, int B> struct law_of<Law::Slices, A, B> : micro_batches_divide_by_ways<A, B> {};
+template <int A, int B> struct law_of<Law::Letter, A, B> : the_layer_has_the_letter_to_cut<static_cast<char>(A)> {};
+template <int A, int B> struct law_of<Law::Dimensions, A, B> : the_input_has_the_dimensions<A, B> {};
+template <int A, int B> struct law_of<Law::Window, A, B> : the_window_fits<A, B> {};
+template <int A, int B> struct law_of<Law::Joined, A, B> : joined_shapes_agree<A, B> {};
+template <int A, int B> struct law_of<Law::GroupsOfChannels, A, B> : groups_divide_channels<A, B> {};
+template <int A, int B> struct law_of<Law::Loss, A, B> : a_model_ends_in_its_one_loss<A, B> {};
+template <int A, int B> struct law_of<Law::Written, A, B> : written_conversion_is_legal<A, B> {};
+template <int A, int B> struct law_of<Law::Summed, A, B> : the_sum_is_reduced<A, B> {};
+template <int A, int B> struct law_of<Law::Nonlinear, A, B> : nonlinear_layers_want_whole_values<A, B> {};
+
+}  // namespace cleave::place

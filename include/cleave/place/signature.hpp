@@ -1,0 +1,126 @@
+// place/signature.hpp - a model's operations as values: equation, whole shapes, weights, inputs. No types from here on.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <string_view>
+#include <type_traits>
+
+#include "../layer/graph.hpp"
+#include "../op/equation.hpp"
+#include "../op/operands.hpp"
+#include "laws.hpp"
+
+namespace cleave::place {
+
+/// Written by the user where he wants a sum taken; elsewhere the algebra puts it.
+struct Reduce : op::Base {
+  static constexpr auto name = "all_reduce";
+  static constexpr auto equation = "b*->b*";
+  static constexpr bool linear = true;
+  static constexpr Shape output(Shape x) { return x; }
+};
+
+struct Signature {
+  op::Equation equation = "b*->b*";
+  std::string_view name;
+  Shape x, x2, y, state;
+  op::Weight w[2];
+  int in0 = -1, in1 = -2, leaf = 0, weights = 0, states = 0;
+  int (*parts)(char, int) = nullptr;
+  long (*aux)(Shape, Shape) = nullptr;
+  bool linear = false, elementwise = false, contracts = false, is_loss = false, sums_batch = false;
+  bool reads_x = false, reads_y = false, written = false, mergeable = false;
+  bool stats_input = false;  // the second input has no batch letter: it is a sum over the batch
+};
+
+template <int N> struct Signatures {
+  Signature op[N < 1 ? 1 : N];
+  Verdict verdict;
+};
+
+template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
+  if constexpr (requires { Op::kernel; }) {
+    if (x.dims != 3) return {Law::Dimensions, x.dims, 3, leaf};
+    int const side = x[1] < x[2] ? x[1] : x[2];
+    if (Op::kernel > side + 2 * Op::pad) return {Law::Window, side + 2 * Op::pad, Op::kernel, leaf};
+    if constexpr (requires { Op::groups; }) {
+      if (x[0] % Op::groups != 0) return {Law::GroupsOfChannels, x[0], Op::groups, leaf};
+      if (Op::filters % Op::groups != 0) return {Law::GroupsOfChannels, Op::filters, Op::groups, leaf};
+    }
+  }
+  if constexpr (requires { Op::output(x, x2); }) {
+    if (x.stride(0) != x2.stride(0))
+      return {Law::Joined, static_cast<int>(x.stride(0)), static_cast<int>(x2.stride(0)), leaf};
+  } else if constexpr (Op::inputs == 2 && Op::weights == 0) {
+    if (!(x == x2)) return {Law::Joined, static_cast<int>(x.size()), static_cast<int>(x2.size()), leaf};
+  }
+  return {};
+}
+
+template <class Op> constexpr Signature signature(Shape x, Shape x2) {
+  Signature s;
+  s.equation = Op::equation;
+  s.name = Op::name;
+  s.x = x;
+  s.x2 = x2;
+  if constexpr (requires { Op::output(x, x2); }) {
+    s.y = Op::output(x, x2);
+  } else {
+    s.y = Op::output(x);
+  }
+  s.weights = Op::weights;
+  for (int k = 0; k < Op::weights; ++k) s.w[k] = Op::weight(k, x);
+  s.states = Op::states;
+  s.state = Op::state(x);
+  s.parts = Op::parts;
+  s.aux = Op::aux;
+  s.linear = Op::linear;
+  s.elementwise = Op::elementwise;
+  s.contracts = Op::contracts;
+  s.is_loss = Op::is_loss;
+  s.sums_batch = Op::sums_batch;
+  s.reads_x = Op::reads_x;
+  s.reads_y = Op::reads_y;
+  s.written = std::is_same_v<Op, Reduce>;
+  // May be done on a product's output while it is at hand: a bias, or a map whose slope is told from its own output.
+  s.mergeable = Op::elementwise && !Op::reads_x && (Op::weights == 1 || requires { typename Op::function; });
+  return s;
+}
+
+/// Shapes are inferred from the input on; the first law that is broken on the way is kept.
+template <class Model, class... Ops> constexpr auto signatures(meta::list<Ops...>) {
+  constexpr int n = sizeof...(Ops);
+  layer::Graph<n> graph;
+  Model::connect(graph);
+  Signatures<n> out;
+  int k = 0, losses = 0;
+  auto const add = [&]<class Op>(meta::type<Op>) {
+    if (out.verdict.law != Law::None) return;
+    int const in0 = graph.in0[k], in1 = graph.in1[k];
+    Shape const x = in0 < 0 ? Model::input::shape : out.op[in0].y;
+    Shape const x2 = in1 == -2 ? Shape{} : in1 < 0 ? Model::input::shape : out.op[in1].y;
+    out.verdict = shape_law<Op>(x, x2, graph.leaf[k]);
+    if (out.verdict.law != Law::None) return;
+    out.op[k] = signature<Op>(x, x2);
+    out.op[k].in0 = in0;
+    out.op[k].in1 = in1;
+    out.op[k].leaf = graph.leaf[k];
+    out.op[k].stats_input = in1 >= 0 && out.op[in1].sums_batch;
+    losses += Op::is_loss;
+    ++k;
+  };
+  (add(meta::type<Ops>{}), ...);
+  if (out.verdict.law == Law::None && !(losses == 1 && out.op[n - 1].is_loss)) {
+    out.verdict = {Law::Loss, losses, n > 0 && out.op[n - 1].is_loss, n > 0 ? graph.leaf[n - 1] : 0};
+  }
+  return out;
+}
+
+}  // namespace cleave::place
+
+namespace cleave {
+
+/// "Here the partial sum is taken." Needed only in a plan with `Conversions<Written>`.
+struct AllReduce : layer::Chain<place::Reduce> {};
+
+}  // namespace cleave

@@ -1,0 +1,88 @@
+// plan/laws.hpp - what must hold of a plan's words.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../meta/law.hpp"
+#include "../tensor/number.hpp"
+
+namespace cleave::plan {
+
+template <int Said> struct each_kind_of_policy_is_said_once {
+  static constexpr bool holds = Said <= 1;
+  template <bool Holds> struct tell { static_assert(Holds, "Plan: two policies of one kind; say each thing once"); };
+};
+template <bool Known> struct every_word_is_a_policy {
+  static constexpr bool holds = Known;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds, "Plan: this is no policy of a plan (Batch, DataParallel, ModelParallel, Precision, an optimizer, ...)");
+  };
+};
+template <bool Known> struct every_word_is_an_option_or_a_split {
+  static constexpr bool holds = Known;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "a layer takes options of its own (Pad, NoBias, ...) and ModelParallel; this is neither");
+  };
+};
+template <int Samples> struct the_batch_is_said {
+  static constexpr bool holds = Samples > 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Plan: say Batch<samples>, the samples of one step over all replicas; at least 1");
+  };
+};
+template <int Samples, int Count> struct micro_batches_divide_the_batch {
+  static constexpr bool holds = Count > 0 && Samples % Count == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "MicroBatches: the batch must divide evenly into its micro-batches");
+  };
+};
+template <int Replicas, int Count> struct replicas_have_a_micro_batch_each {
+  static constexpr bool holds = Replicas <= Count;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Mesh: more replicas than micro-batches; say MicroBatches<n> with at least one for each");
+  };
+};
+template <class Number> struct training_needs_a_floating_number {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Precision: training needs f32, f64 or bf16; 8-bit integers are for a trained model");
+  };
+};
+template <> struct training_needs_a_floating_number<f32> {
+  static constexpr bool holds = true;
+  template <bool> struct tell {};
+};
+template <> struct training_needs_a_floating_number<f64> : training_needs_a_floating_number<f32> {};
+template <> struct training_needs_a_floating_number<bf16> : training_needs_a_floating_number<f32> {};
+template <class Agreement> struct the_agreement_is_known {
+  static constexpr bool holds = requires { typename Agreement::agreement_kind; };
+  template <bool Holds> struct tell { static_assert(Holds, "DataParallel: unknown agreement; this version has Sync"); };
+};
+template <int PlanWays, int MeshWays> struct the_ways_agree {
+  static constexpr bool holds = PlanWays == 0 || MeshWays == 0 || PlanWays == MeshWays;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Mesh and ModelParallel name different ways; say the number once");
+  };
+};
+template <int Ways, int Replicas> struct sizes_are_positive {
+  static constexpr bool holds = Ways >= 1 && Replicas >= 0;
+  template <bool Holds> struct tell { static_assert(Holds, "Mesh: ways and replicas are whole numbers from 1"); };
+};
+template <long NeededMiB, long GivenMiB> struct the_plan_fits_its_memory {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "the plan does not fit: it needs more MiB per rank than it is given; where they go, and what would "
+                  "save how many, stands beside");
+  };
+};
+// What stands beside it.
+template <long MiB> struct weights_take {};
+template <long MiB> struct gradients_take {};
+template <long MiB> struct optimizer_takes {};
+template <long MiB> struct activations_take {};
+template <long MiB> struct twice_the_replicas_save {};
+template <long MiB> struct precision_bf16_saves {};
+template <long MiB> struct plain_sgd_saves {};
+
+}  // namespace cleave::plan

@@ -1,0 +1,151 @@
+// run/trainer.hpp - a plan on threads as ranks: made once, stepped many times, asked for losses, accuracy and counters.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../backend/host/rank.hpp"
+#include "../backend/host/team.hpp"
+#include "../optim/rate.hpp"
+
+namespace cleave {
+
+/// `Trainer<Train> trainer(2, seed); trainer.train(0, 100, feed);` Replicas are those of the data axis; a plan whose
+/// layers are split runs on replicas x ways ranks. After construction no step allocates or starts a thread.
+template <class P> class Trainer {
+ public:
+  using A = tensor::accumulate_t<typename P::number>;
+  using Rank = backend::host::Rank<P>;
+
+  explicit Trainer(int replicas, std::uint64_t seed = 1)
+      : ranks_{checked(replicas), P::ways},
+        layout_(schedule::layout(P::schedule, P::request, P::format, ranks_)),
+        world_(ranks_, P::schedule.steps),
+        team_(world_) {
+    ranks_of_.resize(static_cast<std::size_t>(ranks_.world()));
+    team_.run(
+        [&](int r) { ranks_of_[static_cast<std::size_t>(r)] = std::make_unique<Rank>(world_, layout_, r, seed); });
+    losses_.resize(static_cast<std::size_t>(most_steps * P::micro_batches));
+    means_.reserve(most_steps);
+  }
+
+  static constexpr int most_steps = 256;  // in one call of train
+
+  /// Runs the steps [first, first + count) and returns the mean loss of each; a loss that is not finite is an error.
+  std::vector<double> const& train(long first, int count, backend::host::Feed const& feed, double rate_scale = 1) {
+    if (count > most_steps)
+      throw Error("train: at most " + std::to_string(most_steps) + " steps in one call, got " + std::to_string(count));
+    team_.run([&](int r) {
+      Rank& rank = *ranks_of_[static_cast<std::size_t>(r)];
+      for (int i = 0; i < count; ++i) {
+        rank.train(first + i, feed, now(first + i, rate_scale));
+        if (rank.member().way() != 0 && !P::placed.node[P::placed.count - 1].rows_cut) continue;
+        schedule::Range const told = rank.loss_range();
+        for (int s = told.begin; s < told.end; ++s) {
+          losses_[static_cast<std::size_t>(i * P::micro_batches + s)] = rank.losses()[s - told.begin];
+        }
+      }
+    });
+    steps_ += count;
+    means_.clear();
+    for (int i = 0; i < count; ++i) {
+      A* const of = losses_.data() + i * P::micro_batches;
+      schedule::Sum sum{P::micro_batches};
+      A stack[schedule::most_branches];
+      for (int s = 0; s < P::micro_batches; ++s) {
+        stack[sum.depth] = of[s];
+        sum.push({s, 1}, [&](int a, int b) { stack[a] += stack[b]; });
+      }
+      means_.push_back(static_cast<double>(stack[0]) / P::batch);
+      if (!std::isfinite(means_.back())) {
+        throw Error("the loss is not finite at step " + std::to_string(first + i) +
+                    ": training has diverged; a smaller learning rate or a longer warm-up may help");
+      }
+    }
+    return means_;
+  }
+
+  /// The share of samples whose largest output is at their label, over `samples` samples from the feed's start.
+  double accuracy(backend::host::Feed const& feed, long samples) {
+    std::vector<backend::host::Seen> seen(ranks_of_.size());
+    team_.run([&](int r) {
+      for (long b = 0; b * P::batch < samples; ++b) {
+        auto const s = ranks_of_[static_cast<std::size_t>(r)]->evaluate(b, feed, samples - b * P::batch);
+        seen[static_cast<std::size_t>(r)].samples += s.samples;
+        seen[static_cast<std::size_t>(r)].correct += s.correct;
+      }
+    });
+    backend::host::Seen all;
+    for (auto const& s : seen) {
+      all.samples += s.samples;
+      all.correct += s.correct;
+    }
+    return all.samples == 0 ? 0 : static_cast<double>(all.correct) / static_cast<double>(all.samples);
+  }
+
+  /// Elements (or bytes) that a rank has sent since it was made: what the others read from it.
+  long sent(int rank) const { return total(rank, &backend::host::Member::received); }
+  long sent_bytes(int rank) const { return total(rank, &backend::host::Member::received_bytes); }
+  /// Seconds that a rank has waited for gradients after its backward pass, and in all collectives.
+  double exposed(int rank) const { return at(rank).seconds_in(schedule::Do::Update); }
+  double waited(int rank) const { return at(rank).member().waited; }
+  long allocated(int rank) const { return static_cast<long>(at(rank).bytes()); }
+  long steps() const { return steps_; }
+  void set_steps(long steps) { steps_ = steps; }
+
+  schedule::Ranks ranks() const { return ranks_; }
+  schedule::Memory memory() const { return layout_.memory; }
+  Rank& at(int rank) { return *ranks_of_[static_cast<std::size_t>(rank)]; }
+  Rank const& at(int rank) const { return *ranks_of_[static_cast<std::size_t>(rank)]; }
+
+ private:
+  static int checked(int replicas) {
+    std::string const micro = std::to_string(P::micro_batches);
+    if (P::replicas > 0 && replicas != P::replicas) {
+      throw Error("this plan runs on exactly " + std::to_string(P::replicas) + " replicas, got " +
+                  std::to_string(replicas));
+    }
+    bool const all_cut = [] {
+      for (int k = 0; k < P::placed.count; ++k) {
+        if (P::placed.node[k].rows_cut) return true;
+      }
+      return false;
+    }();
+    int const parts = replicas * (all_cut ? P::ways : 1);
+    if (replicas < 1 || parts > P::micro_batches) {
+      throw Error(std::to_string(replicas) + " replicas x " + std::to_string(all_cut ? P::ways : 1) +
+                  " ways cannot share " + micro +
+                  " micro-batches: every rank needs one; run fewer ranks, or say MicroBatches<" +
+                  std::to_string(parts) + "> in the plan");
+    }
+    return replicas;
+  }
+  static optim::Now<A> now(long step, double rate_scale) {
+    optim::Now<A> n;
+    n.rate = static_cast<A>(P::rate.at(step) * rate_scale);
+    n.steps = step + 1;
+    if constexpr (requires { P::optimizer::beta1; }) {
+      n.correct1 = static_cast<A>(1 - std::pow(static_cast<double>(P::optimizer::beta1), static_cast<double>(n.steps)));
+      n.correct2 = static_cast<A>(1 - std::pow(static_cast<double>(P::optimizer::beta2), static_cast<double>(n.steps)));
+    }
+    return n;
+  }
+  long total(int rank, std::vector<long> backend::host::Member::*what) const {
+    long sum = 0;
+    for (auto const& r : ranks_of_) sum += (r->member().*what)[static_cast<std::size_t>(rank)];
+    return sum;
+  }
+
+  schedule::Ranks ranks_;
+  schedule::Layout<P::ops::size> layout_;
+  backend::host::World world_;
+  std::vector<std::unique_ptr<Rank>> ranks_of_;
+  backend::host::Team team_;  // last: its threads end before what they use
+  std::vector<A> losses_;
+  std::vector<double> means_;
+  long steps_ = 0;
+};
+
+}  // namespace cleave

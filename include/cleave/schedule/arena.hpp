@@ -1,0 +1,159 @@
+// schedule/arena.hpp - where every byte of a rank lies: one block, laid out before the run, exact.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "build.hpp"
+#include "slices.hpp"
+
+namespace cleave::schedule {
+
+inline constexpr long alignment = 64;
+inline constexpr long workspace_bytes = 1L << 20;  // per rank, for packing panels of matrix products
+constexpr long aligned(long bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+/// What does not change between the layouts of one plan.
+struct Format {
+  int data = 4;     // bytes of an element of activations and of what is sent
+  int sum = 4;      // bytes of an element of sums and of the weights that are stepped
+  int moments = 0;  // optimizer tensors per weight
+  bool ordered = true;
+};
+
+/// The ranks of a run: replicas along the data axis, ways along the model axis. Rank = replica * model + way.
+struct Ranks {
+  int data = 1, model = 1;
+  constexpr int world() const { return data * model; }
+};
+
+/// Space for tensors whose lives overlap; those that do not share it. First by best fit, then by growing.
+template <int Most> struct Heap {
+  struct Gap {
+    long at, bytes;
+  };
+  Gap gap[Most]{};
+  int gaps = 0;
+  long top = 0;
+
+  constexpr long take(long bytes) {
+    int best = -1;
+    for (int g = 0; g < gaps; ++g) {
+      if (gap[g].bytes >= bytes && (best < 0 || gap[g].bytes < gap[best].bytes)) best = g;
+    }
+    if (best < 0 && gaps > 0 && gap[gaps - 1].at + gap[gaps - 1].bytes == top) {  // grow the gap at the end
+      top += bytes - gap[gaps - 1].bytes;
+      return gap[--gaps].at;
+    }
+    if (best < 0) {
+      top += bytes;
+      return top - bytes;
+    }
+    long const at = gap[best].at;
+    gap[best].at += bytes;
+    gap[best].bytes -= bytes;
+    if (gap[best].bytes == 0) {
+      for (int g = best; g + 1 < gaps; ++g) gap[g] = gap[g + 1];
+      --gaps;
+    }
+    return at;
+  }
+  constexpr void give(long at, long bytes) {
+    int g = 0;
+    while (g < gaps && gap[g].at < at) ++g;
+    bool const left = g > 0 && gap[g - 1].at + gap[g - 1].bytes == at, right = g < gaps && at + bytes == gap[g].at;
+    if (left && right) {
+      gap[g - 1].bytes += bytes + gap[g].bytes;
+      for (int i = g; i + 1 < gaps; ++i) gap[i] = gap[i + 1];
+      --gaps;
+    } else if (left) {
+      gap[g - 1].bytes += bytes;
+    } else if (right) {
+      gap[g].at = at;
+      gap[g].bytes += bytes;
+    } else {
+      for (int i = gaps; i > g; --i) gap[i] = gap[i - 1];
+      gap[g] = {at, bytes};
+      ++gaps;
+    }
+  }
+};
+
+/// Bytes by category; they add up to `total`, which is what a rank allocates.
+struct Memory {
+  long bytes[categories]{};
+  long total = 0;
+  constexpr long operator[](Category c) const { return bytes[static_cast<int>(c)]; }
+};
+
+template <int Ops> struct Layout {
+  long buffer[Schedule<Ops>::most_buffers]{};
+  long weights = 0, copies = 0, states = 0, moments = 0, gradients = 0, scratch = 0, wire = 0, labels = 0, losses = 0;
+  long workspace = 0;
+  int branches = 1, deepest = 1;
+  Memory memory;
+};
+
+template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::Request request, Format f, Ranks ranks) {
+  Layout<Ops> out;
+  int const own = most_slices(request.micro_batches, ranks.data);
+  int const cut = most_slices(request.micro_batches, ranks.world());
+  Held const a = most_held(request.micro_batches, ranks.data, f.ordered);
+  Held const b = most_held(request.micro_batches, ranks.world(), f.ordered);
+  out.branches = a.branches > b.branches ? a.branches : b.branches;
+  out.deepest = a.deepest > b.deepest ? a.deepest : b.deepest;
+
+  long at = 0;
+  auto const region = [&](Category c, long bytes) {
+    long const begin = at;
+    at += aligned(bytes);
+    out.memory.bytes[static_cast<int>(c)] += aligned(bytes);
+    return begin;
+  };
+  bool const narrow = f.data < f.sum;
+  out.weights = region(Category::Weights, s.weight_elements * f.sum);
+  out.copies = narrow ? region(Category::Weights, s.weight_elements * f.data) : out.weights;
+  out.states = region(Category::Weights, s.state_elements * f.sum);
+  out.moments = region(Category::Optimizer, s.weight_elements * f.sum * f.moments);
+  out.gradients = region(Category::Gradients, s.weight_elements * f.sum * out.branches);
+  out.scratch =
+      region(Category::Gradients, ((out.deepest - 1) * s.most_weight_leaf + out.deepest * s.most_sum_leaf) * f.sum);
+  out.wire = narrow ? region(Category::Communication, s.weight_elements * f.data * out.branches) : out.gradients;
+  out.labels = region(Category::Activations, long{own} * request.rows * 4);
+  out.losses = region(Category::Activations, long{own} * f.sum);
+  out.workspace = region(Category::Workspace, workspace_bytes);
+
+  for (Category c : {Category::Activations, Category::Communication}) {
+    Heap<64> heap;
+    // Buffers are made in the order of their births; those that die at a step are chained to it.
+    int dying[Schedule<Ops>::most_nodes * 4 + 3]{}, next[Schedule<Ops>::most_buffers]{};
+    long size[Schedule<Ops>::most_buffers]{};
+    int freed = 0;  // steps whose dead have been buried
+    for (int k = 0; k < s.buffers; ++k) {
+      Buffer const& t = s.buffer[k];
+      long const count = t.per_slice ? t.elements * (t.rows_cut ? cut : own) : t.elements;
+      size[k] = aligned(count * (t.wide ? f.sum : f.data));
+      if (t.category != c) continue;
+      for (; freed < t.birth; ++freed) {
+        for (int d = dying[freed]; d != 0; d = next[d - 1]) {
+          if (size[d - 1] > 0) heap.give(out.buffer[d - 1], size[d - 1]);
+        }
+      }
+      int const from = t.takes_over;
+      if (from >= 0 && s.buffer[from].category == c && s.buffer[from].death == t.birth && size[from] == size[k]) {
+        out.buffer[k] = out.buffer[from];
+        size[from] = 0;
+      } else {
+        out.buffer[k] = heap.take(size[k]);
+      }
+      next[k] = dying[t.death];
+      dying[t.death] = k + 1;
+    }
+    long const begin = region(c, heap.top);
+    for (int k = 0; k < s.buffers; ++k) {
+      if (s.buffer[k].category == c) out.buffer[k] += begin;
+    }
+  }
+  out.memory.total = at;
+  return out;
+}
+
+}  // namespace cleave::schedule

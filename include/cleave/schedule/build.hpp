@@ -1,0 +1,242 @@
+// schedule/build.hpp - from a placed model to its schedule: steps in order, weights in buckets, tensors with their
+// lives. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../place/place.hpp"
+#include "step.hpp"
+
+namespace cleave::schedule {
+
+template <int Ops> struct Schedule {
+  static constexpr int most_nodes = Ops * 3 + 2;
+  static constexpr int most_buffers = most_nodes * 4 + 4;
+  Step step[most_nodes * 4 + 2];
+  int steps = 0, forward_steps = 0;
+  Weight weight[Ops * 2 + 1];
+  int weights = 0;
+  Bucket bucket[Ops * 2 + 1];
+  int buckets = 0;
+  long weight_elements = 0, state_elements = 0;
+  long most_weight_leaf = 0, most_sum_leaf = 0;  // the largest sums over the batch that one step takes
+  Buffer buffer[most_buffers];
+  int buffers = 0;
+  // Per node. Buffers, -1 for none.
+  int value[most_nodes], aux[most_nodes], gradient[most_nodes];
+  int first_weight[most_nodes];           // index into weight
+  long state[most_nodes];                 // offset into the states
+  int bias[most_nodes], map[most_nodes];  // operations (nodes) merged into this one
+  int head[most_nodes];                   // the node that this one is merged into, or itself
+  int input_value = -1, input_gradient = -1;
+  bool needs_gradient[most_nodes];
+};
+
+template <int Ops> struct Builder {
+  place::Signatures<Ops> const& model;
+  place::Placed<Ops> const& placed;
+  place::Request request;
+  Schedule<Ops> out{};
+  int readers[Schedule<Ops>::most_nodes + 1]{};  // of node k - 1; [0] is the input
+
+  constexpr place::Node const& node(int k) const { return placed.node[k]; }
+  constexpr place::Signature const& op(int k) const { return model.op[placed.node[k].op]; }
+  constexpr bool is_op(int k) const { return placed.node[k].op >= 0; }
+  constexpr bool rows_cut(int k) const { return k < 0 ? placed.input == place::shard(place::batch) : node(k).rows_cut; }
+  constexpr bool needs(int k) const { return k == -1 ? request.input_gradient : k >= 0 && out.needs_gradient[k]; }
+  constexpr int& gradient(int k) { return k < 0 ? out.input_gradient : out.gradient[k]; }
+  constexpr int value(int k) const { return k < 0 ? out.input_value : out.value[k]; }
+
+  constexpr int buffer(long elements, bool per_slice, bool rows, bool wide, Category c, int takes_over = -1) {
+    out.buffer[out.buffers] = {elements, per_slice, rows, wide, c, out.steps, out.steps, takes_over};
+    return out.buffers++;
+  }
+  constexpr void use(int b) {
+    if (b >= 0) out.buffer[b].death = out.steps;
+  }
+  constexpr void emit(Do what, int k, int dx = -1, int dx2 = -1) {
+    use(dx);
+    use(dx2);
+    out.step[out.steps++] = {what, k, dx, dx2};
+  }
+
+  constexpr void prepare() {
+    for (int k = 0; k < placed.count; ++k) {
+      out.value[k] = out.aux[k] = out.gradient[k] = out.bias[k] = out.map[k] = -1;
+      out.head[k] = k;
+      readers[node(k).in0 + 1]++;
+      if (node(k).in1 > -2) readers[node(k).in1 + 1]++;
+      bool const learned = is_op(k) && op(k).weights > 0;
+      out.needs_gradient[k] = learned || needs(node(k).in0) || needs(node(k).in1);
+    }
+    for (int k = 0; k < placed.count; ++k) {  // a bias, then a map, directly behind a product
+      if (!is_op(k) || !op(k).contracts) continue;
+      int last = k;
+      if (merges(last, true)) out.head[++last] = k, out.bias[k] = last;
+      if (merges(last, false)) out.head[++last] = k, out.map[k] = last;
+    }
+    for (int k = 0; k < placed.count; ++k) {
+      if (!is_op(k)) continue;
+      out.first_weight[k] = out.weights;
+      long leaf = 0;
+      long const sum = op(k).sums_batch ? node(k).local.y.size() : op(k).stats_input ? node(k).local.x2.size() : 0;
+      for (int w = 0; w < op(k).weights; ++w) {
+        long const count = (w == 0 ? node(k).local.w0 : node(k).local.w1).size();
+        bool const world = node(k).w[w].kind == place::Kind::Replicate;
+        Bucket* last = out.buckets > 0 ? &out.bucket[out.buckets - 1] : nullptr;
+        if (!last || last->leaf != op(k).leaf || last->world != world) {
+          out.bucket[out.buckets++] = {out.weight_elements, 0, k, op(k).leaf, world};
+          last = &out.bucket[out.buckets - 1];
+        }
+        last->count += count;
+        out.weight[out.weights++] = {k, w, out.weight_elements, count};
+        out.weight_elements += count;
+        leaf += count;
+      }
+      if (leaf > out.most_weight_leaf) out.most_weight_leaf = leaf;
+      if (sum > out.most_sum_leaf) out.most_sum_leaf = sum;
+      out.state[k] = out.state_elements;
+      out.state_elements += op(k).states * place::algebra::cut(op(k).state, node(k).w[0], request.ways).size();
+    }
+  }
+  constexpr bool merges(int k, bool bias) const {
+    int const next = k + 1;
+    return next < placed.count && is_op(next) && node(next).in0 == k && node(next).in1 == -2 && op(next).mergeable &&
+           readers[k + 1] == 1 && (op(next).weights == 1) == bias;
+  }
+
+  constexpr long elements(Shape s) const { return s.size() * request.rows; }
+
+  constexpr void forward() {
+    out.input_value = buffer(elements(placed_input()), true, rows_cut(-1), false, Category::Activations);
+    for (int k = 0; k < placed.count; ++k) {
+      if (out.head[k] != k) {  // already done with its head
+        out.value[k] = out.value[out.head[k]];
+        continue;
+      }
+      use(value(node(k).in0));
+      if (node(k).in1 > -2) use(value(node(k).in1));
+      if (!is_op(k)) {
+        if (node(k).conversion.forward == op::Verb::None) {
+          out.value[k] = value(node(k).in0);
+          continue;
+        }
+        out.value[k] = buffer(elements(node(k).local.y), true, rows_cut(k), false, Category::Communication);
+        emit(Do::Convert, k, out.value[k]);
+        continue;
+      }
+      place::Signature const& s = op(k);
+      if (s.sums_batch) {
+        out.value[k] = buffer(node(k).local.y.size(), false, false, true, Category::Activations);
+        emit(Do::Forward, k, out.value[k]);
+        emit(Do::Sum, k, out.value[k]);
+        continue;
+      }
+      if (!s.is_loss) {
+        int const from = s.elementwise ? value(node(k).in0) : -1;
+        out.value[k] = buffer(elements(node(k).local.y), true, rows_cut(k), false, Category::Activations, from);
+      }
+      long const aux = s.aux ? s.aux(node(k).local.x, node(k).local.y) : 0;
+      if (aux > 0) out.aux[k] = buffer(aux * request.rows, true, rows_cut(k), true, Category::Activations);
+      use(out.aux[k]);
+      emit(Do::Forward, k, out.value[k]);
+    }
+    out.forward_steps = out.steps;
+    use(value(placed.last));  // read after the step, for the accuracy
+  }
+  constexpr Shape placed_input() const {
+    Shape const x = model.op[0].x;
+    return place::algebra::cut(x, placed.input, request.ways);
+  }
+
+  /// Where a reader of value k writes that value's gradient: the first makes it, a later one writes beside it.
+  constexpr int target(int k, int takes_over = -1) {
+    Shape const shape = k < 0 ? placed_input() : node(k).local.y;
+    int const b = buffer(elements(shape), true, rows_cut(k), false, Category::Activations, takes_over);
+    if (gradient(k) < 0) gradient(k) = b;
+    return b;
+  }
+  constexpr void add(int k, int contribution) {
+    if (contribution < 0 || gradient(k) == contribution) return;
+    use(contribution);
+    emit(Do::Add, k, gradient(k), contribution);
+  }
+  constexpr void alias(int k, int contribution) {
+    if (gradient(k) < 0) {
+      gradient(k) = contribution;
+    } else {
+      add(k, contribution);
+    }
+  }
+
+  constexpr void backward() {
+    for (int k = placed.count - 1; k >= 0; --k) {
+      if (!out.needs_gradient[k]) continue;
+      int const in0 = node(k).in0, in1 = node(k).in1;
+      if (!is_op(k)) {
+        use(out.gradient[k]);
+        if (!needs(in0)) continue;
+        if (node(k).conversion.backward == op::Verb::None) {
+          alias(in0, out.gradient[k]);
+          continue;
+        }
+        int const dx = target(in0);
+        out.buffer[dx].category = Category::Communication;
+        emit(Do::ConvertBack, k, dx);
+        add(in0, dx);
+        continue;
+      }
+      place::Signature const& s = op(k);
+      bool const merged = out.head[k] != k;
+      auto const read = [&] {
+        use(out.gradient[k]);
+        use(out.aux[k]);
+        if (s.reads_x) use(value(in0));
+        if (s.reads_y) use(out.value[k]);
+        if (s.stats_input) use(value(in1));
+      };
+      if (s.weights > 0) {
+        read();
+        if (s.stats_input) {
+          out.gradient[in1] = buffer(node(in1).local.y.size(), false, false, true, Category::Activations);
+          emit(Do::BackwardWeight, k, out.gradient[in1]);
+          emit(Do::SumBack, in1, out.gradient[in1]);
+        } else {
+          emit(Do::BackwardWeight, k);
+        }
+        for (int b = 0; b < out.buckets; ++b) {
+          if (out.bucket[b].node == k) emit(Do::Start, b);
+        }
+      }
+      bool const first = needs(in0), second = in1 > -2 && !s.stats_input && needs(in1);
+      if (!first && !second) continue;
+      read();
+      if (merged && s.weights > 0) {  // a bias hands its gradient on as it is
+        alias(in0, out.gradient[k]);
+        continue;
+      }
+      if (merged) {  // a map's gradient takes its place
+        out.gradient[in0] = out.gradient[k];
+        emit(Do::BackwardInput, k, out.gradient[k]);
+        continue;
+      }
+      int const from = s.elementwise && s.weights == 0 && in1 == -2 ? out.gradient[k] : -1;
+      int const dx = first ? target(in0, from) : -1;
+      int const dx2 = second ? target(in1) : -1;
+      emit(Do::BackwardInput, k, dx, dx2);
+      if (first) add(in0, dx);
+      if (second) add(in1, dx2);
+    }
+    for (int b = out.buckets - 1; b >= 0; --b) emit(Do::Update, b);
+  }
+};
+
+template <int Ops>
+constexpr Schedule<Ops> build(place::Signatures<Ops> const& model, place::Placed<Ops> const& placed,
+                              place::Request request) {
+  Builder<Ops> b{model, placed, request, {}, {}};
+  b.prepare();
+  b.forward();
+  b.backward();
+  return b.out;
+}
+
+}  // namespace cleave::schedule

@@ -1,0 +1,103 @@
+// schedule/listing.hpp - a plan as text: one line a step, what it sends, and where the memory goes. Stable, to be
+// diffed. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <string>
+
+#include "volume.hpp"
+
+namespace cleave::schedule {
+
+namespace text {
+inline std::string pad(std::string s, std::size_t width) {
+  return s.size() < width ? s + std::string(width - s.size(), ' ') : s;
+}
+inline std::string left(std::string s, std::size_t width) {
+  return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
+}
+inline std::string grouped(long n) {
+  std::string s = std::to_string(n);
+  for (std::size_t i = s.size(); i > 3;) s.insert(i -= 3, ",");
+  return s;
+}
+inline std::string shape(Shape s) {
+  std::string out = "(b";
+  for (int d = 0; d < s.dims; ++d) out += ", " + std::to_string(s[d]);
+  return out + ")";
+}
+inline std::string placement(place::Placement p) {
+  switch (p.kind) {
+    case place::Kind::Replicate:
+      return "replicate";
+    case place::Kind::Partial:
+      return "partial";
+    case place::Kind::Shard:
+      return p.dim == place::batch ? "shard<batch>" : "shard<" + std::to_string(p.dim) + ">";
+    default:
+      return "invariant";
+  }
+}
+}  // namespace text
+
+/// One line per step: number, step, operation, what it makes and where that lives on the model axis, what it sends.
+template <class P> std::string listing(Ranks ranks, int rank = 0) {
+  std::string out;
+  for (int k = 0; k < P::schedule.steps; ++k) {
+    Step const s = P::schedule.step[k];
+    bool const bucket = s.what == Do::Start || s.what == Do::Update;
+    int const n = bucket ? P::schedule.bucket[s.node].node : s.node;
+    std::string what = std::string(name(s.what)), detail;
+    if (n >= 0 && P::placed.node[n].op >= 0) {
+      place::Signature const& op = P::signatures.op[P::placed.node[n].op];
+      detail = std::to_string(op.leaf) + "." + std::string(op.name);
+      if (s.what == Do::Forward) {
+        int const bias = P::schedule.bias[n], map = P::schedule.map[n];
+        if (bias >= 0) detail += "+bias";
+        if (map >= 0) detail += "+" + std::string(P::signatures.op[P::placed.node[map].op].name);
+      }
+    } else if (n >= 0) {
+      place::Node const& c = P::placed.node[n];
+      bool const forth = s.what == Do::Convert;
+      detail = forth ? text::placement(c.x) + " -> " + text::placement(c.y)
+                     : text::placement(place::gradient(c.y)) + " -> " + text::placement(place::gradient(c.x));
+    }
+    std::string line = text::left(std::to_string(k), 4) + "  " + text::pad(what, 16) + text::pad(detail, 34);
+    if (s.what == Do::Forward && !P::signatures.op[P::placed.node[n].op].is_loss) {
+      line += text::pad(text::shape(P::placed.node[n].local.y), 20) +
+              (ranks.model > 1 ? text::placement(P::placed.node[n].y) : "");
+    }
+    if (bucket) line += text::grouped(P::schedule.bucket[s.node].count) + " weights";
+    Message const m = message(s, P::schedule, P::placed, P::request, P::format, ranks, rank);
+    if (m.verb != op::Verb::None) {
+      line = text::pad(line, 76) + text::pad(std::string(op::name(m.verb)), 15) + "over " + std::to_string(m.ranks) +
+             (m.world   ? " ranks, "
+              : m.model ? " ways, "
+                        : " replicas, ") +
+             "sends " + text::grouped(m.sent) + " elements";
+    }
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    out += line + "\n";
+  }
+  return out;
+}
+
+/// What one rank sends in a step, by verb, and the bytes it allocates, by category.
+template <class P> std::string summary(Ranks ranks, int rank = 0) {
+  Traffic const t = traffic(P::schedule, P::placed, P::request, P::format, ranks, rank);
+  Memory const m = layout(P::schedule, P::request, P::format, ranks).memory;
+  std::string out = "sent per step and rank: " + text::grouped(t.elements_per_step) + " elements, " +
+                    text::grouped(t.bytes_per_step) + " bytes, " + std::to_string(t.messages) + " collectives\n";
+  for (int v = 0; v < static_cast<int>(op::Verb::Illegal); ++v) {
+    if (t.elements[v] > 0)
+      out += "  " + text::pad(std::string(op::name(static_cast<op::Verb>(v))), 16) +
+             text::left(text::grouped(t.elements[v]), 14) + " elements\n";
+  }
+  out += "memory per rank: " + text::grouped(m.total) + " bytes, in one block\n";
+  for (int c = 0; c < categories; ++c) {
+    out += "  " + text::pad(std::string(name(static_cast<Category>(c))), 16) +
+           text::left(text::grouped(m.bytes[c]), 14) + " bytes\n";
+  }
+  return out;
+}
+
+}  // namespace cleave::schedule

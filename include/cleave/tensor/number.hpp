@@ -1,0 +1,44 @@
+// tensor/number.hpp - the number formats a tensor is kept in, and the one its sums are taken in.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+namespace cleave {
+
+using f32 = float;
+using f64 = double;
+
+/// Brain float: the upper half of a float. Rounded to nearest even; NaN stays NaN.
+struct bf16 {
+  std::uint16_t bits;
+
+  bf16() = default;
+  constexpr explicit bf16(float value) : bits(round(std::bit_cast<std::uint32_t>(value))) {}
+  constexpr explicit operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+  constexpr explicit operator double() const { return static_cast<double>(static_cast<float>(*this)); }
+
+ private:
+  static constexpr std::uint16_t round(std::uint32_t u) {
+    std::uint32_t const nan = (u & 0x7fffffffu) > 0x7f800000u ? 1u : 0u;
+    std::uint32_t const up = u + 0x7fffu + ((u >> 16) & 1u);
+    return static_cast<std::uint16_t>(nan ? (u >> 16) | 0x40u : up >> 16);
+  }
+};
+
+}  // namespace cleave
+
+namespace cleave::tensor {
+
+/// Sums are taken in f32, or in f64 when the data is f64.
+template <class T> using accumulate_t = std::conditional_t<std::is_same_v<T, f64>, f64, f32>;
+
+template <class T> inline constexpr std::string_view name_of = "?";
+template <> inline constexpr std::string_view name_of<f32> = "f32";
+template <> inline constexpr std::string_view name_of<f64> = "f64";
+template <> inline constexpr std::string_view name_of<bf16> = "bf16";
+
+}  // namespace cleave::tensor
