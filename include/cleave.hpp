@@ -8,6 +8,10 @@
 #include "cleave/meta/list.hpp"
 #include "cleave/version.hpp"
 
+// The laws stand first, so that a refusal names few files before its sentence.
+#include "cleave/place/laws.hpp"
+#include "cleave/plan/laws.hpp"
+
 // tensor: what is a datum? Shapes, number formats, random numbers by index.
 #include "cleave/tensor/bytes.hpp"
 #include "cleave/tensor/number.hpp"

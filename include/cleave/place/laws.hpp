@@ -111,7 +111,10 @@ template <int, int> struct nonlinear_layers_want_whole_values {
 };
 
 /// A verdict as a type, so that the compiler prints the sentence, the numbers and the layer.
-template <Law L, int A, int B> struct law_of;
+template <Law L, int A, int B> struct law_of {
+  static constexpr bool holds = true;
+  template <bool> struct tell {};
+};
 template <int A, int B> struct law_of<Law::Columns, A, B> : columns_divide_by_ways<A, B> {};
 template <int A, int B> struct law_of<Law::Rows, A, B> : rows_divide_by_ways<A, B> {};
 template <int A, int B> struct law_of<Law::Groups, A, B> : groups_divide_by_ways<A, B> {};

@@ -68,13 +68,10 @@ template <int Ways, int Replicas> struct sizes_are_positive {
   static constexpr bool holds = Ways >= 1 && Replicas >= 0;
   template <bool Holds> struct tell { static_assert(Holds, "Mesh: ways and replicas are whole numbers from 1"); };
 };
-template <long NeededMiB, long GivenMiB> struct the_plan_fits_its_memory {
-  static constexpr bool holds = false;
-  template <bool Holds> struct tell {
-    static_assert(Holds,
-                  "the plan does not fit: it needs more MiB per rank than it is given; where they go, and what would "
-                  "save how many, stands beside");
-  };
+/// Told by `fits`. Its own teller, not enforce: each level of instantiation costs three lines of clang's answer.
+template <long NeededBytes, long GivenBytes, class... About> struct the_plan_fits_its_memory {
+  static_assert(NeededBytes <= GivenBytes,
+                "the plan does not fit: more bytes per rank than given; what takes and what saves MiB stands beside");
 };
 // What stands beside it.
 template <long MiB> struct weights_take {};

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <initializer_list>
+
 #include "../optim/rate.hpp"
 #include "../schedule/volume.hpp"
 #include "find.hpp"
 #include "laws.hpp"
-#include "policies.hpp"
+#include "letters.hpp"
 
 namespace cleave {
 
@@ -20,9 +22,6 @@ struct NoData {
 struct NoModel {
   static constexpr char convolutions = 'W', products = 'W';
   static constexpr int ways = 0;
-};
-struct ModelSaysNothing {
-  static constexpr char products = 0;
 };
 struct NoMesh {
   static constexpr int replicas = 0, ways = 0;
@@ -42,32 +41,43 @@ template <class... Ps> struct words_of_a_layer<meta::list<Ps...>> {
   static constexpr bool known = ((std::is_base_of_v<layer::Option, Ps> || is_kind<ModelKind, Ps>)&&... && true);
   static constexpr int splits = said<ModelKind, Ps...>;
 };
-
-/// The front door: each law is told once, with the layer or the policy beside it.
-template <place::Verdict V, class Leaves> constexpr bool keeps_the_laws() {
-  if constexpr (V.law != place::Law::None) {
-    return sizeof(meta::enforce<place::law_of<V.law, V.a, V.b>, meta::at<Leaves, V.leaf>>) > 0;
-  }
-  return true;
-}
-template <class... Leaves> constexpr bool layers_keep_the_laws(meta::list<Leaves...>) {
-  return ((sizeof(meta::enforce<every_word_is_an_option_or_a_split<words_of_a_layer<typename Leaves::policies>::known>,
-                                Leaves>) > 0 &&
-           sizeof(meta::enforce<each_kind_of_policy_is_said_once<words_of_a_layer<typename Leaves::policies>::splits>,
-                                Leaves>) > 0) &&
-          ...);
-}
 template <class P, class Kinds> inline constexpr bool is_policy = false;
 template <Policy P, class... Kinds>
 inline constexpr bool is_policy<P, meta::list<Kinds...>> = (is_kind<Kinds, P> || ...);
-template <class Kinds, class... Ps> struct words_of_a_plan;
-template <class... Kinds, class... Ps> struct words_of_a_plan<meta::list<Kinds...>, Ps...> {
-  static constexpr bool kept =
-      ((sizeof(meta::enforce<every_word_is_a_policy<is_policy<Ps, meta::list<Kinds...>>>, Ps>) > 0) && ...) &&
-      ((sizeof(meta::enforce<each_kind_of_policy_is_said_once<said<Kinds, Ps...>>, Kinds>) > 0) && ...);
-};
 using kinds = meta::list<BatchKind, MicroBatchKind, DataKind, ModelKind, MeshKind, PrecisionKind, SumKind,
                          ConversionKind, InputKind, optim::OptimizerKind>;
+
+/// Who is to be named: the first that breaks a law, or the first of all when none does.
+struct Culprit {
+  std::size_t at = 0;
+  int count = 0;  // of what it has too many
+  bool none = true;
+};
+constexpr Culprit first_false(std::initializer_list<bool> good) {
+  std::size_t i = 0;
+  for (bool g : good) {
+    if (!g) return {i, 0, false};
+    ++i;
+  }
+  return {};
+}
+constexpr Culprit first_repeated(std::initializer_list<int> counts) {
+  std::size_t i = 0;
+  for (int c : counts) {
+    if (c > 1) return {i, c, false};
+    ++i;
+  }
+  return {};
+}
+template <class... Leaves> constexpr Culprit unknown_word(meta::list<Leaves...>) {
+  return first_false({words_of_a_layer<typename Leaves::policies>::known...});
+}
+template <class... Leaves> constexpr Culprit repeated_split(meta::list<Leaves...>) {
+  return first_repeated({words_of_a_layer<typename Leaves::policies>::splits...});
+}
+template <class... Ps, class... Kinds> constexpr Culprit repeated_kind(meta::list<Kinds...>) {
+  return first_repeated({said<Kinds, Ps...>...});
+}
 
 }  // namespace plan
 
@@ -83,7 +93,13 @@ template <class NetT, class... Policies> struct Plan {
   using leaves = layer::leaves<Net>;
   static constexpr Rate rate = Rate::constant(0.01f);
 
-  static_assert(plan::words_of_a_plan<plan::kinds, Policies...>::kept);
+  // The front door: each law is told once, with the policy or the layer that breaks it beside it.
+  static constexpr plan::Culprit stranger = plan::first_false({plan::is_policy<Policies, plan::kinds>..., true});
+  static_assert(sizeof(meta::enforce<plan::every_word_is_a_policy<stranger.none>,
+                                     meta::at<meta::list<Policies..., Net>, stranger.at>>) > 0);
+  static constexpr plan::Culprit twice = plan::repeated_kind<Policies...>(plan::kinds{});
+  static_assert(
+      sizeof(meta::enforce<plan::each_kind_of_policy_is_said_once<twice.count>, meta::at<plan::kinds, twice.at>>) > 0);
   static constexpr int batch = policy<plan::BatchKind, plan::NoBatch>::samples;
   static_assert(sizeof(meta::enforce<plan::the_batch_is_said<batch>, Net>) > 0);
   static_assert(sizeof(meta::enforce<plan::training_needs_a_floating_number<number>>) > 0);
@@ -102,56 +118,32 @@ template <class NetT, class... Policies> struct Plan {
                                                        : 1;
   static_assert(sizeof(meta::enforce<plan::micro_batches_divide_the_batch<batch, micro_batches>>) > 0);
   static_assert(sizeof(meta::enforce<plan::replicas_have_a_micro_batch_each<replicas, micro_batches>>) > 0);
-  static_assert(plan::layers_keep_the_laws(leaves{}));
+  static constexpr plan::Culprit strange = plan::unknown_word(leaves{}), resplit = plan::repeated_split(leaves{});
+  static_assert(
+      sizeof(meta::enforce<plan::every_word_is_an_option_or_a_split<strange.none>, meta::at<leaves, strange.at>>) > 0);
+  static_assert(
+      sizeof(meta::enforce<plan::each_kind_of_policy_is_said_once<resplit.count>, meta::at<leaves, resplit.at>>) > 0);
 
- private:
-  template <class... Ops> static constexpr auto letters_of(meta::list<Ops...>) {
-    struct Letters {
-      char of[sizeof...(Ops)]{};
-      int most_ways = 0;
-    } out;
-    layer::Graph<sizeof...(Ops)> graph;
-    Net::connect(graph);
-    constexpr bool convolves[] = {requires {Ops::kernel;
-  }
-  ...
+  static constexpr int ways = mesh::ways > 0           ? mesh::ways
+                              : model_policy::ways > 0 ? model_policy::ways
+                              : plan::said<plan::ModelKind, Policies...> > 0 || plan::some_layer_splits(leaves{}) ? 2
+                                                                                                                  : 1;
+  static_assert(sizeof(meta::enforce<plan::sizes_are_positive<ways, replicas>>) > 0);
+
+  static constexpr place::Request request{ways, batch / micro_batches, micro_batches,
+                                          plan::said<plan::ConversionKind, Policies...> > 0,
+                                          plan::said<plan::InputKind, Policies...> > 0};
+  static constexpr auto signatures = place::signatures<Net>(ops{});
+  static constexpr auto placed =
+      place::place(signatures, plan::letters<Net, model_policy>(ops{}, leaves{}).of, request);
+  static constexpr place::Verdict verdict = placed.verdict;
+  static_assert(sizeof(meta::enforce<place::law_of<verdict.law, verdict.a, verdict.b>,
+                                     meta::at<leaves, static_cast<std::size_t>(verdict.leaf)>>) > 0);
+
+  static constexpr auto schedule = cleave::schedule::build(signatures, placed, request);
+  static constexpr cleave::schedule::Format format{sizeof(number), sizeof(tensor::accumulate_t<number>),
+                                                   optimizer::moments, policy<plan::SumKind, Ordered>::ordered};
 };
-char const* const said = leaf_letters(leaves{});
-for (int k = 0; k < static_cast<int>(sizeof...(Ops)); ++k) {
-  char const own = said[graph.leaf[k]];
-  out.of[k] = own != 0 ? own : convolves[k] ? model_policy::convolutions : model_policy::products;
-}
-return out;
-}  // namespace cleave
-template <class... Leaves>
-static constexpr char letters_said[] = {
-    plan::find_in<plan::ModelKind, plan::ModelSaysNothing, typename Leaves::policies>::products...};
-template <class... Leaves> static constexpr char const* leaf_letters(meta::list<Leaves...>) {
-  return letters_said<Leaves...>;
-}
-template <class... Leaves> static constexpr bool some_layer_splits(meta::list<Leaves...>) {
-  return ((plan::find_in<plan::ModelKind, plan::ModelSaysNothing, typename Leaves::policies>::products != 0) || ...);
-}
-
-public:
-static constexpr int ways = mesh::ways > 0           ? mesh::ways
-                            : model_policy::ways > 0 ? model_policy::ways
-                            : plan::said<plan::ModelKind, Policies...> > 0 || some_layer_splits(leaves{}) ? 2
-                                                                                                          : 1;
-static_assert(sizeof(meta::enforce<plan::sizes_are_positive<ways, replicas>>) > 0);
-
-static constexpr place::Request request{ways, batch / micro_batches, micro_batches,
-                                        plan::said<plan::ConversionKind, Policies...> > 0,
-                                        plan::said<plan::InputKind, Policies...> > 0};
-static constexpr auto signatures = place::signatures<Net>(ops{});
-static constexpr auto placed = place::place(signatures, letters_of(ops{}).of, request);
-static_assert(plan::keeps_the_laws<placed.verdict, leaves>());
-
-static constexpr auto schedule = cleave::schedule::build(signatures, placed, request);
-static constexpr cleave::schedule::Format format{sizeof(number), sizeof(tensor::accumulate_t<number>),
-                                                 optimizer::moments, policy<plan::SumKind, Ordered>::ordered};
-}
-;
 
 /// Exact bytes of one rank's arena, by category, for a number of replicas (the plan's own, or 1, unless given).
 template <class P, int Replicas = (P::replicas > 0 ? P::replicas : 1)>
@@ -164,37 +156,43 @@ inline constexpr schedule::Traffic traffic = schedule::traffic(P::schedule, P::p
                                                                {Replicas, P::ways}, Rank);
 
 namespace plan {
-template <class P, long Bytes, int Replicas> constexpr bool tell_fit() {
-  using enum schedule::Category;
-  constexpr schedule::Memory need = memory<P, Replicas>;
-  if constexpr (need.total <= Bytes) {
-    return true;
-  } else {
-    constexpr long mib = 1L << 20;
-    constexpr auto format = [](int data, int moments) {
-      schedule::Format f = P::format;
-      f.data = data;
-      f.moments = moments;
-      return f;
-    };
-    constexpr auto total = [](schedule::Format f, int replicas) {
-      return schedule::layout(P::schedule, P::request, f, {replicas, P::ways}).memory.total;
-    };
-    constexpr int twice = 2 * Replicas <= P::micro_batches ? 2 * Replicas : Replicas;
-    return sizeof(
-               meta::enforce<the_plan_fits_its_memory<need.total / mib, Bytes / mib>, weights_take<need[Weights] / mib>,
-                             gradients_take<need[Gradients] / mib>, optimizer_takes<need[Optimizer] / mib>,
-                             activations_take<need[Activations] / mib>,
-                             twice_the_replicas_save<(need.total - total(P::format, twice)) / mib>,
-                             precision_bf16_saves<(need.total - total(format(2, P::format.moments), Replicas)) / mib>,
-                             plain_sgd_saves<(need.total - total(format(P::format.data, 0), Replicas)) / mib>>) > 0;
-  }
+
+/// What a plan needs, and what it would save by other means, in MiB.
+struct Shortage {
+  long needed = 0, by[schedule::categories]{}, by_replicas = 0, by_bf16 = 0, by_sgd = 0;
+};
+template <class P, int Replicas> constexpr Shortage shortage() {
+  constexpr long mib = 1L << 20;
+  schedule::Memory const need = memory<P, Replicas>;
+  auto const saved = [&](int data, int moments, int replicas) {
+    schedule::Format f = P::format;
+    f.data = data;
+    f.moments = moments;
+    return (need.total - schedule::layout(P::schedule, P::request, f, {replicas, P::ways}).memory.total) / mib;
+  };
+  Shortage s;
+  s.needed = need.total / mib;
+  for (int c = 0; c < schedule::categories; ++c) s.by[c] = need.bytes[c] / mib;
+  s.by_replicas = saved(P::format.data, P::format.moments, 2 * Replicas <= P::micro_batches ? 2 * Replicas : Replicas);
+  s.by_bf16 = saved(2, P::format.moments, Replicas);
+  s.by_sgd = saved(P::format.data, 0, Replicas);
+  return s;
 }
+
+template <class P, int Replicas> inline constexpr Shortage shortage_of = shortage<P, Replicas>();
+template <class P, long Bytes, int Replicas, Shortage const& S = shortage_of<P, Replicas>> struct fit {
+  using law = the_plan_fits_its_memory<memory<P, Replicas>.total, Bytes, weights_take<S.by[0]>, gradients_take<S.by[1]>,
+                                       optimizer_takes<S.by[2]>, activations_take<S.by[3]>,
+                                       twice_the_replicas_save<S.by_replicas>, precision_bf16_saves<S.by_bf16>,
+                                       plain_sgd_saves<S.by_sgd>>;
+  static_assert(sizeof(law) > 0);
+};
+
 }  // namespace plan
 
 /// `static_assert(fits<Train, 2_GiB>);` A plan that does not fit says what takes the memory and what would save some.
 /// To ask without being told, compare `memory<Train>.total`.
 template <class P, long Bytes, int Replicas = (P::replicas > 0 ? P::replicas : 1)>
-inline constexpr bool fits = plan::tell_fit<P, Bytes, Replicas>();
+inline constexpr bool fits = sizeof(plan::fit<P, Bytes, Replicas>) > 0;
 
 }  // namespace cleave

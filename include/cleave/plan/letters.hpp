@@ -1,0 +1,43 @@
+// plan/letters.hpp - which cut the plan, or a layer's own word, asks of each operation.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../layer/graph.hpp"
+#include "find.hpp"
+#include "policies.hpp"
+
+namespace cleave::plan {
+
+struct ModelSaysNothing {
+  static constexpr char products = 0;
+};
+template <class Leaf> using leaf_policy = find_in<ModelKind, ModelSaysNothing, typename Leaf::policies>;
+
+template <class Op>
+concept Windowed = requires {
+  Op::kernel;
+};
+
+template <int N> struct Letters { char of[N < 1 ? 1 : N]{}; };
+
+/// ModelPolicy is the plan's word, for operations whose layer has none.
+template <class Net, class ModelPolicy, class... Ops, class... Leaves>
+constexpr auto letters(meta::list<Ops...>, meta::list<Leaves...>) {
+  constexpr int n = sizeof...(Ops);
+  constexpr bool convolves[] = {Windowed<Ops>..., false};
+  constexpr char said_by[] = {leaf_policy<Leaves>::products..., 0};
+  layer::Graph<n> graph;
+  Net::connect(graph);
+  Letters<n> out;
+  for (int k = 0; k < n; ++k) {
+    char const own = said_by[graph.leaf[k]];
+    out.of[k] = own != 0 ? own : convolves[k] ? ModelPolicy::convolutions : ModelPolicy::products;
+  }
+  return out;
+}
+
+template <class... Leaves> constexpr bool some_layer_splits(meta::list<Leaves...>) {
+  return ((leaf_policy<Leaves>::products != 0) || ...);
+}
+
+}  // namespace cleave::plan

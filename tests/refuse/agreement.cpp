@@ -1,0 +1,7 @@
+// refused: DataParallel: unknown agreement
+// refused: Relu
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+struct Net : Sequential<Vector<512>, Linear<10>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<8>, DataParallel<Relu>> {};

@@ -1,0 +1,7 @@
+// refused: MicroBatches: the batch must divide evenly into its micro-batches
+// refused: micro_batches_divide_the_batch<100, 8>
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+struct Net : Sequential<Vector<512>, Linear<10>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<100>, MicroBatches<8>> {};

@@ -1,0 +1,6 @@
+// refused: Plan: say Batch<samples>
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+struct Net : Sequential<Vector<512>, Linear<10>, CrossEntropy> {};
+struct Train : Plan<Net, DataParallel<Sync>> {};

@@ -1,0 +1,20 @@
+// refuse/refuse.hpp - what a refused program includes: all that a plan is made of, and nothing that runs it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cleave/place/laws.hpp>
+#include <cleave/plan/laws.hpp>
+//
+#include <cleave/layer/activation.hpp>
+#include <cleave/layer/conv.hpp>
+#include <cleave/layer/linear.hpp>
+#include <cleave/layer/loss.hpp>
+#include <cleave/layer/input.hpp>
+#include <cleave/layer/pool.hpp>
+#include <cleave/layer/norm.hpp>
+#include <cleave/layer/residual.hpp>
+#include <cleave/layer/sequential.hpp>
+#include <cleave/plan/plan.hpp>
+#include <cleave/tensor/bytes.hpp>
+
+using namespace cleave;  // NOLINT: these are user programs
