@@ -3,9 +3,9 @@
 #include <cleave.hpp>
 using namespace cleave;
 
-struct CifarNet : Sequential<Image<3, 32, 32>,                                                    // shapes are inferred
-                             Conv<64, 5, Pad<2>>, Relu, MaxPool<3, Stride<2>, Pad<1>>,            // (b, 64, 16, 16)
-                             Conv<64, 5, Pad<2>>, Relu, MaxPool<3, Stride<2>, Pad<1>>,            // (b, 64, 8, 8)
+struct CifarNet : Sequential<Image<3, 32, 32>,                                          // shapes are inferred
+                             Conv<64, 5, Pad<2>>, Relu, MaxPool<3, Stride<2>, Pad<1>>,  // (b, 64, 16, 16)
+                             Conv<64, 5, Pad<2>>, Relu, MaxPool<3, Stride<2>, Pad<1>>,  // (b, 64, 8, 8)
                              Linear<384>, Relu, Linear<192>, Relu, Linear<10>, CrossEntropy> {};
 
 struct Train : Plan<CifarNet, Batch<128>, DataParallel<Sync>, Momentum> {

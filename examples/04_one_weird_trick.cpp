@@ -3,10 +3,10 @@
 #include <cleave.hpp>
 using namespace cleave;
 
-struct CifarNet : Sequential<Image<3, 32, 32>,                                                    //
-                             Conv<64, 5, Pad<2>>, Relu, MaxPool<3, Stride<2>, Pad<1>>,            // batch / 4 on each rank
-                             Conv<64, 5, Pad<2>>, Relu, MaxPool<3, Stride<2>, Pad<1>>,            //
-                             Linear<384>, Relu, Linear<192>, Relu,                                // columns, then rows
+struct CifarNet : Sequential<Image<3, 32, 32>,                                          //
+                             Conv<64, 5, Pad<2>>, Relu, MaxPool<3, Stride<2>, Pad<1>>,  // batch / 4 on each rank
+                             Conv<64, 5, Pad<2>>, Relu, MaxPool<3, Stride<2>, Pad<1>>,  //
+                             Linear<384>, Relu, Linear<192>, Relu,                      // columns, then rows
                              Linear<10, ModelParallel<Whole>>, CrossEntropy> {};
 
 struct Train : Plan<CifarNet, Batch<128>, OneWeirdTrick<4>, MicroBatches<4>, Momentum> {

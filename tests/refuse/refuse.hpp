@@ -7,11 +7,11 @@
 //
 #include <cleave/layer/activation.hpp>
 #include <cleave/layer/conv.hpp>
+#include <cleave/layer/input.hpp>
 #include <cleave/layer/linear.hpp>
 #include <cleave/layer/loss.hpp>
-#include <cleave/layer/input.hpp>
-#include <cleave/layer/pool.hpp>
 #include <cleave/layer/norm.hpp>
+#include <cleave/layer/pool.hpp>
 #include <cleave/layer/residual.hpp>
 #include <cleave/layer/sequential.hpp>
 #include <cleave/plan/plan.hpp>

@@ -3,5 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 
-struct Net : Sequential<Vector<512>, Linear<64, NoBias, ModelParallel<SplitRows>>, AllReduce, AllReduce, Relu, CrossEntropy> {};
+struct Net
+    : Sequential<Vector<512>, Linear<64, NoBias, ModelParallel<SplitRows>>, AllReduce, AllReduce, Relu, CrossEntropy> {
+};
 struct Train : Plan<Net, Batch<8>, Conversions<Written>> {};

@@ -52,6 +52,7 @@ template <class P> class Rank {
     }
     for (Axis a : {Axis::Data, Axis::World}) {
       plan_[a == Axis::World] = reduction(m_, a, P::micro_batches, P::format.ordered, Prepare<P>::rounded);
+      sums_[a == Axis::World] = reduction(m_, a, P::micro_batches, P::format.ordered, false);
     }
     started_.reserve(static_cast<std::size_t>(P::schedule.buckets));
     value_.rows = long{prepared().slices(false).size()} * P::request.rows;
@@ -248,10 +249,8 @@ template <class P> class Rank {
 
   void sum(Action<T> const& a) {
     bool const world = P::placed.node[P::schedule.step[a.step].node].rows_cut;
-    Plan plan = plan_[world];
-    plan.rounded = false;
     auto const offset = [&](A const* p) { return reinterpret_cast<std::byte const*>(p) - base_; };
-    all_reduce<A, T>(m_, world ? Axis::World : Axis::Data, a.step, plan, offset(a.from),
+    all_reduce<A, T>(m_, world ? Axis::World : Axis::Data, a.step, sums_[world], offset(a.from),
                      P::schedule.most_sum_leaf * static_cast<long>(sizeof(A)), offset(a.to), a.n);
   }
   void convert(int step) {
@@ -293,7 +292,7 @@ template <class P> class Rank {
   optim::Now<A> now_;
   std::vector<Action<T>> train_, evaluate_;
   int start_step_[P::schedule.buckets + 1]{};
-  Plan plan_[2];
+  Plan plan_[2], sums_[2];  // of gradients, and of the model's own sums, which are never rounded; over replicas, all
   std::vector<int> started_;
   Value value_;
   long trained_ = 0;

@@ -4,9 +4,10 @@
 
 #include <condition_variable>
 #include <exception>
-#include <functional>
 #include <mutex>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "world.hpp"
@@ -31,11 +32,12 @@ class Team {
   Team& operator=(Team const&) = delete;
 
   /// Runs `work(rank)` on all ranks and returns when all are done; the first failure is thrown here.
-  void run(std::function<void(int)> const& work) {
+  template <class Work> void run(Work&& work) {
     if (threads_.empty()) return work(0);
     {
       std::lock_guard lock(mutex_);
       work_ = &work;
+      call_ = [](void* w, int rank) { (*static_cast<std::remove_reference_t<Work>*>(w))(rank); };
       busy_ = static_cast<int>(threads_.size());
       ++order_;
     }
@@ -50,17 +52,15 @@ class Team {
  private:
   void serve(int rank) {
     for (long seen = 0;;) {
-      std::function<void(int)> const* work = nullptr;
       {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return over_ || order_ > seen; });
         if (over_) return;
         seen = order_;
-        work = work_;
       }
       std::exception_ptr failed;
       try {
-        (*work)(rank);
+        call_(work_, rank);  // neither changes before all are done
       } catch (World::Stopped const&) {
       } catch (...) {
         failed = std::current_exception();
@@ -77,7 +77,8 @@ class Team {
   std::vector<std::thread> threads_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::function<void(int)> const* work_ = nullptr;
+  void* work_ = nullptr;
+  void (*call_)(void*, int) = nullptr;
   int busy_ = 0;
   long order_ = 0;
   bool over_ = false;

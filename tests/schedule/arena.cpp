@@ -1,0 +1,85 @@
+// schedule/arena.cpp - row 1: the layout is exact, no two living tensors share a byte, and it is what is allocated.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave.hpp>
+
+using namespace cleave;
+
+namespace {
+
+struct Deep : Sequential<Image<3, 8, 8>, Conv<8, 3, Pad<1>>, BatchNorm, Relu, Residual<Conv<8, 3, Pad<1>>, Tanh>,
+                         Branches<Concat, Path<Conv<4, 1>>, Path<MaxPool<3, Stride<1>, Pad<1>>>>, AvgPool<2>,
+                         Linear<32>, Gelu, Dropout<10>, Linear<8>, CrossEntropy> {};
+struct Alone : Plan<Deep, Batch<16>, DataParallel<Sync>, Adam> {};
+struct Split : Plan<Deep, Batch<16>, DataParallel<Sync>, OneWeirdTrick<2>, Momentum, Precision<bf16>> {};
+
+template <class P> void nothing_overlaps(int replicas) {
+  auto const l = schedule::layout(P::schedule, P::request, P::format, {replicas, P::ways});
+  int const own = schedule::most_slices(P::micro_batches, replicas);
+  int const cut = schedule::most_slices(P::micro_batches, replicas * P::ways);
+  auto const bytes = [&](schedule::Buffer const& b) {
+    return b.elements * (b.per_slice ? (b.rows_cut ? cut : own) : 1) * (b.wide ? P::format.sum : P::format.data);
+  };
+  int pairs = 0;
+  for (int i = 0; i < P::schedule.buffers; ++i) {
+    auto const& a = P::schedule.buffer[i];
+    CHECK(l.buffer[i] % schedule::alignment == 0);
+    CHECK(l.buffer[i] + bytes(a) <= l.memory.total);
+    for (int k = i + 1; k < P::schedule.buffers; ++k) {
+      auto const& b = P::schedule.buffer[k];
+      bool const meet = a.birth <= b.death && b.birth <= a.death && b.takes_over != i;
+      bool const apart = l.buffer[i] + bytes(a) <= l.buffer[k] || l.buffer[k] + bytes(b) <= l.buffer[i];
+      if (meet) CHECK(apart);
+      pairs += meet;
+    }
+  }
+  CHECK(pairs > 10);
+  long sum = 0;
+  for (long b : l.memory.bytes) sum += b;
+  CHECK(sum == l.memory.total);
+  Trainer<P> trainer(replicas);
+  for (int r = 0; r < trainer.ranks().world(); ++r) CHECK(trainer.allocated(r) == l.memory.total);
+}
+
+// Row 1: a net of 300 million parameters with Adam takes 16 bytes each, and four ranks share them.
+struct Big : Sequential<Vector<10'000>, Linear<20'000, NoBias>, Linear<5'000, NoBias>, CrossEntropy> {};
+struct BigAlone : Plan<Big, Batch<8>, Adam> {};
+struct BigSplit : Plan<Big, Batch<8>, Adam, ModelParallel<SplitColsRows, Ways<4>>> {};
+static_assert(BigAlone::schedule.weight_elements == 300'000'000);
+static_assert(memory<BigAlone>[schedule::Category::Weights] + memory<BigAlone>[schedule::Category::Gradients] +
+                  memory<BigAlone>[schedule::Category::Optimizer] ==
+              300'000'000L * 16);
+static_assert(memory<BigAlone>.total > 4_GiB);
+static_assert(fits<BigSplit, 4_GiB>);
+static_assert(memory<BigSplit>.total < memory<BigAlone>.total / 3);
+
+// Row 2: a plan of more than a thousand million parameters compiles without a device.
+struct Huge : Sequential<Vector<32'768>, Linear<32'768>, Relu, Linear<8'192>, Relu, Linear<1'000>, CrossEntropy> {};
+struct HugeSplit : Plan<Huge, Batch<64>, ModelParallel<SplitColsRows, Ways<8>>, Momentum> {};
+static_assert(memory<HugeSplit>.total < 3_GiB);
+
+}  // namespace
+
+TEST_CASE("no two tensors that live at once share a byte, and the constant is what is allocated") {
+  for (int n : {1, 2, 3, 4}) nothing_overlaps<Alone>(n);
+  for (int n : {1, 2, 4}) nothing_overlaps<Split>(n);
+}
+
+TEST_CASE("liveness is used: activations are fewer than the sum of all tensors") {
+  long all = 0;
+  for (int i = 0; i < Alone::schedule.buffers; ++i) all += Alone::schedule.buffer[i].elements * 8 * 4;
+  CHECK(memory<Alone>[schedule::Category::Activations] < all * 8 / 10);
+}
+
+TEST_CASE("a heap gives back what it was given, joined") {
+  schedule::Heap<16> heap;
+  long const a = heap.take(64), b = heap.take(128), c = heap.take(64);
+  CHECK(heap.top == 256);
+  heap.give(a, 64);
+  heap.give(c, 64);
+  CHECK(heap.gaps == 2);
+  heap.give(b, 128);
+  CHECK(heap.gaps == 1);
+  CHECK(heap.take(256) == 0);
+  CHECK(heap.top == 256);
+}
