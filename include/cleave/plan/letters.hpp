@@ -36,8 +36,9 @@ constexpr auto letters(meta::list<Ops...>, meta::list<Leaves...>) {
   return out;
 }
 
-template <class... Leaves> constexpr bool some_layer_splits(meta::list<Leaves...>) {
-  return ((leaf_policy<Leaves>::products != 0) || ...);
+/// Does a layer ask for this cut; for any, when none is named?
+template <class... Leaves> constexpr bool some_layer_says(meta::list<Leaves...>, char letter = 0) {
+  return ((letter == 0 ? leaf_policy<Leaves>::products != 0 : leaf_policy<Leaves>::products == letter) || ...);
 }
 
 }  // namespace cleave::plan

@@ -112,10 +112,12 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr bool data_parallel = plan::said<plan::DataKind, Policies...> > 0 || mesh::replicas > 1;
   /// 0: as many as the run has.
   static constexpr int replicas = mesh::replicas > 0 ? mesh::replicas : data_parallel ? 0 : 1;
+  static constexpr bool cuts_batch = data_parallel || model_policy::convolutions == 'b' ||
+                                     model_policy::products == 'b' || plan::some_layer_says(leaves{}, 'b');
   static constexpr int micro_batches = plan::said<plan::MicroBatchKind, Policies...> > 0
                                            ? policy<plan::MicroBatchKind, plan::NoCount>::count
-                                       : data_parallel ? plan::default_micro_batches(batch)
-                                                       : 1;
+                                       : cuts_batch ? plan::default_micro_batches(batch)
+                                                    : 1;
   static_assert(sizeof(meta::enforce<plan::micro_batches_divide_the_batch<batch, micro_batches>>) > 0);
   static_assert(sizeof(meta::enforce<plan::replicas_have_a_micro_batch_each<replicas, micro_batches>>) > 0);
   static constexpr plan::Culprit strange = plan::unknown_word(leaves{}), resplit = plan::repeated_split(leaves{});
@@ -126,8 +128,8 @@ template <class NetT, class... Policies> struct Plan {
 
   static constexpr int ways = mesh::ways > 0           ? mesh::ways
                               : model_policy::ways > 0 ? model_policy::ways
-                              : plan::said<plan::ModelKind, Policies...> > 0 || plan::some_layer_splits(leaves{}) ? 2
-                                                                                                                  : 1;
+                              : plan::said<plan::ModelKind, Policies...> > 0 || plan::some_layer_says(leaves{}) ? 2
+                                                                                                                : 1;
   static_assert(sizeof(meta::enforce<plan::sizes_are_positive<ways, replicas>>) > 0);
 
   static constexpr place::Request request{ways, batch / micro_batches, micro_batches,

@@ -28,7 +28,8 @@ template <int Samples> struct Batch {
 };
 
 /// Into how many slices the batch is cut: the unit that replicas share out and kernels are specialised on, and the
-/// leaves of the ordered sum. Unless said: 8, or the largest power of two below it that divides the batch.
+/// leaves of the ordered sum. Unless said: where the batch is cut over ranks, 8 or the largest power of two below it
+/// that divides the batch; else 1.
 template <int Count> struct MicroBatches {
   using kind = plan::MicroBatchKind;
   static constexpr int count = Count;

@@ -209,7 +209,7 @@ template <int Ops> struct Builder {
       bool const first = needs(in0), second = in1 > -2 && !s.stats_input && needs(in1);
       if (!first && !second) continue;
       read();
-      if (merged && s.weights > 0) {  // a bias hands its gradient on as it is
+      if (s.mergeable && s.weights > 0) {  // a bias hands its gradient on as it is
         alias(in0, out.gradient[k]);
         continue;
       }

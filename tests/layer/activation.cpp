@@ -1,0 +1,45 @@
+// layer/activation.cpp - slopes, and a layer of the user in ten lines.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave.hpp>
+
+using namespace cleave;
+
+namespace {
+
+// A layer of one's own: a value and a slope.
+struct Softplus {
+  static constexpr auto name = "softplus";
+  static constexpr bool from_output = false;
+  template <class A> static A forward(A x) { return std::log1p(std::exp(x)); }
+  template <class A> static A slope(A x) { return A{1} / (A{1} + std::exp(-x)); }
+};
+
+// The same with a mistake in it.
+struct Wrong : Softplus {
+  template <class A> static A slope(A x) { return A{0.9} / (A{1} + std::exp(-x)); }
+};
+
+}  // namespace
+
+TEST_CASE("check_layer finds a wrong slope and says where") {
+  auto const report = check_layer<Elementwise<Wrong>, Vector<8>>();
+  CHECK(!report.ok);
+  CHECK(report.text.find("gradient of the input at 0") != std::string::npos);
+}
+TEST_CASE("one's own layer") {
+  {
+    auto const report = check_layer<Elementwise<Softplus>, Vector<8>>();
+    CHECK_MESSAGE(report.ok, report.text);
+  }
+}
+TEST_CASE("Relu, Gelu, Tanh, Sigmoid") {
+  {
+    auto const report = check_layer<Relu, Vector<8>>();
+    CHECK_MESSAGE(report.ok, report.text);
+  }
+  {
+    auto const report = check_layer<Gelu, Vector<8>>();
+    CHECK_MESSAGE(report.ok, report.text);
+  }
+}

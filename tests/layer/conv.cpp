@@ -1,0 +1,19 @@
+// layer/conv.cpp - gradients, every cut, any replicas; padding, stride, groups.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave.hpp>
+
+using namespace cleave;
+
+TEST_CASE("a plain convolution") {
+  {
+    auto const report = check_layer<Conv<4, 3, Pad<1>>, Image<2, 6, 6>>();
+    CHECK_MESSAGE(report.ok, report.text);
+  }
+}
+TEST_CASE("stride, padding and groups") {
+  {
+    auto const report = check_layer<Conv<4, 3, Stride<2>, Pad<1>, Groups<2>>, Image<4, 7, 6>>();
+    CHECK_MESSAGE(report.ok, report.text);
+  }
+}

@@ -1,0 +1,86 @@
+// place/place.cpp - rows 72-76, 81, 84: what each way to cut a layer does to x, W and y, and where conversions appear.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave.hpp>
+
+using namespace cleave;
+using namespace cleave::place;
+using op::Verb;
+
+namespace {
+
+struct Net : Sequential<Vector<64>, Linear<128>, Relu, Linear<32>, Relu, Linear<8>, CrossEntropy> {};
+template <class... Policies> struct P : Plan<Net, Batch<16>, InputGradient, Policies...> {};
+
+/// The forward conversions of a plan, in order.
+template <class Plan> constexpr auto conversions() {
+  struct {
+    Verb verb[8]{};
+    int count = 0;
+  } out;
+  for (int k = 0; k < Plan::placed.count; ++k) {
+    if (Plan::placed.node[k].op < 0) out.verb[out.count++] = Plan::placed.node[k].conversion.forward;
+  }
+  return out;
+}
+
+// One rank: nothing is converted.
+static_assert(conversions<P<>>().count == 0 && conversions<P<DataParallel<Sync>>>().count == 0);
+
+// Columns then rows: x is copied for nothing, the halves meet, one sum; the last product opens a new pair.
+constexpr auto turns = conversions<P<ModelParallel<SplitColsRows>>>();
+static_assert(turns.count == 4 && turns.verb[0] == Verb::None && turns.verb[1] == Verb::AllReduce &&
+              turns.verb[2] == Verb::None && turns.verb[3] == Verb::AllGather);
+
+// Columns everywhere: each product wants the whole of x.
+constexpr auto cols = conversions<P<ModelParallel<SplitCols>>>();
+static_assert(cols.count == 4 && cols.verb[1] == Verb::AllGather && cols.verb[2] == Verb::AllGather &&
+              cols.verb[3] == Verb::AllGather);
+
+// Rows everywhere: a sum after each, before the bias; relu never sees a partial sum.
+constexpr auto rows = conversions<P<ModelParallel<SplitRows>>>();
+static_assert(rows.count == 6 && rows.verb[0] == Verb::Slice && rows.verb[1] == Verb::AllReduce &&
+              rows.verb[2] == Verb::Slice);
+
+// Batch, then columns: gathered forward, reduce-scattered back.
+struct Weird
+    : Sequential<Image<3, 8, 8>, Conv<4, 3>, Relu, Linear<16>, Relu, Linear<8, ModelParallel<Whole>>, CrossEntropy> {};
+struct WeirdPlan : Plan<Weird, Batch<16>, OneWeirdTrick<2>> {};
+constexpr auto weird = conversions<WeirdPlan>();
+static_assert(WeirdPlan::placed.input == shard(batch));
+static_assert(weird.count == 2 && weird.verb[0] == Verb::AllGather && weird.verb[1] == Verb::AllGather);
+static_assert(WeirdPlan::placed.node[3].conversion.backward == Verb::ReduceScatter);
+
+// Towers: groups cut on both sides exchange nothing (row 10).
+struct Towers : Sequential<Image<4, 6, 6>, Conv<8, 3, Groups<2>, ModelParallel<SplitGroups>>, Relu, MaxPool<2>,
+                           Conv<8, 2, Groups<2>, ModelParallel<SplitGroups>>, Relu, Linear<4, ModelParallel<SplitRows>>,
+                           CrossEntropy> {};
+struct TowersPlan : Plan<Towers, Batch<8>> {};
+constexpr auto towers = conversions<TowersPlan>();
+static_assert(towers.count == 2 && towers.verb[0] == Verb::Slice &&
+              towers.verb[1] == Verb::AllReduce);  // the input; the dense sum
+
+// A residual meets where it is cheaper: whole x with columns of f(x) slices x, it does not gather f(x).
+struct Res : Sequential<Vector<16>, Residual<Linear<16>>, CrossEntropy> {};
+struct ResPlan : Plan<Res, Batch<8>, ModelParallel<SplitCols>> {};
+static_assert(conversions<ResPlan>().verb[1] == Verb::Slice || conversions<ResPlan>().verb[0] == Verb::Slice);
+
+// The same value wanted twice alike is converted once.
+struct Twice : Sequential<Vector<16>, Linear<16, ModelParallel<SplitCols>>,
+                          Branches<Plus, Path<Linear<8, ModelParallel<Whole>>>, Path<Linear<8, ModelParallel<Whole>>>>,
+                          CrossEntropy> {};
+struct TwicePlan : Plan<Twice, Batch<8>, Mesh<Data<1>, Model<2>>> {};
+static_assert(conversions<TwicePlan>().count == 1 && conversions<TwicePlan>().verb[0] == Verb::AllGather);
+
+}  // namespace
+
+TEST_CASE("local extents follow the cut") {
+  using Turns = P<ModelParallel<SplitColsRows, Ways<4>>>;
+  for (int k = 0; k < Turns::placed.count; ++k) {
+    auto const& n = Turns::placed.node[k];
+    if (n.op < 0) continue;
+    auto const& s = Turns::signatures.op[n.op];
+    CHECK(n.local.y.size() * (n.y.kind == Kind::Shard ? 4 : 1) == s.y.size());
+    if (s.weights > 0) CHECK(n.local.w0.size() * (n.w[0].kind == Kind::Shard ? 4 : 1) == s.w[0].shape.size());
+  }
+}

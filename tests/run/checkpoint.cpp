@@ -1,0 +1,52 @@
+// run/checkpoint.cpp - saved and resumed, on the same or another number of replicas, training goes on bit for bit.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave.hpp>
+
+#include "../io/scratch.hpp"
+
+using namespace cleave;
+
+namespace {
+struct Net : Sequential<Image<2, 6, 6>, Conv<4, 3>, BatchNorm, Relu, Linear<8>, Dropout<20>, Linear<4>, CrossEntropy> {
+};
+struct Train : Plan<Net, Batch<8>, DataParallel<Sync>, OneWeirdTrick<2>, Adam> {};
+struct Other : Plan<Net, Batch<16>, DataParallel<Sync>, OneWeirdTrick<2>, Adam> {};
+
+std::vector<float> all(Trainer<Train>& t) {
+  std::vector<float> out;
+  for (auto const& k : session::kept<Train>()) {
+    for (float v : session::whole(t, k)) out.push_back(v);
+  }
+  return out;
+}
+}  // namespace
+
+TEST_CASE("resume continues bit for bit") {
+  scratch::Folder const folder;
+  std::string const path = folder / "model.safetensors";
+  session::Probing<Train> probe;
+  Trainer<Train> whole(2, 3), first(2, 3), second(1, 99);
+  whole.train(0, 10, probe.feed());
+  first.train(0, 6, probe.feed());
+  session::save(first, path, 3);
+  CHECK(session::saved_seed(path) == 3);
+  session::load(second, path);
+  CHECK(second.steps() == 6);
+  CHECK(all(first) == all(second));
+}
+
+TEST_CASE("what does not fit is refused, by name, and changes nothing") {
+  scratch::Folder const folder;
+  std::string const path = folder / "model.safetensors";
+  Trainer<Train> trainer(1, 3);
+  session::save(trainer, path, 3);
+  Trainer<Other> other(1, 3);
+  CHECK_THROWS_WITH_AS(session::load(other, path), doctest::Contains("saved under another plan (batch 8"), Error);
+  auto bytes = io::read_file(path);
+  bytes[bytes.size() / 2] ^= 1;
+  io::write_file(path, bytes);
+  auto const before = all(trainer);
+  CHECK_THROWS_WITH_AS(session::load(trainer, path), doctest::Contains("model.safetensors"), Error);
+  CHECK(all(trainer) == before);
+}

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Computes again with PyTorch, in f64, what reference.cpp wrote: loss, gradient of the input and of every weight.
+
+usage: reference.py DIR        exit 0: all agree to 1e-5 relative; 1: not; 77: torch is not importable
+"""
+import json, pathlib, struct, sys
+
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError:
+    print("skipped: torch is not importable")
+    sys.exit(77)
+
+
+def read(path):
+    raw = path.read_bytes()
+    (length,) = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8 : 8 + length])
+    layer = header.pop("__metadata__")["layer"]
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        data = bytearray(raw[8 + length + begin : 8 + length + end])
+        tensors[name] = torch.frombuffer(data, dtype=torch.float64).reshape(entry["shape"])
+    return layer, tensors
+
+
+def worst(a, b):
+    return ((a - b).abs().max() / (b.abs().max() + 1e-12)).item()
+
+
+failed = 0
+cases = sorted(pathlib.Path(sys.argv[1]).glob("*.safetensors"))
+for path in cases:
+    layer, t = read(path)
+    x = t["x"].clone().requires_grad_()
+    w = [t[f"w{i}"].clone().requires_grad_() for i in range(sum(k.startswith("w") for k in t))]
+    y = eval(layer, {"F": F, "torch": torch, "x": x, "w": w}).flatten(1)
+    target = F.one_hot(t["labels"].long(), y.shape[1]).double()
+    loss = F.mse_loss(y, target)
+    loss.backward()
+    errors = {"loss": worst(t["loss"][0], loss.detach()), "dx": worst(t["dx"], x.grad)}
+    errors |= {f"dw{i}": worst(t[f"dw{i}"], v.grad) for i, v in enumerate(w)}
+    bad = {k: e for k, e in errors.items() if not e <= 1e-5}
+    failed += bool(bad)
+    print(f"{'FAILED' if bad else 'agrees'}  {path.stem:20} worst {max(errors.values()):.1e}  {bad or ''}")
+print(f"{len(cases) - failed} of {len(cases)} layers agree with torch {torch.__version__} to 1e-5")
+sys.exit(1 if failed or not cases else 0)
