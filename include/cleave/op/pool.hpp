@@ -34,7 +34,7 @@ template <int K, int Stride = K, int Pad = 0> struct MaxWindow : Window<K, Strid
       for (int k = h0 < 0 ? -h0 : 0; k < K && h0 + k < L.x[1]; ++k) {
         for (int l = w0 < 0 ? -w0 : 0; l < K && w0 + l < L.x[2]; ++l) {
           A const v = static_cast<A>(x[(h0 + k) * L.x[2] + w0 + l]);
-          if (best < 0 || v > top) {
+          if (best < 0 || v > top || v != v) {  // a NaN stays one
             top = v;
             best = k * K + l;
           }

@@ -2,6 +2,11 @@
 // alike. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "../layer/conv.hpp"
+#include "../layer/input.hpp"
+#include "../layer/loss.hpp"
+#include "../layer/sequential.hpp"
+#include "../plan/plan.hpp"
 #include "checkpoint.hpp"
 
 namespace cleave {

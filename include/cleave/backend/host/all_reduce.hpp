@@ -6,6 +6,7 @@
 
 #include "../../op/verb.hpp"
 #include "../../tensor/number.hpp"
+#include "each.hpp"
 #include "member.hpp"
 
 namespace cleave::backend::host {
@@ -42,9 +43,9 @@ template <class T, class A> A rounded_to(A value) { return static_cast<A>(static
 /// to += from, and rounded where the plan says so.
 template <class T, class A> void add_range(A* to, A const* from, long n, bool rounded) {
   if (rounded) {
-    for (long i = 0; i < n; ++i) to[i] = rounded_to<T>(to[i] + from[i]);
+    each(n, [&](long i) { to[i] = rounded_to<T>(to[i] + from[i]); });
   } else {
-    for (long i = 0; i < n; ++i) to[i] += from[i];
+    each(n, [&](long i) { to[i] += from[i]; });
   }
 }
 
@@ -61,7 +62,7 @@ void sum_leaves(Plan const& plan, long begin, long end, Source source, Out out) 
     for (Leaf const& leaf : plan.leaves) {
       auto const* const from = source(leaf) + first;
       A* const to = stack[plan.ordered ? sum.depth : empty ? 0 : 1];
-      for (long i = 0; i < n; ++i) to[i] = static_cast<A>(from[i]);
+      each(n, [&](long i) { to[i] = static_cast<A>(from[i]); });
       if (plan.ordered) {
         sum.push(leaf.of, [&](int a, int b) { add_range<T>(stack[a], stack[b], n, plan.rounded); });
       } else if (!empty) {

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "../../op/operands.hpp"
+#include "each.hpp"
 
 namespace cleave::backend::host {
 
@@ -13,9 +14,7 @@ namespace cleave::backend::host {
 struct Context {
   std::byte* workspace = nullptr;  // schedule::workspace_bytes, aligned to 64
 
-  template <class F> void each(long n, F f) const {
-    for (long i = 0; i < n; ++i) f(i);
-  }
+  template <class F> void each(long n, F f) const { host::each(n, f); }
 };
 
 /// Specialised for the operations that earn it (product.hpp, convolve.hpp). `WithBias` and `Map` (a function class, or

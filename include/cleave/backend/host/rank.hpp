@@ -8,8 +8,12 @@
 
 #include "../../op/start.hpp"
 #include "../../schedule/shard.hpp"
+#include "bias.hpp"
 #include "convert.hpp"
+#include "convolve.hpp"
+#include "pool.hpp"
 #include "prepare.hpp"
+#include "product.hpp"
 #include "update.hpp"
 
 namespace cleave::backend::host {

@@ -4,6 +4,7 @@
 
 #include "../../optim/optimizer.hpp"
 #include "../../tensor/number.hpp"
+#include "each.hpp"
 
 namespace cleave::backend::host {
 
@@ -13,13 +14,16 @@ template <class Optimizer, class T, class G>
 void update(tensor::accumulate_t<T>* w, T* copy, G const* g, tensor::accumulate_t<T>* moments, long apart, long n,
             optim::Now<tensor::accumulate_t<T>> const now) {
   using A = tensor::accumulate_t<T>;
-  A none = 0;
-  for (long i = 0; i < n; ++i) {
-    A& m0 = Optimizer::moments > 0 ? moments[i] : none;
-    A& m1 = Optimizer::moments > 1 ? moments[apart + i] : none;
-    Optimizer::template step<Optimizer, A>(w[i], static_cast<A>(g[i]), m0, m1, now);
-    if (copy) copy[i] = static_cast<T>(w[i]);
-  }
+  A const none = 0;
+  each(n, [&](long i) {
+    A m0 = Optimizer::moments > 0 ? moments[i] : none, m1 = Optimizer::moments > 1 ? moments[apart + i] : none,
+      value = w[i];
+    Optimizer::template step<Optimizer, A>(value, static_cast<A>(g[i]), m0, m1, now);
+    w[i] = value;
+    if constexpr (Optimizer::moments > 0) moments[i] = m0;
+    if constexpr (Optimizer::moments > 1) moments[apart + i] = m1;
+    if constexpr (sizeof(T) < sizeof(A)) copy[i] = static_cast<T>(value);
+  });
 }
 
 }  // namespace cleave::backend::host

@@ -1,0 +1,81 @@
+// backend/host/convolve.hpp - the convolution on the host: three matrix products that read patches straight from
+// images. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../../op/convolve.hpp"
+#include "correlate.hpp"
+#include "correlate_weight.hpp"
+#include "finish.hpp"
+#include "kernel.hpp"
+
+namespace cleave::backend::host {
+
+/// The filters w (o, i, k, k) of one group, as the matrix (i, o k k) that takes dy to dx: each turned by half a circle.
+template <class T, int In, int Window> struct Turned {
+  T const* w;
+
+  template <class S, class E, int Width> void pack(E* to, long first, int, long k, long depth) const {
+    for (long s = k; s < k + depth; ++s, to += Width) {
+      T const* const from = w + (s / Window * In + first) * Window + Window - 1 - s % Window;
+      for (int i = 0; i < Width; ++i) to[i] = static_cast<E>(from[i * Window]);
+    }
+  }
+};
+
+/// x (b, i, h, w), w (o, i/groups, k, k), y (b, o, h', w').
+template <int Out, int K, int Stride, int Pad, int Groups, op::Start How>
+struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
+  using Op = op::Convolve<Out, K, Stride, Pad, Groups, How>;
+
+  template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
+    using E = tensor::accumulate_t<T>;
+    constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups, k = in * K * K;
+    constexpr Geometry g{in, L.x[1], L.x[2], K, Stride, Pad, 1, L.y[1], L.y[2]};
+    with_simd([&]<class S>(S) {
+      using A = Rows<T, k>;
+      using Run = Correlate<S, E, g, out, A, T>;
+      static_assert(Run::fits, "a row of this image is wider than the workspace");
+      for (int q = 0; q < groups; ++q) {
+        Run const run(c.workspace, A{t.w0 + long{q} * out * k});
+        for (int b = 0; b < L.rows; ++b) {
+          run.run(t.x + b * L.x.size() + q * in * L.x.stride(0),
+                  Finish<E, T, L.y.stride(0), 0, WithBias, Map>{t.y + b * L.y.size() + q * out * L.y.stride(0),
+                                                                WithBias ? t.bias + q * out : nullptr});
+        }
+      }
+    });
+  }
+  template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
+    using E = tensor::accumulate_t<T>;
+    constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;
+    constexpr Geometry g{out, L.y[1], L.y[2], K, 1, K - 1 - Pad, Stride, L.x[1], L.x[2]};
+    with_simd([&]<class S>(S) {
+      using A = Turned<T, in, K * K>;
+      using Run = Correlate<S, E, g, in, A, T>;
+      static_assert(Run::fits, "a row of this image is wider than the workspace");
+      for (int q = 0; q < groups; ++q) {
+        Run const run(c.workspace, A{t.w0 + long{q} * out * in * K * K});
+        for (int b = 0; b < L.rows; ++b) {
+          run.run(t.dy + b * L.y.size() + q * out * L.y.stride(0),
+                  Finish<E, T, L.x.stride(0), 0, false, void>{t.dx + b * L.x.size() + q * in * L.x.stride(0), nullptr});
+        }
+      }
+    });
+  }
+  template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
+    using E = tensor::accumulate_t<T>;
+    constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;
+    constexpr Geometry g{in, L.x[1], L.x[2], K, Stride, Pad, 1, L.y[1], L.y[2]};
+    with_simd([&]<class S>(S) {
+      using Run = CorrelateWeight<S, E, g, out>;
+      static_assert(Run::fits, "a row of this image is wider than the workspace");
+      for (int q = 0; q < groups; ++q) {
+        Run(c.workspace)
+            .run(L.rows, t.x + q * in * L.x.stride(0), L.x.size(), t.dy + q * out * L.y.stride(0), L.y.size(),
+                 t.dw0 + long{q} * out * in * K * K);
+      }
+    });
+  }
+};
+
+}  // namespace cleave::backend::host

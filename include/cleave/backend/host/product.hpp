@@ -1,0 +1,53 @@
+// backend/host/product.hpp - the matrix product on the host: its three contractions, the last with the update merged
+// in. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../../op/product.hpp"
+#include "finish.hpp"
+#include "gemm.hpp"
+#include "kernel.hpp"
+
+namespace cleave::backend::host {
+
+/// Hands each row of a finished tile to `step(offset, count, values)`.
+template <class E, long Stride, class Step> struct Update {
+  static constexpr bool in_place = false, ends = true;
+  static constexpr long stride = Stride;
+  Step* step;
+
+  template <class S> void done(E const* sum, long row, long i, long j, int rows, int columns) const {
+    for (int r = 0; r < rows; ++r) (*step)((i + r) * Stride + j, columns, sum + r * row);
+  }
+};
+
+/// x (b, i), W (i, o), y (b, o).
+template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
+  template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
+    using E = tensor::accumulate_t<T>;
+    constexpr long in = L.w0[0], out = L.w0[1];
+    gemm<E, L.rows, out, in>(c.workspace, Rows<T, in>{t.x}, Columns<T, out>{t.w0},
+                             Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias});
+  }
+  template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
+    using E = tensor::accumulate_t<T>;
+    constexpr long in = L.w0[0], out = L.w0[1];
+    gemm<E, L.rows, in, out>(c.workspace, Rows<T, out>{t.dy}, Rows<T, out>{t.w0},
+                             Finish<E, T, in, 1, false, void>{t.dx, nullptr});
+  }
+  template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
+    using E = tensor::accumulate_t<T>;
+    constexpr long in = L.w0[0], out = L.w0[1];
+    gemm<E, in, out, L.rows>(c.workspace, Columns<T, in>{t.x}, Columns<T, out>{t.dy}, Store<E, out>{t.dw0});
+  }
+
+  /// Instead of backward_weight: dW is never stored. step(offset, count, gradient) is called once for every stretch of
+  /// W, in some fixed order, with the gradient over this slice; it may overwrite W there.
+  template <op::Local L, class T, class Step>
+  static void update_weight(Context c, op::Operands<T> const& t, Step step) {
+    using E = tensor::accumulate_t<T>;
+    constexpr long in = L.w0[0], out = L.w0[1];
+    gemm<E, in, out, L.rows>(c.workspace, Columns<T, in>{t.x}, Columns<T, out>{t.dy}, Update<E, out, Step>{&step});
+  }
+};
+
+}  // namespace cleave::backend::host
