@@ -113,7 +113,8 @@ template <class P> LayerReport numeric(std::string const& name) {
 
 /// The same step under two plans: equal to `relative`, or bit for bit when it is 0.
 template <class P, class Q> LayerReport same(std::string const& what, int replicas, double relative) {
-  auto const a = Probing<P>().step(), b = Probing<Q>().step(replicas);
+  auto const a = Probing<P>().step();
+  auto const b = Probing<Q>().step(replicas);
   double scale = 0;  // of all gradients together: some are zero but for rounding (a bias before a BatchNorm)
   for (auto const& w : a.weights) {
     for (double e : w) scale = std::max(scale, std::fabs(e));

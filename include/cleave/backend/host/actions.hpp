@@ -65,8 +65,8 @@ template <class P> struct Table {
   template <std::size_t... K> static constexpr auto make(std::index_sequence<K...>) {
     struct {
       Kernels<T> of[sizeof...(K)];
-    } table{{kernels<static_cast<int>(K)>()...}};
-    return table;
+    } made{{kernels<static_cast<int>(K)>()...}};
+    return made;
   }
   static constexpr auto table = make(std::make_index_sequence<static_cast<std::size_t>(P::placed.count)>{});
 };
