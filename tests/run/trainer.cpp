@@ -81,6 +81,15 @@ TEST_CASE("rows 24, 25: under Ordered, 1 to 8 replicas give the bits of one") {
   }
 }
 
+TEST_CASE("weights stepped as their gradients are made, or after: the same bits") {
+  struct Fused : Plan<Dense, Batch<16>, Adam> {};
+  struct Apart : Plan<Dense, Batch<16>, MicroBatches<2>, Adam, DataParallel<Sync>, Fastest> {};
+  struct Either : Plan<Dense, Batch<16>, MicroBatches<1>, Adam, DataParallel<Sync>> {};
+  auto const whole = weights_after<Fused>(1, 20);
+  agrees<Either>(whole, 1, 0);
+  agrees<Apart>(whole, 1, 2e-2f);
+}
+
 TEST_CASE("row 24: under Fastest, equal to rounding") {
   auto const whole = weights_after<Alone>(1, 20);
   for (int n : {1, 2, 3, 8}) agrees<Quick>(whole, n, 1e-4f);

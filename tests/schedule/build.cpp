@@ -23,21 +23,22 @@ template <class P> constexpr bool story(std::initializer_list<schedule::Do> want
 // Product, bias and relu are one step. A layer's gradients start on their way before the layer below begins.
 static_assert(story<Replicas>({Forward, Forward, Forward,              //
                                BackwardInput,                          // the loss
-                               BackwardWeight, BackwardWeight, Start,  // 2: bias, product
-                               BackwardInput, BackwardInput,           // through 2's product, 1's relu
+                               BackwardWeight,                         // 2: bias; its input's gradient is its own
+                               BackwardInput, BackwardWeight, Start,   // 2: product
+                               BackwardInput,                          // 1: relu
                                BackwardWeight, BackwardWeight, Start,  // 0
                                Update, Update}));
 
 struct Halves : Plan<Net, Batch<8>, ModelParallel<SplitColsRows>> {};
 static_assert(story<Halves>({Forward, Forward, Convert, Forward, Forward,  // the sum, then the bias on the whole
-                             BackwardInput, BackwardWeight, BackwardWeight, Start, BackwardInput, BackwardInput,
+                             BackwardInput, BackwardWeight, BackwardInput, BackwardWeight, Start, BackwardInput,
                              BackwardWeight, BackwardWeight, Start, Update, Update}));
 
 // A batch norm reads a sum over the batch: taken once forward, once back.
 struct Normed : Sequential<Vector<8>, BatchNorm, Linear<2, NoBias>, CrossEntropy> {};
 struct NormedPlan : Plan<Normed, Batch<8>, DataParallel<Sync>> {};
-static_assert(story<NormedPlan>({Forward, Sum, Forward, Forward, Forward, BackwardInput, BackwardWeight, Start,
-                                 BackwardInput, BackwardWeight, SumBack, Start, Update, Update}));
+static_assert(story<NormedPlan>({Forward, Sum, Forward, Forward, Forward, BackwardInput, BackwardInput, BackwardWeight,
+                                 Start, BackwardWeight, SumBack, Start, Update, Update}));
 
 // Values read twice: the residual's two gradients are added.
 struct Res : Sequential<Vector<8>, Linear<8>, Residual<Linear<8>>, CrossEntropy> {};

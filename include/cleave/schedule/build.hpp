@@ -185,7 +185,6 @@ template <int Ops> struct Builder {
         continue;
       }
       place::Signature const& s = op(k);
-      bool const merged = out.head[k] != k;
       auto const read = [&] {
         use(out.gradient[k]);
         use(out.aux[k]);
@@ -193,7 +192,12 @@ template <int Ops> struct Builder {
         if (s.reads_y) use(out.value[k]);
         if (s.stats_input) use(value(in1));
       };
-      if (s.weights > 0) {
+      bool const first = needs(in0), second = in1 > -2 && !s.stats_input && needs(in1);
+      if (first || second) {
+        read();
+        pass_back(k, first, second);
+      }
+      if (s.weights > 0) {  // behind the gradient of the input, which wants the weights as they were
         read();
         if (s.stats_input) {
           out.gradient[in1] = buffer(node(in1).local.y.size(), false, false, true, Category::Activations);
@@ -206,26 +210,29 @@ template <int Ops> struct Builder {
           if (out.bucket[b].node == k) emit(Do::Start, b);
         }
       }
-      bool const first = needs(in0), second = in1 > -2 && !s.stats_input && needs(in1);
-      if (!first && !second) continue;
-      read();
-      if (s.mergeable && s.weights > 0) {  // a bias hands its gradient on as it is
-        alias(in0, out.gradient[k]);
-        continue;
-      }
-      if (merged) {  // a map's gradient takes its place
-        out.gradient[in0] = out.gradient[k];
-        emit(Do::BackwardInput, k, out.gradient[k]);
-        continue;
-      }
-      int const from = s.elementwise && s.weights == 0 && in1 == -2 ? out.gradient[k] : -1;
-      int const dx = first ? target(in0, from) : -1;
-      int const dx2 = second ? target(in1) : -1;
-      emit(Do::BackwardInput, k, dx, dx2);
-      if (first) add(in0, dx);
-      if (second) add(in1, dx2);
     }
     for (int b = out.buckets - 1; b >= 0; --b) emit(Do::Update, b);
+  }
+
+  constexpr void pass_back(int k, bool first, bool second) {
+    place::Signature const& s = op(k);
+    int const in0 = node(k).in0, in1 = node(k).in1;
+    bool const merged = out.head[k] != k;
+    if (s.mergeable && s.weights > 0) {  // a bias hands its gradient on as it is
+      alias(in0, out.gradient[k]);
+      return;
+    }
+    if (merged) {  // a map's gradient takes its place
+      out.gradient[in0] = out.gradient[k];
+      emit(Do::BackwardInput, k, out.gradient[k]);
+      return;
+    }
+    int const from = s.elementwise && s.weights == 0 && in1 == -2 ? out.gradient[k] : -1;
+    int const dx = first ? target(in0, from) : -1;
+    int const dx2 = second ? target(in1) : -1;
+    emit(Do::BackwardInput, k, dx, dx2);
+    if (first) add(in0, dx);
+    if (second) add(in1, dx2);
   }
 };
 

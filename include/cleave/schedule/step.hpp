@@ -10,9 +10,9 @@ enum class Do : unsigned char {
   Forward,         // run an operation on this rank's slices
   Convert,         // move a value between placements
   Sum,             // take a sum over the batch that the model reads: over this rank's slices, then over the ranks
+  BackwardInput,   // gradient of the inputs
   BackwardWeight,  // gradients of the weights, per slice, summed in the tree
   Start,           // hand a bucket of gradients to the all-reduce; nothing waits
-  BackwardInput,   // gradient of the inputs
   ConvertBack,     // the adjoint of Convert
   SumBack,         // the adjoint of Sum
   Add,             // a value read twice has two gradients
@@ -20,7 +20,7 @@ enum class Do : unsigned char {
 };
 
 constexpr std::string_view name(Do d) {
-  constexpr std::string_view names[] = {"forward",      "convert",  "sum", "backward_weight", "start", "backward_input",
+  constexpr std::string_view names[] = {"forward",      "convert",  "sum", "backward_input", "backward_weight", "start",
                                         "convert_back", "sum_back", "add", "update"};
   return names[static_cast<int>(d)];
 }

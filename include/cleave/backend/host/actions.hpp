@@ -7,6 +7,7 @@
 #include "../../meta/list.hpp"
 #include "all_reduce.hpp"
 #include "kernel.hpp"
+#include "update.hpp"
 
 namespace cleave::backend::host {
 
@@ -19,14 +20,44 @@ enum class Act : unsigned char {
   Sum,  // over the ranks; blocks
   Start,
   Add,
-  Update
+  Update,
+  UpdateWeight
 };
+
+/// Where weights are stepped: master, copy (null when it is the master), moments `apart` elements from each other.
+template <class T> struct Stepping {
+  using A = tensor::accumulate_t<T>;
+  A* weights = nullptr;
+  T* copies = nullptr;
+  A* moments = nullptr;
+  long apart = 0;
+  optim::Now<A> now;
+
+  template <class Optimizer, class G> void step(long offset, long count, G const* g) const {
+    update<Optimizer, T>(weights + offset, copies ? copies + offset : nullptr, g, moments + offset, apart, count, now);
+  }
+};
+
+/// An operation's gradient and its weights' step in one; `offset` is of its first weight, the second lies behind it.
+template <class Op, op::Local L, class Optimizer, class T>
+void update_weight(Context c, op::Operands<T> const& t, Stepping<T> const& s, long offset) {
+  auto const step = [&](long at, long count, auto const* g) { s.template step<Optimizer>(offset + at, count, g); };
+  if constexpr (requires { Kernel<Op>::template update_weight<L>(c, t, step); }) {
+    Kernel<Op>::template update_weight<L>(c, t, step);
+  } else {
+    Kernel<Op>::template backward_weight<L>(c, t);
+    step(0, L.w0.size(), t.dw0);
+    if constexpr (Op::weights > 1) step(L.w0.size(), L.w1.size(), t.dw1);
+  }
+}
 
 template <class T> struct Action {
   using A = tensor::accumulate_t<T>;
   using Call = void (*)(Context, op::Operands<T> const&);
+  using Update = void (*)(Context, op::Operands<T> const&, Stepping<T> const&, long);
   Act act = Act::Kernel;
   Call call = nullptr;
+  Update update = nullptr;
   op::Operands<T> t;
   int step = 0;  // in the schedule
   int bucket = 0;
@@ -37,6 +68,7 @@ template <class T> struct Action {
 
 template <class T> struct Kernels {
   typename Action<T>::Call forward = nullptr, backward_input = nullptr, backward_weight = nullptr;
+  typename Action<T>::Update update_weight = nullptr;
 };
 
 /// The functions of every node of program P. They are named by operation, extents and format only: equal layers share.
@@ -48,8 +80,12 @@ template <class P> struct Table {
     if constexpr (n.op >= 0) {
       using Op = meta::at<typename P::ops, static_cast<std::size_t>(n.op)>;
       constexpr bool bias = P::schedule.bias[K] >= 0;
-      Kernels<T> k{nullptr, &Kernel<Op>::template backward_input<n.local, T>,
-                   &Kernel<Op>::template backward_weight<n.local, T>};
+      Kernels<T> k;
+      k.backward_input = &Kernel<Op>::template backward_input<n.local, T>;
+      constexpr bool may_fuse = P::micro_batches == 1 && Op::weights > 0 && Op::inputs == 1;
+      if constexpr (may_fuse) k.update_weight = &host::update_weight<Op, n.local, typename P::optimizer, T>;
+      if constexpr (!may_fuse || P::replicas != 1)
+        k.backward_weight = &Kernel<Op>::template backward_weight<n.local, T>;
       if constexpr (P::schedule.map[K] >= 0) {
         constexpr int map = P::placed.node[P::schedule.map[K]].op;
         using Function = typename meta::at<typename P::ops, static_cast<std::size_t>(map)>::function;

@@ -132,11 +132,20 @@ template <class P> class Prepare {
         }
         return;
       case BackwardWeight:
+        if (steps_alone(k)) {
+          Action<T>& a = emit(Act::UpdateWeight, s);
+          a.t = operands(k, 0);
+          a.t.dw0 = gradient(k, 0, 0);
+          if (op(k).weights > 1) a.t.dw1 = gradient(k, 1, 0);
+          a.update = Table<P>::table.of[k].update_weight;
+          a.n = P::schedule.weight[P::schedule.first_weight[k]].offset;
+          return;
+        }
         reclaim(k);
         return summed(s, k, Table<P>::table.of[k].backward_weight);
       case Start:
       case Update:
-        emit(step.what == Start ? Act::Start : Act::Update, s).bucket = k;
+        if (!steps_alone(P::schedule.bucket[k].node)) emit(step.what == Start ? Act::Start : Act::Update, s).bucket = k;
         return;
       case Sum:
       case SumBack: {
@@ -160,6 +169,12 @@ template <class P> class Prepare {
         emit(Act::Convert, s);
         return;
     }
+  }
+
+  /// Where no other rank and no other slice has a part in a gradient, the weights are stepped as it is made.
+  bool steps_alone(int k) const {
+    bool const world = node(k).w[0].kind == place::Kind::Replicate;
+    return Table<P>::table.of[k].update_weight && m_.size(world ? Axis::World : Axis::Data) == 1;
   }
 
   /// Before a layer's first gradient of a pass. The way back meets the buckets from last to first.

@@ -14,7 +14,6 @@
 #include "pool.hpp"
 #include "prepare.hpp"
 #include "product.hpp"
-#include "update.hpp"
 
 namespace cleave::backend::host {
 
@@ -65,6 +64,7 @@ template <class P> class Rank {
       int const begin = schedule::slices(P::micro_batches, m_.replica() * P::ways + w, world.ranks().world()).begin;
       value_.row.push_back((begin - first) * P::request.rows);
     }
+    stepping_ = {weights(), narrow ? at<T>(layout_.copies) : nullptr, moments(), P::schedule.weight_elements, {}};
     start(seed);
   }
   ~Rank() { ::operator delete (base_, std::align_val_t{schedule::alignment}); }
@@ -75,7 +75,7 @@ template <class P> class Rank {
   void train(long step, Feed const& feed, optim::Now<A> const& now) {
     pass(step, true);
     load(feed, step);
-    now_ = now;
+    stepping_.now = now;
     for (Action<T>& a : train_) run(a);
     trained_ = m_.round;
   }
@@ -178,6 +178,8 @@ template <class P> class Rank {
         return begin(a.bucket);
       case Act::Update:
         return update_bucket(a.bucket);
+      case Act::UpdateWeight:
+        return a.update(context(), a.t, stepping_, a.n);
     }
   }
 
@@ -246,9 +248,7 @@ template <class P> class Rank {
     m_.reach(start_step_[b], 3);
   }
   template <class G> void step_weights(G const* g, long offset, long count) {
-    T* copy = narrow ? at<T>(layout_.copies) + offset : nullptr;
-    update<typename P::optimizer, T>(weights() + offset, copy, g, moments() + offset, P::schedule.weight_elements,
-                                     count, now_);
+    stepping_.template step<typename P::optimizer>(offset, count, g);
   }
 
   void sum(Action<T> const& a) {
@@ -293,7 +293,7 @@ template <class P> class Rank {
   std::byte* base_;
   Member m_;
   op::Pass pass_;
-  optim::Now<A> now_;
+  Stepping<T> stepping_;
   std::vector<Action<T>> train_, evaluate_;
   int start_step_[P::schedule.buckets + 1]{};
   Plan plan_[2], sums_[2];  // of gradients, and of the model's own sums, which are never rounded; over replicas, all
