@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# run.sh CASE BIN - the examples as a user runs them. CLEAVE_DATA names a folder with MNIST and CIFAR-10; without it the
+# cases that need it end with 77 (skipped).
+set -eu
+case=$1 bin=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+field() { sed -n '$p' "$1" | sed -E "s/.*\"$2\":([^,}]*).*/\1/"; }
+at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }' || { echo "got $1, wanted at least $2"; exit 1; }; }
+needs_data() { [ -n "${CLEAVE_DATA:-}" ] && [ -d "$CLEAVE_DATA" ] || { echo "skipped: CLEAVE_DATA names no folder"; exit 77; }; }
+
+# refuses TEXT COMMAND...: exit code 2, one line on stderr that holds the text, nothing on disk.
+refuses() {
+  local text=$1 code=0
+  shift
+  "$@" >out.txt 2>err.txt || code=$?
+  [ $code -eq 2 ] || { echo "$*: exit code $code, wanted 2"; cat err.txt; exit 1; }
+  [ "$(wc -l <err.txt)" -eq 1 ] && grep -qF -- "$text" err.txt || { echo "$*: wanted one line with '$text', got:"; cat err.txt; exit 1; }
+  [ ! -e out ] || { echo "$*: left something behind"; exit 1; }
+}
+
+case $case in
+  mistakes)
+    refuses "no option --epoch; did you mean --epochs" "$bin/02_cifar_data_parallel" --epoch 3
+    refuses "whole number" "$bin/02_cifar_data_parallel" --epochs three
+    refuses "--seed wants" "$bin/02_cifar_data_parallel" --seed
+    refuses "a multiple of 4" "$bin/04_one_weird_trick" --ranks 6
+    refuses "cannot share 8 micro-batches" "$bin/02_cifar_data_parallel" --ranks 9
+    refuses "--data DIR" "$bin/01_mnist_mlp"
+    refuses "/nowhere" "$bin/01_mnist_mlp" --data /nowhere
+    refuses "/nowhere" "$bin/02_cifar_data_parallel" --data /nowhere
+    mkdir bad && printf 'short' >bad/data_batch_1.bin && printf 'short' >bad/test_batch.bin
+    refuses "data_batch_1.bin" "$bin/02_cifar_data_parallel" --data bad
+    refuses "missing.safetensors" "$bin/02_cifar_data_parallel" --resume missing.safetensors
+    ;;
+  standin)  # trains, writes what it says, resumes bit for bit, on another number of ranks too
+    run() { "$bin/02_cifar_data_parallel" --limit 512 --seed 3 --json "$@" >out.txt 2>log.txt; }
+    run --epochs 2 --ranks 2 --out whole
+    for f in loss.svg metrics.jsonl checkpoint.safetensors samples.png; do [ -s whole/$f ]; done
+    [ "$(field out.txt steps)" = 8 ]
+    run --epochs 1 --ranks 1 --out half
+    run --epochs 2 --ranks 2 --out rest --resume half/checkpoint.safetensors
+    cmp whole/checkpoint.safetensors rest/checkpoint.safetensors
+    head -c 100000 half/checkpoint.safetensors >torn.safetensors
+    rm -rf out && refuses "torn.safetensors" "$bin/02_cifar_data_parallel" --limit 512 --resume torn.safetensors
+    ;;
+  mnist)  # 97 % on the 10,000 test images; the same bits on 1, 2 and 4 ranks
+    needs_data
+    "$bin/01_mnist_mlp" --data "$CLEAVE_DATA" --ranks 4 --out r4 --json >out.txt 2>log.txt
+    cat out.txt
+    at_least "$(field out.txt accuracy)" 0.97
+    for r in 1 2 4; do "$bin/01_mnist_mlp" --data "$CLEAVE_DATA" --ranks $r --epochs 1 --out same$r >/dev/null; done
+    cmp same1/checkpoint.safetensors same2/checkpoint.safetensors
+    cmp same1/checkpoint.safetensors same4/checkpoint.safetensors
+    ;;
+  cifar)  # a reduced run: 10,000 images
+    needs_data
+    "$bin/02_cifar_data_parallel" --data "$CLEAVE_DATA" --limit 10000 --epochs 2 --ranks 2 --out r2 --json >out.txt 2>log.txt
+    cat out.txt
+    at_least "$(field out.txt accuracy)" 0.38
+    ;;
+  split)  # two devices share a layer
+    needs_data
+    "$bin/03_split_a_layer" --data "$CLEAVE_DATA" --epochs 2 --json >out.txt 2>log.txt
+    cat out.txt
+    at_least "$(field out.txt accuracy)" 0.94
+    [ "$(field out.txt elements_sent)" -ge "$((64000 * $(field out.txt steps)))" ]
+    ;;
+esac
+echo "$case: right"
