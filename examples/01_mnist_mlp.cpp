@@ -6,7 +6,7 @@ using namespace cleave;
 struct Mlp : Sequential<Image<1, 28, 28>, Linear<512>, Relu, Linear<512>, Relu, Linear<10>, CrossEntropy> {};
 
 struct Train : Plan<Mlp, Batch<64>, DataParallel<Sync>, Momentum> {
-  static constexpr Rate rate = Rate::cosine(0.05f, 8 * 271).warm_up(50);
+  static constexpr Rate rate = Rate::cosine(0.05f).warm_up(50);
   static constexpr int epochs = 8;
 };
 static_assert(fits<Train, 64_MiB>);

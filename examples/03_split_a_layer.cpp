@@ -1,5 +1,5 @@
-// 03_split_a_layer - one matrix over two devices, by columns and by rows: what each sends, and that the result is the
-// same. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// 03_split_a_layer - one matrix over two devices, by columns and by rows: what each sends, and that the result is the same.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave.hpp>
 using namespace cleave;
 
@@ -7,7 +7,7 @@ struct Mlp : Sequential<Image<1, 28, 28>, Linear<1000, ModelParallel<SplitCols>>
                         Linear<500, ModelParallel<SplitRows>>, Relu,         // meets its half: no conversion
                         Linear<10, ModelParallel<Whole>>, CrossEntropy> {};  // too narrow to be worth a cut
 struct Train : Plan<Mlp, Batch<128>, Momentum> {
-  static constexpr Rate rate = Rate::cosine(0.05f, 6 * 135).warm_up(20);
+  static constexpr Rate rate = Rate::cosine(0.05f).warm_up(20);
   static constexpr int epochs = 6;
 };
 

@@ -10,7 +10,7 @@ struct CifarNet : Sequential<Image<3, 32, 32>,                                  
                              Linear<10, ModelParallel<Whole>>, CrossEntropy> {};
 
 struct Train : Plan<CifarNet, Batch<128>, OneWeirdTrick<4>, MicroBatches<4>, Momentum> {
-  static constexpr Rate rate = Rate::cosine(0.02f, 10 * 78).warm_up(40);
+  static constexpr Rate rate = Rate::cosine(0.02f).warm_up(40);
   static constexpr int epochs = 4;
 };
 static_assert(fits<Train, 256_MiB>);

@@ -1,5 +1,5 @@
-// layer/norm.cpp - gradients, every cut of the input, any replicas: batch statistics are right wherever the batch is
-// cut. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// layer/norm.cpp - gradients, every cut of the input, any replicas: batch statistics are right wherever the batch is cut.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
 

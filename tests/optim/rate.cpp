@@ -16,6 +16,8 @@ TEST_CASE("constant, steps, cosine, warm-up") {
   CHECK(c.at(50) == doctest::Approx(0.55));
   CHECK(c.at(100) == 0.1f);
   CHECK(c.at(5000) == 0.1f);
+  CHECK(Rate::cosine(1).at(50) == 1);
+  CHECK(Rate::cosine(1).warm_up(10).over(110).at(60) == doctest::Approx(0.5));
   Rate const w = Rate::constant(1).warm_up(4);
   CHECK(w.at(0) == 0.25f);
   CHECK(w.at(3) == 1);

@@ -1,5 +1,5 @@
-// run/trainer.cpp - rows 8, 16, 17, 24, 25, 74, 75, 84, 85: every way to split a net trains it to the whole net's
-// weights. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// run/trainer.cpp - rows 8, 16, 17, 24, 25, 74, 75, 84, 85: every way to split a net trains it to the whole net's weights.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
 

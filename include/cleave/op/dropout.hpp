@@ -1,5 +1,5 @@
-// op/dropout.hpp - zero each element with a chance of Percent/100 in training; the draw depends on the global index
-// only. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// op/dropout.hpp - zero each element with a chance of Percent/100 in training; the draw depends on the global index only.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "../meta/host_device.hpp"

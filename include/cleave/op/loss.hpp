@@ -1,5 +1,5 @@
-// op/loss.hpp - the last operation: a sample's loss from its features, "bF->b", and the gradient that starts the way
-// back. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// op/loss.hpp - the last operation: a sample's loss from its features, "bF->b", and the gradient that starts the way back.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// op/operands.hpp - what a kernel is given: the extents it is specialised on, and the pointers of one slice of the
-// batch. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// op/operands.hpp - what a kernel is given: the extents it is specialised on, and the pointers of one slice of the batch.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <cstdint>

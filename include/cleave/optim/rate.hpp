@@ -10,7 +10,7 @@ namespace cleave {
 struct Rate {
   enum class Shape : unsigned char { Constant, Steps, Cosine } shape = Shape::Constant;
   float base = 0.01f;
-  long period = 1;   // Steps: how many steps between drops; Cosine: the step at which it arrives at `floor`
+  long period = 1;   // Steps: how many steps between drops; Cosine: how many until `floor`, 0: the whole run
   float factor = 1;  // Steps: what each drop multiplies by
   float floor = 0;   // Cosine: where it ends
   long warm = 0;     // steps of linear rise before all that
@@ -19,7 +19,7 @@ struct Rate {
   static constexpr Rate steps(float base, long every, float factor) {
     return {Shape::Steps, base, every, factor, 0, 0};
   }
-  static constexpr Rate cosine(float base, long until, float floor = 0) {
+  static constexpr Rate cosine(float base, long until = 0, float floor = 0) {
     return {Shape::Cosine, base, until, 1, floor, 0};
   }
   constexpr Rate warm_up(long steps) const {
@@ -28,6 +28,14 @@ struct Rate {
     return r;
   }
 
+  /// This rate in a run of so many steps in all.
+  constexpr Rate over(long steps) const {
+    Rate r = *this;
+    if (period == 0) r.period = steps > warm ? steps - warm : 1;
+    return r;
+  }
+
+  /// Steps count from 0.
   float at(long step) const {
     if (step < warm) return base * static_cast<float>(step + 1) / static_cast<float>(warm);
     long const s = step - warm;
@@ -35,6 +43,7 @@ struct Rate {
       case Shape::Steps:
         return base * std::pow(factor, static_cast<float>(s / period));
       case Shape::Cosine: {
+        if (period == 0) return base;  // a run without an end
         if (s >= period) return floor;
         double const turn = static_cast<double>(s) / static_cast<double>(period) * 3.14159265358979323846;
         return static_cast<float>(floor + (base - floor) * 0.5 * (1 + std::cos(turn)));

@@ -1,5 +1,5 @@
-// place/placement.hpp - where a tensor lives along one axis of the mesh: cut, copied, held equal, or a sum not yet
-// taken. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// place/placement.hpp - where a tensor lives along one axis of the mesh: cut, copied, held equal, or a sum not yet taken.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "../op/verb.hpp"

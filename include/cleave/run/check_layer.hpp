@@ -1,5 +1,5 @@
-// run/check_layer.hpp - is my layer right? Its gradients against differences in f64, every cut against the whole, twice
-// alike. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// run/check_layer.hpp - is my layer right? Its gradients against differences in f64, every cut against the whole, twice alike.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "../layer/conv.hpp"

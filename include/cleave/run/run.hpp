@@ -1,5 +1,5 @@
-// run/run.hpp - `int main(int argc, char** argv) { return run<Train, Cifar10>(argc, argv); }`: the command line of a
-// plan. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// run/run.hpp - `int main(int argc, char** argv) { return run<Train, Cifar10>(argc, argv); }`: the command line of a plan.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <algorithm>
@@ -58,11 +58,11 @@ template <class P, class Data> int train(int argc, char** argv) {
                 " ways, so ranks must be a multiple of " + std::to_string(P::ways));
   }
   schedule::Ranks const mesh{ranks / P::ways, P::ways};
-  std::fprintf(say, "plan on %d ranks (%d replicas x %d ways), batch %d in %d micro-batches, %s, %s\n%s%s", ranks,
-               mesh.data, mesh.model, P::batch, P::micro_batches,
-               std::string(tensor::name_of<typename P::number>).c_str(),
-               P::format.ordered ? "ordered sums" : "fastest sums", schedule::listing<P>(mesh).c_str(),
-               schedule::summary<P>(mesh).c_str());
+  std::fprintf(
+      say, "plan on %d ranks (%d replicas x %d ways), batch %d in %d micro-batches, %s, %s, products by %s\n%s%s",
+      ranks, mesh.data, mesh.model, P::batch, P::micro_batches,
+      std::string(tensor::name_of<typename P::number>).c_str(), P::format.ordered ? "ordered sums" : "fastest sums",
+      backend::host::products_by, schedule::listing<P>(mesh).c_str(), schedule::summary<P>(mesh).c_str());
   if (plan_only) return 0;
 
   std::string note;
@@ -87,6 +87,8 @@ template <class P, class Data> int train(int argc, char** argv) {
   session::Batches batches(training, scaling, P::batch, seed, true, Data::variation),
       test(held_out, scaling, P::batch, seed, false);
   long const per_epoch = batches.steps_per_epoch(), last = per_epoch * epochs, first = trainer.steps();
+  Rate const rate = P::rate.over(last);
+  trainer.set_rate(rate);
   io::make_folder(out);
 
   io::Series losses{"loss", {}, {}}, accuracies{"held-out accuracy", {}, {}};
@@ -109,7 +111,7 @@ template <class P, class Data> int train(int argc, char** argv) {
                    .add("step", step)
                    .add("epoch", static_cast<double>(step) / static_cast<double>(per_epoch))
                    .add("loss", mean)
-                   .add("rate", static_cast<double>(P::rate.at(step - 1)))
+                   .add("rate", static_cast<double>(rate.at(step - 1)))
                    .add("seconds", training_seconds)
                    .text() +
                "\n";

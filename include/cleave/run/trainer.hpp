@@ -94,6 +94,7 @@ template <class P> class Trainer {
   long allocated(int rank) const { return static_cast<long>(at(rank).bytes()); }
   long steps() const { return steps_; }
   void set_steps(long steps) { steps_ = steps; }
+  void set_rate(Rate rate) { rate_ = rate; }
 
   schedule::Ranks ranks() const { return ranks_; }
   schedule::Memory memory() const { return layout_.memory; }
@@ -122,9 +123,9 @@ template <class P> class Trainer {
     }
     return replicas;
   }
-  static optim::Now<A> now(long step, double rate_scale) {
+  optim::Now<A> now(long step, double rate_scale) const {
     optim::Now<A> n;
-    n.rate = static_cast<A>(P::rate.at(step) * rate_scale);
+    n.rate = static_cast<A>(rate_.at(step) * rate_scale);
     n.steps = step + 1;
     if constexpr (requires { P::optimizer::beta1; }) {
       n.correct1 = static_cast<A>(1 - std::pow(static_cast<double>(P::optimizer::beta1), static_cast<double>(n.steps)));
@@ -146,6 +147,7 @@ template <class P> class Trainer {
   std::vector<A> losses_;
   std::vector<double> means_;
   long steps_ = 0;
+  Rate rate_ = P::rate;
 };
 
 }  // namespace cleave

@@ -1,5 +1,5 @@
-// schedule/build.hpp - from a placed model to its schedule: steps in order, weights in buckets, tensors with their
-// lives. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// schedule/build.hpp - from a placed model to its schedule: steps in order, weights in buckets, tensors with their lives.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "../place/place.hpp"
@@ -134,7 +134,7 @@ template <int Ops> struct Builder {
         int const from = s.elementwise ? value(node(k).in0) : -1;
         out.value[k] = buffer(elements(node(k).local.y), true, rows_cut(k), false, Category::Activations, from);
       }
-      long const aux = s.aux ? s.aux(node(k).local.x, node(k).local.y) : 0;
+      long const aux = s.aux(node(k).local.x, node(k).local.y);
       if (aux > 0) out.aux[k] = buffer(aux * request.rows, true, rows_cut(k), true, Category::Activations);
       use(out.aux[k]);
       emit(Do::Forward, k, out.value[k]);

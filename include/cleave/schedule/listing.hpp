@@ -1,5 +1,5 @@
-// schedule/listing.hpp - a plan as text: one line a step, what it sends, and where the memory goes. Stable, to be
-// diffed. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// schedule/listing.hpp - a plan as text: one line a step, what it sends, and where the memory goes. Stable, to be diffed.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// schedule/volume.hpp - what each step sends: elements and bytes per collective, for any rank of any number of
-// replicas. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// schedule/volume.hpp - what each step sends: elements and bytes per collective, for any rank of any number of replicas.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "arena.hpp"

@@ -1,5 +1,5 @@
-// tensor/shape.hpp - the extents of a tensor without its batch letter, outermost first: (f), (t, f), (c, h, w), (o, i,
-// k, l). SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// tensor/shape.hpp - the extents of a tensor without its batch letter, outermost first: (f), (t, f), (c, h, w), (o, i, k, l).
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 namespace cleave {

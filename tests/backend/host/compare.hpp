@@ -1,5 +1,5 @@
-// tests/backend/host/compare.hpp - what the kernel tests share: numbers, an oracle's context, and every instruction
-// set. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// tests/backend/host/compare.hpp - what the kernel tests share: numbers, an oracle's context, and every instruction set.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// tests/backend/host/gemm.cpp - the blocked product: every way to read and store, adding, and bits that depend on K
-// alone. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// tests/backend/host/gemm.cpp - the blocked product: every way to read and store, adding, and bits that depend on K alone.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 
 #include <cleave/backend/host/gemm.hpp>

@@ -1,5 +1,5 @@
-// backend/host/actions.hpp - the schedule as this rank will run it: kernels with their pointers, once, before the first
-// step. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// backend/host/actions.hpp - the schedule as this rank will run it: kernels with their pointers, once, before the first step.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <utility>

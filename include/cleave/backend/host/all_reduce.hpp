@@ -1,5 +1,5 @@
-// backend/host/all_reduce.hpp - sums over ranks in shared memory: each rank takes its part of the sum, then reads the
-// rest. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// backend/host/all_reduce.hpp - sums over ranks in shared memory: each rank takes its part of the sum, then reads the rest.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// backend/host/convert.hpp - values between placements on the model axis, in shared memory: each rank reads what it
-// needs. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// backend/host/convert.hpp - values between placements on the model axis, in shared memory: each rank reads what it needs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <cstring>

@@ -1,5 +1,5 @@
-// backend/host/convolve.hpp - the convolution on the host: three matrix products that read patches straight from
-// images. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// backend/host/convolve.hpp - the convolution on the host: three matrix products that read patches straight from images.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "../../op/convolve.hpp"

@@ -1,5 +1,5 @@
-// backend/host/correlate_weight.hpp - the gradient of a convolution's filters: patches of the image times dy, over all
-// images. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// backend/host/correlate_weight.hpp - the gradient of a convolution's filters: patches of the image times dy, over all images.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// backend/host/kernel.hpp - how an operation runs on a core: by its own definition, unless the host has a kernel for
-// it. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// backend/host/kernel.hpp - how an operation runs on a core: by its own definition, unless the host has a kernel for it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// backend/host/pool.hpp - max pooling plane by plane: windows as runs of columns on the way forward, a scatter on the
-// way back. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// backend/host/pool.hpp - max pooling plane by plane: windows as runs of columns on the way forward, a scatter on the way back.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <limits>

@@ -1,5 +1,5 @@
-// backend/host/product.hpp - the matrix product on the host: its three contractions, the last with the update merged
-// in. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// backend/host/product.hpp - the matrix product on the host: three contractions, the last with the update merged in.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "../../op/product.hpp"
@@ -7,7 +7,21 @@
 #include "gemm.hpp"
 #include "kernel.hpp"
 
+#ifdef CLEAVE_BLAS
+#include "blas.hpp"
+#endif
+
 namespace cleave::backend::host {
+
+/// Who multiplies matrices in this program.
+#ifdef CLEAVE_BLAS
+template <class T> inline constexpr bool by_blas = !std::is_same_v<T, bf16>;
+inline constexpr char products_by[] = "BLAS";
+#else
+template <class> inline constexpr bool by_blas = false;
+inline constexpr char products_by[] = "own kernels";
+inline void blas_product(...);  // never called
+#endif
 
 /// Hands each row of a finished tile to `step(offset, count, values)`.
 template <class E, long Stride, class Step> struct Update {
@@ -25,25 +39,43 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
   template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
-    gemm<E, L.rows, out, in>(c.workspace, Rows<T, in>{t.x}, Columns<T, out>{t.w0},
-                             Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias});
+    if constexpr (by_blas<T>) {
+      blas_product(false, false, L.rows, out, in, t.x, in, t.w0, out, t.y);
+      each(L.rows * out, [&](long e) {
+        E v = t.y[e];
+        if constexpr (WithBias) v += t.bias[e % out];
+        if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
+        t.y[e] = v;
+      });
+    } else {
+      gemm<E, L.rows, out, in>(c.workspace, Rows<T, in>{t.x}, Columns<T, out>{t.w0},
+                               Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias});
+    }
   }
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
-    gemm<E, L.rows, in, out>(c.workspace, Rows<T, out>{t.dy}, Rows<T, out>{t.w0},
-                             Finish<E, T, in, 1, false, void>{t.dx, nullptr});
+    if constexpr (by_blas<T>) {
+      blas_product(false, true, L.rows, in, out, t.dy, out, t.w0, out, t.dx);
+    } else {
+      gemm<E, L.rows, in, out>(c.workspace, Rows<T, out>{t.dy}, Rows<T, out>{t.w0},
+                               Finish<E, T, in, 1, false, void>{t.dx, nullptr});
+    }
   }
   template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
-    gemm<E, in, out, L.rows>(c.workspace, Columns<T, in>{t.x}, Columns<T, out>{t.dy}, Store<E, out>{t.dw0});
+    if constexpr (by_blas<T>) {
+      blas_product(true, false, in, out, L.rows, t.x, in, t.dy, out, t.dw0);
+    } else {
+      gemm<E, in, out, L.rows>(c.workspace, Columns<T, in>{t.x}, Columns<T, out>{t.dy}, Store<E, out>{t.dw0});
+    }
   }
 
   /// Instead of backward_weight: dW is never stored. step(offset, count, gradient) is called once for every stretch of
   /// W, in some fixed order, with the gradient over this slice; it may overwrite W there.
   template <op::Local L, class T, class Step>
-  static void update_weight(Context c, op::Operands<T> const& t, Step step) {
+  requires(!by_blas<T>) static void update_weight(Context c, op::Operands<T> const& t, Step step) {
     using E = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
     gemm<E, in, out, L.rows>(c.workspace, Columns<T, in>{t.x}, Columns<T, out>{t.dy}, Update<E, out, Step>{&step});

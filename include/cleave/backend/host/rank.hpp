@@ -1,5 +1,5 @@
-// backend/host/rank.hpp - one rank of a program: its arena, its actions, and a pass over them. A step allocates
-// nothing. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// backend/host/rank.hpp - one rank of a program: its arena, its actions, and a pass over them. A step allocates nothing.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <cmath>

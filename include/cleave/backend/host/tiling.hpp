@@ -1,5 +1,5 @@
-// backend/host/tiling.hpp - how a matrix product of known size is cut: into register tiles, and into blocks for the
-// caches. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// backend/host/tiling.hpp - how a matrix product of known size is cut: into register tiles, and into blocks for the caches.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 namespace cleave::backend::host {
