@@ -26,7 +26,7 @@ TEST_CASE("row 18: micro-batches are shared out completely and disjointly") {
 namespace {
 // The tree as a text: "((0 1) (2 3))".
 std::string told(int leaves, std::vector<Branch> const& branches, std::vector<std::string> const& texts) {
-  Sum sum{leaves};
+  TreeSum sum{leaves};
   std::vector<std::string> stack(most_branches);
   for (std::size_t i = 0; i < branches.size(); ++i) {
     stack[static_cast<std::size_t>(sum.depth)] = texts[i];
@@ -65,7 +65,7 @@ TEST_CASE("row 24: any number of ranks sums in the tree of one") {
       std::vector<std::string> texts;
       for (int p = 0; p < n; ++p) {
         Range const r = slices(s, p, n);
-        Sum sum{s};
+        TreeSum sum{s};
         std::vector<std::string> stack(most_branches);
         for (int i = r.begin; i < r.end; ++i) {
           stack[static_cast<std::size_t>(sum.depth)] = std::to_string(i);

@@ -52,7 +52,7 @@ template <class P> class Trainer {
     means_.clear();
     for (int i = 0; i < count; ++i) {
       A* const of = losses_.data() + i * P::micro_batches;
-      schedule::Sum sum{P::micro_batches};
+      schedule::TreeSum sum{P::micro_batches};
       A stack[schedule::most_branches];
       for (int s = 0; s < P::micro_batches; ++s) {
         stack[sum.depth] = of[s];

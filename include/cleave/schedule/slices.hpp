@@ -53,7 +53,7 @@ template <int Capacity> struct Tree {
   }
 };
 inline constexpr int most_branches = 40;
-using Sum = Tree<most_branches>;
+using TreeSum = Tree<most_branches>;
 
 /// How many branches a rank is left with, and how many it holds at once on the way.
 struct Held {
@@ -61,7 +61,7 @@ struct Held {
 };
 constexpr Held held(int micro_batches, Range r, bool ordered) {
   if (!ordered) return {1, r.size() > 1 ? 2 : 1};
-  Sum sum{micro_batches};
+  TreeSum sum{micro_batches};
   for (int s = r.begin; s < r.end; ++s) sum.push({s, 1}, [](int, int) {});
   return {sum.depth, sum.deepest};
 }

@@ -31,7 +31,7 @@ inline Plan reduction(Member const& m, Axis axis, int micro_batches, bool ordere
       continue;
     }
     schedule::Range const r = schedule::slices(micro_batches, i, m.size(axis));
-    schedule::Sum sum{micro_batches};
+    schedule::TreeSum sum{micro_batches};
     for (int s = r.begin; s < r.end; ++s) sum.push({s, 1}, [](int, int) {});
     for (int b = 0; b < sum.depth; ++b) plan.leaves.push_back({m.peer(axis, i), b, sum.stack[b]});
   }
@@ -57,7 +57,7 @@ void sum_leaves(Plan const& plan, long begin, long end, Source source, Out out) 
   alignas(64) A stack[schedule::most_branches / 2][piece];
   for (long first = begin; first < end; first += piece) {
     long const n = end - first < piece ? end - first : piece;
-    schedule::Sum sum{plan.micro_batches};
+    schedule::TreeSum sum{plan.micro_batches};
     bool empty = true;
     for (Leaf const& leaf : plan.leaves) {
       auto const* const from = source(leaf) + first;

@@ -187,7 +187,7 @@ template <class P> class Prepare {
   /// One kernel per slice, each a leaf; siblings are merged as soon as both are there.
   void summed(int step, int k, typename Action<T>::Call call) {
     schedule::Range const range = slices(node(k).rows_cut);
-    schedule::Sum tree{P::micro_batches};
+    schedule::TreeSum tree{P::micro_batches};
     int const weights = op(k).sums_batch ? 0 : op(k).weights;
     bool const stats = op(k).sums_batch || op(k).stats_input;
     long const stats_size = op(k).sums_batch ? node(k).local.y.size() : node(k).local.x2.size();

@@ -1,0 +1,82 @@
+// backend/host/all_reduce.cpp - sums over ranks are those of a sequential oracle, bit for bit, for any number of ranks.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave/backend/host/all_reduce.hpp>
+#include <cleave/backend/host/team.hpp>
+
+#include <cleave/tensor/philox.hpp>
+
+using namespace cleave;
+using namespace cleave::backend::host;
+
+namespace {
+
+/// What one thread makes of all leaves in the tree.
+std::vector<float> oracle(std::vector<std::vector<float>> const& leaves) {
+  int const n = static_cast<int>(leaves.size());
+  schedule::TreeSum sum{n};
+  std::vector<std::vector<float>> stack(schedule::most_branches);
+  for (int s = 0; s < n; ++s) {
+    stack[static_cast<std::size_t>(sum.depth)] = leaves[static_cast<std::size_t>(s)];
+    sum.push({s, 1}, [&](int a, int b) {
+      for (std::size_t i = 0; i < stack[0].size(); ++i)
+        stack[static_cast<std::size_t>(a)][i] += stack[static_cast<std::size_t>(b)][i];
+    });
+  }
+  return stack[0];
+}
+
+void reduces(int ranks, int micro_batches, long elements, int rounds) {
+  World world({ranks, 1}, 1);
+  Team team(world);
+  long const stride = (elements + 16) * static_cast<long>(sizeof(float)), result = 8 * stride;
+  std::vector<std::vector<std::byte>> arenas(static_cast<std::size_t>(ranks),
+                                             std::vector<std::byte>(static_cast<std::size_t>(9 * stride)));
+  std::vector<Member> members(static_cast<std::size_t>(ranks));
+  for (int r = 0; r < ranks; ++r) {
+    auto& m = members[static_cast<std::size_t>(r)];
+    m.world = &world;
+    m.rank = r;
+    m.received.assign(static_cast<std::size_t>(ranks), 0);
+    m.received_bytes = m.received;
+    world.arena(r) = arenas[static_cast<std::size_t>(r)].data();
+  }
+  for (int round = 1; round <= rounds; ++round) {
+    tensor::Random const random{static_cast<std::uint64_t>(round), tensor::Purpose::Shuffle, 0};
+    std::vector<std::vector<float>> leaves(static_cast<std::size_t>(micro_batches),
+                                           std::vector<float>(static_cast<std::size_t>(elements)));
+    for (std::size_t s = 0; s < leaves.size(); ++s) {
+      for (std::size_t i = 0; i < leaves[s].size(); ++i) leaves[s][i] = random.uniform(s * 100003 + i) - 0.5f;
+    }
+    auto const wanted = oracle(leaves);
+    team.run([&](int r) {
+      Member& m = members[static_cast<std::size_t>(r)];
+      m.round = round;
+      schedule::Range const range = schedule::slices(micro_batches, r, ranks);
+      schedule::TreeSum sum{micro_batches};
+      for (int s = range.begin; s < range.end; ++s) {
+        std::copy(leaves[static_cast<std::size_t>(s)].begin(), leaves[static_cast<std::size_t>(s)].end(),
+                  m.at<float>(r, sum.depth * stride));
+        sum.push({s, 1}, [&](int a, int b) {
+          add_range<float>(m.at<float>(r, a * stride), m.at<float>(r, b * stride), elements, false);
+        });
+      }
+      all_reduce<float, float>(m, Axis::World, 0, reduction(m, Axis::World, micro_batches, true, false), 0, stride,
+                               result, elements);
+    });
+    for (int r = 0; r < ranks; ++r) {
+      float const* got = members[0].at<float>(r, result);
+      for (long i = 0; i < elements; ++i) REQUIRE(got[i] == wanted[static_cast<std::size_t>(i)]);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("ordered all-reduce equals the oracle bit for bit: 1 to 8 ranks, sizes that divide and that do not") {
+  for (int ranks = 1; ranks <= 8; ++ranks) {
+    for (long elements : {1L, 5L, 64L, 1000L, 4096L}) reduces(ranks, 8, elements, 20);
+  }
+  reduces(3, 7, 1031, 20);
+  reduces(5, 13, 17, 20);
+}

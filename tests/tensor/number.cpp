@@ -1,0 +1,29 @@
+// tensor/number.cpp - bf16 is the upper half of a float, rounded to nearest even; every bit pattern goes round.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave/tensor/number.hpp>
+
+#include <cmath>
+
+using cleave::bf16;
+
+TEST_CASE("every bf16 survives the way through float") {
+  for (unsigned b = 0; b < 65536; ++b) {
+    float const f = std::bit_cast<float>(b << 16);
+    bf16 const back(f);
+    if (f != f) {
+      CHECK(static_cast<float>(back) != static_cast<float>(back));
+    } else {
+      REQUIRE(back.bits == b);
+    }
+  }
+}
+
+TEST_CASE("rounding is to nearest, ties to even, and NaN stays NaN") {
+  CHECK(static_cast<float>(bf16(1.0f + 0x1p-9f)) == 1.0f);            // less than half a step
+  CHECK(static_cast<float>(bf16(1.0f + 0x1p-8f)) == 1.0f);            // a tie, to the even 1.0
+  CHECK(static_cast<float>(bf16(1.0f + 0x3p-8f)) == 1.0f + 0x1p-6f);  // a tie, to the even above
+  CHECK(static_cast<float>(bf16(1.0f + 0x1.1p-8f)) == 1.0f + 0x1p-7f);
+  CHECK(std::isinf(static_cast<float>(bf16(3.4e38f))));
+  CHECK(std::isnan(static_cast<float>(bf16(std::bit_cast<float>(0x7f800001u)))));
+}
