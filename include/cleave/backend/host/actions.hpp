@@ -64,6 +64,7 @@ template <class T> struct Action {
   A *to = nullptr, *from = nullptr;
   T *add_to = nullptr, *add_from = nullptr;
   long n = 0;
+  bool rounded = false;  // of Merge
 };
 
 template <class T> struct Kernels {

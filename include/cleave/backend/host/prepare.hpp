@@ -196,7 +196,7 @@ template <class P> class Prepare {
         merge(step, gradient(k, w, to), from < 0 ? nullptr : gradient(k, w, from),
               P::schedule.weight[P::schedule.first_weight[k] + w].count);
       }
-      if (stats && from >= 0) merge(step, sum(to), sum(from), stats_size);
+      if (stats && from >= 0) merge(step, sum(to), sum(from), stats_size, false);  // as between ranks
     };
     for (int i = 0; i < range.size(); ++i) {
       int const p = P::format.ordered ? tree.depth : i == 0 ? 0 : 1;
@@ -213,11 +213,12 @@ template <class P> class Prepare {
       }
     }
   }
-  void merge(int step, A* to, A* from, long n) {
+  void merge(int step, A* to, A* from, long n, bool is_rounded = rounded) {
     Action<T>& a = emit(from ? Act::Merge : Act::Round, step);
     a.to = to;
     a.from = from;
     a.n = n;
+    a.rounded = is_rounded;
   }
 
   Member const& m_;

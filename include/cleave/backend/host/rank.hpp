@@ -159,7 +159,7 @@ template <class P> class Rank {
         if (!started_.empty()) progress();
         return;
       case Act::Merge:
-        return add_range<T>(a.to, a.from, a.n, Prepare<P>::rounded);
+        return add_range<T>(a.to, a.from, a.n, a.rounded);
       case Act::Round:
         for (long i = 0; i < a.n; ++i) a.to[i] = rounded_to<T>(a.to[i]);
         return;
