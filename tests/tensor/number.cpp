@@ -1,6 +1,7 @@
 // tensor/number.cpp - bf16 is the upper half of a float, rounded to nearest even; every bit pattern goes round.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
+#include <bit>
 #include <cleave/tensor/number.hpp>
 
 #include <cmath>

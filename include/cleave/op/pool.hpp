@@ -13,8 +13,8 @@ template <int K, int Stride, int Pad> struct Window : Base {
   static constexpr int extent(int n) { return (n + 2 * Pad - K) / Stride + 1; }
   static constexpr Shape output(Shape x) { return Shape(x[0], extent(x[1]), extent(x[2])); }
   /// The first and one past the last window that covers position p, of n windows.
-  static constexpr int first(int p) { return p + Pad < K ? 0 : (p + Pad - K) / Stride + 1; }
-  static constexpr int past(int p, int n) { return (p + Pad) / Stride + 1 < n ? (p + Pad) / Stride + 1 : n; }
+  CLEAVE_HD static constexpr int first(int p) { return p + Pad < K ? 0 : (p + Pad - K) / Stride + 1; }
+  CLEAVE_HD static constexpr int past(int p, int n) { return (p + Pad) / Stride + 1 < n ? (p + Pad) / Stride + 1 : n; }
 };
 
 /// Of equal values the first in row order wins. Padding never wins.

@@ -181,12 +181,12 @@ template <class P, int Replicas> constexpr Shortage shortage() {
   return s;
 }
 
-template <class P, int Replicas> inline constexpr Shortage shortage_of = shortage<P, Replicas>();
-template <class P, long Bytes, int Replicas, Shortage const& S = shortage_of<P, Replicas>> struct fit {
-  using law = the_plan_fits_its_memory<memory<P, Replicas>.total, Bytes, weights_take<S.by[0]>, gradients_take<S.by[1]>,
-                                       optimizer_takes<S.by[2]>, activations_take<S.by[3]>,
-                                       twice_the_replicas_save<S.by_replicas>, precision_bf16_saves<S.by_bf16>,
-                                       plain_sgd_saves<S.by_sgd>>;
+template <class P, long Bytes, int Replicas> struct fit {
+  static constexpr Shortage s = shortage<P, Replicas>();
+  using law = the_plan_fits_its_memory<memory<P, Replicas>.total, Bytes, weights_take<s.by[0]>, gradients_take<s.by[1]>,
+                                       optimizer_takes<s.by[2]>, activations_take<s.by[3]>,
+                                       twice_the_replicas_save<s.by_replicas>, precision_bf16_saves<s.by_bf16>,
+                                       plain_sgd_saves<s.by_sgd>>;
   static_assert(sizeof(law) > 0);
 };
 

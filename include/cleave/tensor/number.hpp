@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
+
+#include "../meta/host_device.hpp"
 
 namespace cleave {
 
@@ -17,12 +18,12 @@ struct bf16 {
   std::uint16_t bits;
 
   bf16() = default;
-  constexpr explicit bf16(float value) : bits(round(std::bit_cast<std::uint32_t>(value))) {}
-  constexpr explicit operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
-  constexpr explicit operator double() const { return static_cast<double>(static_cast<float>(*this)); }
+  CLEAVE_HD constexpr explicit bf16(float value) : bits(round(__builtin_bit_cast(std::uint32_t, value))) {}
+  CLEAVE_HD constexpr explicit operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+  CLEAVE_HD constexpr explicit operator double() const { return static_cast<double>(static_cast<float>(*this)); }
 
  private:
-  static constexpr std::uint16_t round(std::uint32_t u) {
+  CLEAVE_HD static constexpr std::uint16_t round(std::uint32_t u) {
     std::uint32_t const nan = (u & 0x7fffffffu) > 0x7f800000u ? 1u : 0u;
     std::uint32_t const up = u + 0x7fffu + ((u >> 16) & 1u);
     return static_cast<std::uint16_t>(nan ? (u >> 16) | 0x40u : up >> 16);

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "../meta/host_device.hpp"
+
 namespace cleave::tensor {
 
 struct Words {
@@ -13,7 +15,7 @@ struct Words {
 
 /// Philox4x32-10. Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011,
 /// section 4.
-constexpr Words philox(Words counter, std::uint32_t key0, std::uint32_t key1) {
+CLEAVE_HD constexpr Words philox(Words counter, std::uint32_t key0, std::uint32_t key1) {
   for (int round = 0; round < 10; ++round) {
     std::uint64_t const p = std::uint64_t{0xD2511F53u} * counter.a;
     std::uint64_t const q = std::uint64_t{0xCD9E8D57u} * counter.c;
@@ -34,17 +36,17 @@ struct Random {
   Purpose purpose;
   std::uint32_t which;
 
-  constexpr Words at(std::uint64_t index, std::uint32_t step = 0) const {
+  CLEAVE_HD constexpr Words at(std::uint64_t index, std::uint32_t step = 0) const {
     Words const counter{static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), step,
                         which * 16u + static_cast<std::uint32_t>(purpose)};
     return philox(counter, static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
   }
   /// In [0, 1), 24 bits.
-  constexpr float uniform(std::uint64_t index, std::uint32_t step = 0) const {
+  CLEAVE_HD constexpr float uniform(std::uint64_t index, std::uint32_t step = 0) const {
     return static_cast<float>(at(index, step).a >> 8) * 0x1p-24f;
   }
   /// In [0, below).
-  constexpr std::uint32_t below(std::uint32_t below, std::uint64_t index, std::uint32_t step = 0) const {
+  CLEAVE_HD constexpr std::uint32_t below(std::uint32_t below, std::uint64_t index, std::uint32_t step = 0) const {
     return static_cast<std::uint32_t>((std::uint64_t{at(index, step).a} * below) >> 32);
   }
 };

@@ -19,7 +19,8 @@ template <class E, long Stride> struct Store {
 };
 
 /// One product on one instruction set. Every element of C is one chain of multiply-adds in the order of k, whatever the
-/// tiles and blocks: its bits depend on K and the instruction set, not on M, N or the other rows.
+/// tiles and blocks: its bits depend on K and the instruction set, not on M, N or the other rows. (A lone row times rows
+/// that lie along k has an order of its own, by lanes.)
 template <class S, class E, long M, long N, long K, bool Add, class A, class B, class Out> struct Gemm {
   static constexpr int lanes = S::template lanes<E>;
   static constexpr long vectors = (N + lanes - 1) / lanes;
@@ -70,12 +71,9 @@ template <class S, class E, long M, long N, long K, bool Add, class A, class B, 
 
  private:
   static void along(A a, B b, Out out) {
-    constexpr long pairs = down(N, 2 * lanes);
-    for (long j = 0; j < pairs; j += 2 * lanes) {
-      S::template row_times_rows<E, 2>(out.at(0, j), a.at(0, 0), b.at(j, 0), B::line, K, Add);
+    for (long j = 0; j < N; j += lanes) {
+      S::template row_times_rows<E>(out.at(0, j), a.at(0, 0), b.at(j, 0), B::line, K, Add);
     }
-    if constexpr (pairs < N)
-      S::template row_times_rows<E, 1>(out.at(0, pairs), a.at(0, 0), b.at(pairs, 0), B::line, K, Add);
     if constexpr (Out::ends) out.template done<S>(out.at(0, 0), Out::stride, 0, 0, 1, static_cast<int>(N));
   }
   void block(long i0, long m, long j0, long n) const {
