@@ -19,7 +19,7 @@ struct bf16 {
 
   bf16() = default;
   CLEAVE_HD constexpr explicit bf16(float value) : bits(round(__builtin_bit_cast(std::uint32_t, value))) {}
-  CLEAVE_HD constexpr explicit operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+  CLEAVE_HD constexpr explicit operator float() const { return __builtin_bit_cast(float, std::uint32_t{bits} << 16); }
   CLEAVE_HD constexpr explicit operator double() const { return static_cast<double>(static_cast<float>(*this)); }
 
  private:
