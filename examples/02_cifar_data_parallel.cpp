@@ -9,8 +9,8 @@ struct CifarNet : Sequential<Image<3, 32, 32>,                                  
                              Linear<384>, Relu, Linear<192>, Relu, Linear<10>, CrossEntropy> {};
 
 struct Train : Plan<CifarNet, Batch<128>, DataParallel<Sync>, Momentum> {
-  static constexpr Rate rate = Rate::cosine(0.02f, 10 * 390).warm_up(200);
-  static constexpr int epochs = 10;
+  static constexpr Rate rate = Rate::cosine(0.02f, 7 * 390).warm_up(200);
+  static constexpr int epochs = 7;
 };
 
 int main(int argc, char** argv) { return run<Train, Cifar10>(argc, argv); }

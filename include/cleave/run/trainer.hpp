@@ -89,7 +89,7 @@ template <class P> class Trainer {
   long sent(int rank) const { return total(rank, &backend::host::Member::received); }
   long sent_bytes(int rank) const { return total(rank, &backend::host::Member::received_bytes); }
   /// Seconds that a rank has waited for gradients after its backward pass, and in all collectives.
-  double exposed(int rank) const { return at(rank).seconds_in(schedule::Do::Update); }
+  double exposed(int rank) const { return at(rank).exposed(); }
   double waited(int rank) const { return at(rank).member().waited; }
   long allocated(int rank) const { return static_cast<long>(at(rank).bytes()); }
   long steps() const { return steps_; }

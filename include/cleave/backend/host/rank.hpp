@@ -11,6 +11,7 @@
 #include "bias.hpp"
 #include "convert.hpp"
 #include "convolve.hpp"
+#include "gradients.hpp"
 #include "pool.hpp"
 #include "prepare.hpp"
 #include "product.hpp"
@@ -35,7 +36,6 @@ template <class P> class Rank {
   using A = tensor::accumulate_t<T>;
   using Layout = schedule::Layout<P::ops::size>;
   static constexpr bool narrow = sizeof(T) < sizeof(A);
-  using Wire = std::conditional_t<narrow, T, A>;
 
   Rank(World& world, Layout const& layout, int rank, std::uint64_t seed)
       : layout_(layout),
@@ -50,14 +50,10 @@ template <class P> class Rank {
     pass_.seed = seed;
     train_ = Prepare<P>(m_, layout_, base_, &pass_).training();
     evaluate_ = Prepare<P>(m_, layout_, base_, &pass_).evaluation();
-    for (int s = 0; s < P::schedule.steps; ++s) {
-      if (P::schedule.step[s].what == schedule::Do::Start) start_step_[P::schedule.step[s].node] = s;
-    }
     for (Axis a : {Axis::Data, Axis::World}) {
-      plan_[a == Axis::World] = reduction(m_, a, P::micro_batches, P::format.ordered, Prepare<P>::rounded);
       sums_[a == Axis::World] = reduction(m_, a, P::micro_batches, P::format.ordered, false);
     }
-    started_.reserve(static_cast<std::size_t>(P::schedule.buckets));
+    gradients_.prepare(m_, layout_);
     value_.rows = long{prepared().slices(false).size()} * P::request.rows;
     long first = prepared().slices(false).begin;
     for (int w = 0; w <= P::ways; ++w) {
@@ -77,7 +73,7 @@ template <class P> class Rank {
     load(feed, step);
     stepping_.now = now;
     for (Action<T>& a : train_) run(a);
-    trained_ = m_.round;
+    gradients_.trained();
   }
   Seen evaluate(long batch, Feed const& feed, long valid) {
     pass(batch, false);
@@ -104,7 +100,8 @@ template <class P> class Rank {
       for (long i = 0; i < P::schedule.weight_elements; ++i) at<T>(layout_.copies)[i] = static_cast<T>(weights()[i]);
     }
   }
-  double seconds_in(schedule::Do what) const { return what == schedule::Do::Update ? exposed_ : 0; }
+  /// Seconds spent waiting for gradients after the backward pass.
+  double exposed() const { return gradients_.exposed(); }
 
  private:
   Prepare<P> prepared() const { return Prepare<P>(m_, layout_, base_, &pass_); }
@@ -156,8 +153,7 @@ template <class P> class Rank {
     switch (a.act) {
       case Act::Kernel:
         a.call(context(), a.t);
-        if (!started_.empty()) progress();
-        return;
+        return gradients_.progress();
       case Act::Merge:
         return add_range<T>(a.to, a.from, a.n, a.rounded);
       case Act::Round:
@@ -173,82 +169,14 @@ template <class P> class Rank {
       case Act::Sum:
         return sum(a);
       case Act::Reclaim:
-        return reclaim(a.bucket);
+        return gradients_.reclaim(a.bucket);
       case Act::Start:
-        return begin(a.bucket);
+        return gradients_.start(a.bucket);
       case Act::Update:
-        return update_bucket(a.bucket);
+        return gradients_.update(a.bucket, stepping_);
       case Act::UpdateWeight:
         return a.update(context(), a.t, stepping_, a.n);
     }
-  }
-
-  static constexpr Axis axis(schedule::Bucket const& b) { return b.world ? Axis::World : Axis::Data; }
-  long wire(int branch, long offset) const {
-    return layout_.wire + (branch * P::schedule.weight_elements + offset) * static_cast<long>(sizeof(Wire));
-  }
-
-  void reclaim(int b) {
-    Axis const ax = axis(P::schedule.bucket[b]);
-    if (m_.size(ax) > 1 && trained_ > 0) m_.await_mark(ax, start_step_[b], trained_ * Member::marks + 3);
-  }
-  void begin(int b) {
-    schedule::Bucket const& bucket = P::schedule.bucket[b];
-    if (m_.size(axis(bucket)) == 1) return;
-    if constexpr (narrow) {
-      for (int branch = 0; branch < layout_.branches; ++branch) {
-        A const* from = gradients() + branch * P::schedule.weight_elements + bucket.offset;
-        T* to = at<T>(wire(branch, bucket.offset));
-        for (long i = 0; i < bucket.count; ++i) to[i] = static_cast<T>(from[i]);
-      }
-    }
-    m_.reach(start_step_[b], 1);
-    started_.push_back(b);
-  }
-  /// Between kernels: whoever finds that all are there takes its part of the sum, and nobody waits.
-  void progress() {
-    if (!m_.all_reached(axis(P::schedule.bucket[started_.front()]), start_step_[started_.front()], 1)) return;
-    reduce(started_.front());
-    started_.erase(started_.begin());
-  }
-  void reduce(int b) {
-    schedule::Bucket const& bucket = P::schedule.bucket[b];
-    Axis const ax = axis(bucket);
-    long const begin = op::part_begin(bucket.count, m_.index(ax), m_.size(ax));
-    long const end = op::part_begin(bucket.count, m_.index(ax) + 1, m_.size(ax));
-    Plan const& plan = plan_[bucket.world];
-    for (Leaf const& l : plan.leaves) m_.read_from(l.rank, end - begin, sizeof(Wire));
-    Wire* own = at<Wire>(wire(0, bucket.offset));
-    sum_leaves<T>(
-        plan, begin, end, [&](Leaf const& l) { return m_.at<Wire const>(l.rank, wire(l.branch, bucket.offset)); },
-        [&](long first, long count, A const* v) {
-          for (long i = 0; i < count; ++i) own[first + i] = static_cast<Wire>(v[i]);
-        });
-    m_.reach(start_step_[b], 2);
-  }
-  void update_bucket(int b) {
-    schedule::Bucket const& bucket = P::schedule.bucket[b];
-    Axis const ax = axis(bucket);
-    if (m_.size(ax) == 1) return step_weights(gradients() + bucket.offset, bucket.offset, bucket.count);
-    double const before = m_.waited;
-    while (!started_.empty() && started_.front() >= b) {
-      int const first = started_.front();
-      m_.await(axis(P::schedule.bucket[first]), start_step_[first], 1);
-      reduce(first);
-      started_.erase(started_.begin());
-    }
-    m_.await(ax, start_step_[b], 2);
-    exposed_ += m_.waited - before;
-    for (int i = 0; i < m_.size(ax); ++i) {
-      int const peer = m_.peer(ax, i);
-      long const at = op::part_begin(bucket.count, i, m_.size(ax)), count = op::part_size(bucket.count, i, m_.size(ax));
-      m_.read_from(peer, count, sizeof(Wire));
-      step_weights(m_.at<Wire const>(peer, wire(0, bucket.offset)) + at, bucket.offset + at, count);
-    }
-    m_.reach(start_step_[b], 3);
-  }
-  template <class G> void step_weights(G const* g, long offset, long count) {
-    stepping_.template step<typename P::optimizer>(offset, count, g);
   }
 
   void sum(Action<T> const& a) {
@@ -295,12 +223,9 @@ template <class P> class Rank {
   op::Pass pass_;
   Stepping<T> stepping_;
   std::vector<Action<T>> train_, evaluate_;
-  int start_step_[P::schedule.buckets + 1]{};
-  Plan plan_[2], sums_[2];  // of gradients, and of the model's own sums, which are never rounded; over replicas, all
-  std::vector<int> started_;
+  Gradients<P> gradients_;
+  Plan sums_[2];  // of the model's own sums, which are never rounded: over replicas, over all ranks
   Value value_;
-  long trained_ = 0;
-  double exposed_ = 0;
 };
 
 }  // namespace cleave::backend::host
