@@ -77,7 +77,10 @@ inline void save_safetensors(std::string const& path, std::vector<NamedTensor> t
   JsonLine entries;
   for (NamedTensor const& tensor : tensors) {
     std::string shape;
-    for (std::size_t const extent : tensor.shape) shape += (shape.empty() ? "" : ",") + std::to_string(extent);
+    for (std::size_t const extent : tensor.shape) {
+      if (!shape.empty()) shape += ',';
+      shape += std::to_string(extent);
+    }
     std::string const offsets = std::to_string(end) + "," + std::to_string(end + tensor.bytes.size());
     end += tensor.bytes.size();
     payload.add(tensor.bytes);

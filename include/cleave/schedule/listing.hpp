@@ -16,9 +16,13 @@ inline std::string left(std::string s, std::size_t width) {
   return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
 }
 inline std::string grouped(long n) {
-  std::string s = std::to_string(n);
-  for (std::size_t i = s.size(); i > 3;) s.insert(i -= 3, ",");
-  return s;
+  std::string const digits = std::to_string(n);
+  std::string out;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
+    out += digits[i];
+  }
+  return out;
 }
 inline std::string shape(Shape s) {
   std::string out = "(b";

@@ -34,6 +34,9 @@ template <class E, long Stride, class Step> struct Update {
   }
 };
 
+/// One row by a few columns that fill no vectors: packing them would cost more than the product.
+template <op::Local L> inline constexpr bool is_sliver = L.rows == 1 && L.w0[1] <= 32 && L.w0[1] % 16 != 0;
+
 /// x (b, i), W (i, o), y (b, o).
 template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
   template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
@@ -47,6 +50,17 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
         if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
         t.y[e] = v;
       });
+    } else if constexpr (is_sliver<L>) {
+      E sum[out] = {};
+      for (long i = 0; i < in; ++i) {
+        E const x = static_cast<E>(t.x[i]);
+        for (long o = 0; o < out; ++o) sum[o] += x * static_cast<E>(t.w0[i * out + o]);
+      }
+      for (long o = 0; o < out; ++o) {
+        if constexpr (WithBias) sum[o] += static_cast<E>(t.bias[o]);
+        if constexpr (!std::is_void_v<Map>) sum[o] = Map::forward(sum[o]);
+        t.y[o] = static_cast<T>(sum[o]);
+      }
     } else {
       gemm<E, L.rows, out, in>(c.workspace, Rows<T, in>{t.x}, Columns<T, out>{t.w0},
                                Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias});
@@ -57,6 +71,12 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
     constexpr long in = L.w0[0], out = L.w0[1];
     if constexpr (by_blas<T>) {
       blas_product(false, true, L.rows, in, out, t.dy, out, t.w0, out, t.dx);
+    } else if constexpr (is_sliver<L>) {
+      for (long i = 0; i < in; ++i) {
+        E sum = 0;
+        for (long o = 0; o < out; ++o) sum += static_cast<E>(t.dy[o]) * static_cast<E>(t.w0[i * out + o]);
+        t.dx[i] = static_cast<T>(sum);
+      }
     } else {
       gemm<E, L.rows, in, out>(c.workspace, Rows<T, out>{t.dy}, Rows<T, out>{t.w0},
                                Finish<E, T, in, 1, false, void>{t.dx, nullptr});
@@ -78,7 +98,24 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
   requires(!by_blas<T>) static void update_weight(Context c, op::Operands<T> const& t, Step step) {
     using E = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
-    gemm<E, in, out, L.rows>(c.workspace, Columns<T, in>{t.x}, Columns<T, out>{t.dy}, Update<E, out, Step>{&step});
+    if constexpr (L.rows == 1) {  // the outer product of two vectors: some rows at a time, never through memory
+      constexpr long together = out >= 256 ? 1 : in < 256 / out ? in : 256 / out;
+      alignas(64) E g[together * out];
+      for (long i = 0; i < in; i += together) {
+        long const rows = in - i < together ? in - i : together;
+        for (long r = 0; r < rows; ++r) {
+          E const x = static_cast<E>(t.x[i + r]);
+          each(out, [&](long o) { g[r * out + o] = x * static_cast<E>(t.dy[o]); });
+        }
+        if (rows == together) {
+          step(i * out, static_cast<int>(together * out), g);
+        } else {
+          step(i * out, static_cast<int>(rows * out), g);
+        }
+      }
+    } else {
+      gemm<E, in, out, L.rows>(c.workspace, Columns<T, in>{t.x}, Columns<T, out>{t.dy}, Update<E, out, Step>{&step});
+    }
   }
 };
 
