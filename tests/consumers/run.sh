@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # run.sh WAY SOURCE WORK CXX - use the library as a stranger would: package, subdirectory, pkgconfig or bare.
 set -eu
+export CMAKE_GENERATOR=Ninja
 way=$1 source=$2 work=$3 cxx=$4
 rm -rf "$work" && mkdir -p "$work"
 case $way in

@@ -19,8 +19,8 @@ template <class E, long Stride> struct Store {
 };
 
 /// One product on one instruction set. Every element of C is one chain of multiply-adds in the order of k, whatever the
-/// tiles and blocks: its bits depend on K and the instruction set, not on M, N or the other rows. (A lone row times rows
-/// that lie along k has an order of its own, by lanes.)
+/// tiles and blocks: its bits depend on K and the instruction set, not on M, N or the other rows. (A lone row times
+/// rows that lie along k has an order of its own, by lanes.)
 template <class S, class E, long M, long N, long K, bool Add, class A, class B, class Out> struct Gemm {
   static constexpr int lanes = S::template lanes<E>;
   static constexpr long vectors = (N + lanes - 1) / lanes;
