@@ -17,30 +17,30 @@ struct Leaf {
   schedule::Branch of;
 };
 
-struct Plan {
+struct Reduction {
   std::vector<Leaf> leaves;
   int micro_batches = 1;
   bool ordered = true, rounded = false;  // rounded: every sum to the format of the data, so that N ranks and one agree
 };
 
-inline Plan reduction(Member const& m, Axis axis, int micro_batches, bool ordered, bool rounded) {
-  Plan plan{{}, micro_batches, ordered, rounded};
+inline Reduction reduction(Member const& m, Axis axis, int micro_batches, bool ordered, bool rounded) {
+  Reduction how{{}, micro_batches, ordered, rounded};
   for (int i = 0; i < m.size(axis); ++i) {
     if (!ordered) {
-      plan.leaves.push_back({m.peer(axis, i), 0, {}});
+      how.leaves.push_back({m.peer(axis, i), 0, {}});
       continue;
     }
     schedule::Range const r = schedule::slices(micro_batches, i, m.size(axis));
     schedule::TreeSum sum{micro_batches};
     for (int s = r.begin; s < r.end; ++s) sum.push({s, 1}, [](int, int) {});
-    for (int b = 0; b < sum.depth; ++b) plan.leaves.push_back({m.peer(axis, i), b, sum.stack[b]});
+    for (int b = 0; b < sum.depth; ++b) how.leaves.push_back({m.peer(axis, i), b, sum.stack[b]});
   }
-  return plan;
+  return how;
 }
 
 template <class T, class A> A rounded_to(A value) { return static_cast<A>(static_cast<T>(value)); }
 
-/// to += from, and rounded where the plan says so.
+/// to += from, and rounded where it is asked.
 template <class T, class A> void add_range(A* to, A const* from, long n, bool rounded) {
   if (rounded) {
     each(n, [&](long i) { to[i] = rounded_to<T>(to[i] + from[i]); });
@@ -51,20 +51,20 @@ template <class T, class A> void add_range(A* to, A const* from, long n, bool ro
 
 /// Sums [begin, end) of all leaves: leaf l's tensor is `source(l)`. Calls out(first, count, values) piece by piece.
 template <class T, class Source, class Out>
-void sum_leaves(Plan const& plan, long begin, long end, Source source, Out out) {
+void sum_leaves(Reduction const& how, long begin, long end, Source source, Out out) {
   using A = tensor::accumulate_t<T>;
   constexpr long piece = 512;
   alignas(64) A stack[schedule::most_branches / 2][piece];
   for (long first = begin; first < end; first += piece) {
     long const n = end - first < piece ? end - first : piece;
-    schedule::TreeSum sum{plan.micro_batches};
+    schedule::TreeSum sum{how.micro_batches};
     bool empty = true;
-    for (Leaf const& leaf : plan.leaves) {
+    for (Leaf const& leaf : how.leaves) {
       auto const* const from = source(leaf) + first;
-      A* const to = stack[plan.ordered ? sum.depth : empty ? 0 : 1];
+      A* const to = stack[how.ordered ? sum.depth : empty ? 0 : 1];
       each(n, [&](long i) { to[i] = static_cast<A>(from[i]); });
-      if (plan.ordered) {
-        sum.push(leaf.of, [&](int a, int b) { add_range<T>(stack[a], stack[b], n, plan.rounded); });
+      if (how.ordered) {
+        sum.push(leaf.of, [&](int a, int b) { add_range<T>(stack[a], stack[b], n, how.rounded); });
       } else if (!empty) {
         add_range<T>(stack[0], stack[1], n, false);
       }
@@ -76,15 +76,15 @@ void sum_leaves(Plan const& plan, long begin, long end, Source source, Out out) 
 
 /// All-reduce of n elements kept as branches at `branches` (apart by `stride` bytes), result at `result`; blocks.
 template <class W, class T>
-void all_reduce(Member& m, Axis axis, int step, Plan const& plan, long branches, long stride, long result, long n) {
+void all_reduce(Member& m, Axis axis, int step, Reduction const& how, long branches, long stride, long result, long n) {
   m.reach(step, 1);
   m.await(axis, step, 1);
   int const size = m.size(axis), mine = m.index(axis);
   W* const own = m.at<W>(m.rank, result);
   long const begin = op::part_begin(n, mine, size), end = op::part_begin(n, mine + 1, size);
-  for (Leaf const& leaf : plan.leaves) m.read_from(leaf.rank, end - begin, sizeof(W));
+  for (Leaf const& leaf : how.leaves) m.read_from(leaf.rank, end - begin, sizeof(W));
   sum_leaves<T>(
-      plan, begin, end, [&](Leaf const& l) { return m.at<W const>(l.rank, branches + l.branch * stride); },
+      how, begin, end, [&](Leaf const& l) { return m.at<W const>(l.rank, branches + l.branch * stride); },
       [&](long first, long count, auto const* v) {
         for (long i = 0; i < count; ++i) own[first + i] = static_cast<W>(v[i]);
       });

@@ -22,7 +22,7 @@ template <class P> class Gradients {
       if (P::schedule.step[s].what == schedule::Do::Start) start_step_[P::schedule.step[s].node] = s;
     }
     for (Axis a : {Axis::Data, Axis::World}) {
-      plan_[a == Axis::World] = reduction(m, a, P::micro_batches, P::format.ordered, narrow && P::format.ordered);
+      reduction_[a == Axis::World] = reduction(m, a, P::micro_batches, P::format.ordered, narrow && P::format.ordered);
     }
     started_.reserve(static_cast<std::size_t>(P::schedule.buckets));
   }
@@ -93,11 +93,11 @@ template <class P> class Gradients {
     Axis const ax = axis(bucket);
     long const begin = op::part_begin(bucket.count, m_->index(ax), m_->size(ax));
     long const end = op::part_begin(bucket.count, m_->index(ax) + 1, m_->size(ax));
-    Plan const& plan = plan_[bucket.world];
-    for (Leaf const& l : plan.leaves) m_->read_from(l.rank, end - begin, sizeof(Wire));
+    Reduction const& how = reduction_[bucket.world];
+    for (Leaf const& l : how.leaves) m_->read_from(l.rank, end - begin, sizeof(Wire));
     Wire* own = m_->at<Wire>(m_->rank, wire(0, bucket.offset));
     sum_leaves<T>(
-        plan, begin, end, [&](Leaf const& l) { return m_->at<Wire const>(l.rank, wire(l.branch, bucket.offset)); },
+        how, begin, end, [&](Leaf const& l) { return m_->at<Wire const>(l.rank, wire(l.branch, bucket.offset)); },
         [&](long first, long count, A const* v) {
           for (long i = 0; i < count; ++i) own[first + i] = static_cast<Wire>(v[i]);
         });
@@ -107,7 +107,7 @@ template <class P> class Gradients {
   Member* m_ = nullptr;
   schedule::Layout<P::ops::size> const* layout_ = nullptr;
   int start_step_[P::schedule.buckets + 1]{};
-  Plan plan_[2];  // over the replicas, over all ranks
+  Reduction reduction_[2];  // over the replicas, over all ranks
   std::vector<int> started_;
   long trained_ = 0;
   double exposed_ = 0;

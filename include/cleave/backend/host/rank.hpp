@@ -224,7 +224,7 @@ template <class P> class Rank {
   Stepping<T> stepping_;
   std::vector<Action<T>> train_, evaluate_;
   Gradients<P> gradients_;
-  Plan sums_[2];  // of the model's own sums, which are never rounded: over replicas, over all ranks
+  Reduction sums_[2];  // of the model's own sums, which are never rounded: over replicas, over all ranks
   Value value_;
 };
 
