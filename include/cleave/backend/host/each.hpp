@@ -9,9 +9,7 @@ template <class F> inline void each(long n, F const& f) {
   constexpr long block = 64;
   long const whole = n / block * block;
   for (long i = 0; i < whole; i += block) {
-#if defined(__clang__)
-#pragma clang loop vectorize(assume_safety)
-#elif defined(__GNUC__)
+#if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC ivdep
 #endif
     for (long k = 0; k < block; ++k) f(i + k);
