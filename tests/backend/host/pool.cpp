@@ -58,8 +58,8 @@ TEST_CASE("max pooling: windows that overlap, touch, are padded, and do not fit 
 }
 
 TEST_CASE("a bias's gradient: vectors and images") {
-  constexpr op::Local images{3, 3, Shape(5, 7, 9), Shape(), Shape(5, 7, 9), Shape(5), Shape()};
-  constexpr op::Local vectors{7, 7, Shape(130), Shape(), Shape(130), Shape(130), Shape()};
+  static constexpr op::Local images{3, 3, Shape(5, 7, 9), Shape(), Shape(5, 7, 9), Shape(5), Shape()};
+  static constexpr op::Local vectors{7, 7, Shape(130), Shape(), Shape(130), Shape(130), Shape()};
   auto const check = [](auto one, long n, auto two, long outputs) {
     auto const dy = drawn(n, 3);
     std::vector<float> a(static_cast<std::size_t>(outputs), -77), b = a;
