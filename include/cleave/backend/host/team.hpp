@@ -67,7 +67,7 @@ class Team {
         world_.stop();
       }
       std::lock_guard lock(mutex_);
-      failure_[static_cast<std::size_t>(rank)] = failed;
+      failure_[static_cast<std::size_t>(rank)] = std::move(failed);  // the last to let go of it is who rethrows it
       if (--busy_ == 0) changed_.notify_all();
     }
   }
