@@ -22,7 +22,7 @@ struct Alone : Plan<AlexNet, Batch<128>> {};
 static_assert(Alone::schedule.weight_elements == 60'965'224);
 }  // namespace
 
-TEST_CASE("row 81: with one weird trick AlexNet's convolutions cut the batch and its dense layers their weights") {
+TEST_CASE("row 84: with one weird trick AlexNet's convolutions cut the batch and its dense layers their weights") {
   struct Weird : Plan<AlexNet, Batch<128>, OneWeirdTrick<2>> {};
   int convolutions = 0, products = 0;
   for (int k = 0; k < Weird::placed.count; ++k) {

@@ -27,7 +27,7 @@ static_assert(Meshed::ways == 4 && Meshed::replicas == 2);
 static_assert(fits<Bare, 2_MiB> && memory<Bare>.total > 1_MiB);  // one MiB is workspace
 }  // namespace
 
-TEST_CASE("row 3 of the memory table: more replicas need less activation memory") {
+TEST_CASE("more replicas need less activation memory each, and the same for weights") {
   CHECK(memory<A, 8>[schedule::Category::Activations] < memory<A, 1>[schedule::Category::Activations]);
   CHECK(memory<A, 8>[schedule::Category::Weights] == memory<A, 1>[schedule::Category::Weights]);
 }

@@ -23,7 +23,7 @@ template <class T> class Converter {
       : m_(m), step_(step), v_(v), from_(from), to_(to), ways_(m.size(Axis::Model)) {}
 
   void run(op::Verb verb, bool from_rows, bool to_rows) {
-    if (verb == op::Verb::Slice) return take(m_.rank, to_rows);
+    if (verb == op::Verb::Slice) return take(to_rows);
     m_.reach(step_, 1);
     m_.await(Axis::Model, step_, 1);
     switch (verb) {
@@ -52,7 +52,7 @@ template <class T> class Converter {
   void copy(T* to, T const* from, long n) const { std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T)); }
   void count(int w, long n) { m_.read_from(m_.peer(Axis::Model, w), n, sizeof(T)); }
 
-  void take(int, bool rows) {
+  void take(bool rows) {
     T const* const x = source(m_.way());
     if (rows) return copy(target(), x + first_row(m_.way()) * v_.features, rows_of(m_.way()) * v_.features);
     for (long r = 0; r < v_.rows; ++r) copy(target() + r * part(), x + r * v_.features + m_.way() * part(), part());

@@ -91,7 +91,6 @@ template <class P> class Rank {
   A* weights() { return at<A>(layout_.weights); }
   A* moments() { return at<A>(layout_.moments); }
   A* states() { return at<A>(layout_.states); }
-  A* gradients() { return at<A>(layout_.gradients); }
   T const* output() const { return prepared().template at<T>(layout_.buffer[P::schedule.value[P::placed.last]]); }
   template <class E> E* at(long offset) const { return reinterpret_cast<E*>(base_ + offset); }
   /// After weights were written from outside.
