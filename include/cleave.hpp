@@ -9,6 +9,7 @@
 #include "cleave/version.hpp"
 
 // The laws stand first, so that a refusal names few files before its sentence.
+#include "cleave/agree/laws.hpp"
 #include "cleave/place/laws.hpp"
 #include "cleave/plan/laws.hpp"
 
@@ -49,6 +50,11 @@
 #include "cleave/schedule/listing.hpp"
 #include "cleave/schedule/volume.hpp"
 
+// agree: when does an update count? Pure functions from events to decisions, the same for threads and processes.
+#include "cleave/agree/async.hpp"
+#include "cleave/agree/averaging.hpp"
+#include "cleave/agree/sync.hpp"
+
 // plan: what did the user ask? A model and its policies, checked once.
 #include "cleave/plan/plan.hpp"
 
@@ -63,3 +69,5 @@
 // run: train it.
 #include "cleave/run/check_layer.hpp"
 #include "cleave/run/run.hpp"
+#include "cleave/run/sandblaster.hpp"
+#include "cleave/run/served.hpp"

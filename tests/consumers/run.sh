@@ -15,7 +15,15 @@ case $way in
   subdirectory) cmake -S "$source/tests/consumers/subdirectory" -B "$work/use" -DCMAKE_CXX_COMPILER="$cxx" -DCLEAVE_SOURCE="$source" ;;
 esac
 case $way in
-  package | subdirectory) cmake --build "$work/use" && exec "$work/use/hello" ;;
+  package | subdirectory)
+    cmake --build "$work/use"
+    for hello in "$work"/use/hello*; do "$hello"; done
+    ;;&
+  package)  # what a missing component wants is said
+    ! said=$(cmake -S "$source/tests/consumers/package" -B "$work/missing" -DCMAKE_CXX_COMPILER="$cxx" -DWANTED=onednn \
+      -DCMAKE_PREFIX_PATH="$work/prefix" -DCLEAVE_ONEDNN_INCLUDE=/nowhere 2>&1) || exit 1
+    [[ $said == *"component 'onednn' needs oneDNN 2 (libdnnl-dev"* ]] || { echo "$said"; exit 1; }
+    ;;
   pkgconfig)
     pc=$(dirname "$(find "$work/prefix" -name cleave.pc)")
     "$cxx" $(PKG_CONFIG_PATH=$pc pkg-config --cflags cleave) "$source/tests/consumers/hello.cpp" -o "$work/hello" $(PKG_CONFIG_PATH=$pc pkg-config --libs cleave)

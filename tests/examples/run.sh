@@ -30,6 +30,7 @@ case $case in
     refuses "cannot share 8 micro-batches" "$bin/02_cifar_data_parallel" --ranks 9
     refuses "--data DIR" "$bin/01_mnist_mlp"
     refuses "/nowhere" "$bin/01_mnist_mlp" --data /nowhere
+    refuses "--data DIR" "$bin/08_sandblaster"
     refuses "/nowhere" "$bin/02_cifar_data_parallel" --data /nowhere
     mkdir bad && printf 'short' >bad/data_batch_1.bin && printf 'short' >bad/test_batch.bin
     refuses "data_batch_1.bin" "$bin/02_cifar_data_parallel" --data bad
@@ -55,6 +56,15 @@ case $case in
     cmp same1/checkpoint.safetensors same2/checkpoint.safetensors
     cmp same1/checkpoint.safetensors same4/checkpoint.safetensors
     ;;
+  sandblaster)  # 20 iterations on 6,000 images; the same loss on 1, 2 and 4 replicas, whoever was late
+    needs_data
+    for r in 1 2 4; do
+      "$bin/08_sandblaster" --data "$CLEAVE_DATA" --ranks $r --limit 6000 --epochs 20 --json >out$r.txt 2>log.txt
+      cat out$r.txt
+      at_least "$(field out$r.txt accuracy)" 0.9
+      [ "$(field out$r.txt loss)" = "$(field out1.txt loss)" ]
+    done
+    ;;
   cifar)  # a reduced run: 10,000 images
     needs_data
     "$bin/02_cifar_data_parallel" --data "$CLEAVE_DATA" --limit 10000 --epochs 2 --ranks 2 --out r2 --json >out.txt 2>log.txt
@@ -67,6 +77,33 @@ case $case in
     cat out.txt
     at_least "$(field out.txt accuracy)" 0.94
     [ "$(field out.txt elements_sent)" -ge "$((64000 * $(field out.txt steps)))" ]
+    ;;
+  agreements)  # rows 50-53, 57, 59: four set-ups by one main, the synchronous two with the same bits; spares; Downpour
+    needs_data
+    common="--data $CLEAVE_DATA --ranks 2 --epochs 1 --json"
+    for setup in in-sync in-async; do
+      "$bin/05_four_setups" $setup $common --out $setup >out.txt 2>log.txt
+      at_least "$(field out.txt accuracy)" 0.9
+    done
+    port=$((20000 + $$ % 20000))
+    for setup in between-sync between-async; do
+      port=$((port + 1))
+      "$bin/05_four_setups" $setup --serve $port --ranks 2 --linger 3 >server.txt &
+      server=$!
+      "$bin/05_four_setups" $setup --join 127.0.0.1:$port --container a --replica 1 $common >one.txt 2>log.txt &
+      one=$!
+      "$bin/05_four_setups" $setup --join 127.0.0.1:$port --container a --replica 0 $common --out $setup >out.txt 2>log.txt
+      wait $one $server
+      at_least "$(field out.txt accuracy)" 0.9
+    done
+    cmp in-sync/checkpoint.safetensors between-sync/checkpoint.safetensors
+    "$bin/06_spares_against_stragglers" --data "$CLEAVE_DATA" --ranks 8 --json >out.txt 2>log.txt
+    at_least "$(field out.txt accuracy)" 0.9
+    at_least "$(field out.txt dropped)" 100
+    "$bin/07_downpour" --data "$CLEAVE_DATA" --ranks 3 --json >out.txt 2>log.txt
+    at_least "$(field out.txt accuracy)" 0.9
+    rm -rf out && refuses "no set-up 'between'" "$bin/05_four_setups" between
+    refuses "is no address" "$bin/05_four_setups" in-async --join nowhere --data "$CLEAVE_DATA"
     ;;
 esac
 echo "$case: right"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cleave/agree/laws.hpp>
 #include <cleave/place/laws.hpp>
 #include <cleave/plan/laws.hpp>
 //

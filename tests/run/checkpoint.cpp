@@ -26,14 +26,19 @@ TEST_CASE("resume continues bit for bit") {
   scratch::Folder const folder;
   std::string const path = folder / "model.safetensors";
   session::Probing<Train> probe;
-  Trainer<Train> whole(2, 3), first(2, 3), second(1, 99);
+  Trainer<Train> whole(2, 3), first(2, 3);
   whole.train(0, 10, probe.feed());
   first.train(0, 6, probe.feed());
   session::save(first, path, 3);
   CHECK(session::saved_seed(path) == 3);
+  Trainer<Train> second(1, session::saved_seed(path));  // dropout goes on from the seed
   session::load(second, path);
   CHECK(second.steps() == 6);
   CHECK(all(first) == all(second));
+  second.train(6, 4, probe.feed());
+  CHECK(all(second) == all(whole));
+  CHECK(session::miscounted(whole, 10) == "");
+  CHECK(session::miscounted(second, 4) == "");
 }
 
 TEST_CASE("what does not fit is refused, by name, and changes nothing") {

@@ -22,7 +22,9 @@ template <class P> double last_loss(int replicas) {
   auto const seen = trainer.accuracy(probe.feed(), 10);
   CHECK(seen >= 0);
   CHECK(seen <= 1);
-  return trainer.train(3, 3, probe.feed()).back();
+  double const loss = trainer.train(3, 3, probe.feed()).back();
+  CHECK(session::miscounted(trainer, 6, 1) == "");
+  return loss;
 }
 
 }  // namespace

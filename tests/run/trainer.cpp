@@ -38,6 +38,7 @@ template <class P> std::vector<float> weights_after(int replicas, int steps, dou
   Trainer<P> trainer(replicas, 11);
   session::Probing<P> probe;
   auto const& losses = trainer.train(0, steps, probe.feed());
+  CHECK(session::miscounted(trainer, steps) == "");
   if (loss) *loss = losses.back();
   std::vector<float> all;
   for (session::Kept const& k : session::kept<P>()) {
@@ -137,6 +138,7 @@ TEST_CASE("a step allocates nothing and starts no thread") {
   trainer.train(4, 50, probe.feed());
   CHECK(allocations.load() == before);
   CHECK(threads() == before_threads);
+  CHECK(session::miscounted(trainer, 54) == "");
 }
 
 TEST_CASE("the loss falls") {

@@ -5,7 +5,17 @@
 
 using namespace cleave;
 
+// Other shapes at every configuration; the seed is printed, and -DCLEAVE_SHAPE_SEED=n makes them again.
+#if !defined(CLEAVE_SHAPE_SEED)
+#define CLEAVE_SHAPE_SEED 1
+#endif
+
 namespace {
+
+/// An extent in [low, high], another for every `number`.
+template <int number, int low, int high>
+constexpr int any = low + static_cast<int>(tensor::Random{CLEAVE_SHAPE_SEED, tensor::Purpose::Shuffle, 0}.below(
+                              high - low + 1, number));
 
 template <class NetT, class Number>
 struct Shown : Plan<NetT, Batch<4>, MicroBatches<2>, Precision<Number>, InputGradient> {
@@ -13,9 +23,9 @@ struct Shown : Plan<NetT, Batch<4>, MicroBatches<2>, Precision<Number>, InputGra
 };
 
 /// Input, labels, weights before and gradients, the loss and the input's gradient of one step on one layer.
-template <class Input, class... Layers>
-void show(std::string const& folder, std::string const& name, std::string const& layer) {
-  using P = Shown<Sequential<Input, Layers..., MeanSquaredError>, f64>;
+template <class Loss, class Input, class... Layers>
+void show_loss(std::string const& folder, std::string const& name, std::string const& layer) {
+  using P = Shown<Sequential<Input, Layers..., Loss>, f64>;
   session::Probing<P> probe;
   Trainer<P> trainer(1, 5);
   auto const kept = session::kept<P>();
@@ -26,6 +36,7 @@ void show(std::string const& folder, std::string const& name, std::string const&
   for (int w = 0; w < P::schedule.weights; ++w)
     before.push_back(session::whole(trainer, kept[static_cast<std::size_t>(w)]));
   std::vector<double> const loss{trainer.train(3, 1, probe.feed())[0]};
+  if (std::string const wrong = session::miscounted(trainer, 1); !wrong.empty()) throw Error(name + ": " + wrong);
   for (int w = 0; w < P::schedule.weights; ++w) {
     gradient.push_back(session::whole(trainer, kept[static_cast<std::size_t>(w)]));
     for (std::size_t i = 0; i < gradient.back().size(); ++i) {
@@ -58,7 +69,12 @@ void show(std::string const& folder, std::string const& name, std::string const&
     add("w" + std::to_string(w), session::extents(kept[w].shape), before[w]);
     add("dw" + std::to_string(w), session::extents(kept[w].shape), gradient[w]);
   }
-  io::save_safetensors(folder + "/" + name + ".safetensors", std::move(all), {{"layer", layer}});
+  io::save_safetensors(folder + "/" + name + ".safetensors", std::move(all),
+                       {{"layer", layer}, {"loss", std::is_same_v<Loss, CrossEntropy> ? "cross_entropy" : "mse"}});
+}
+template <class Input, class... Layers>
+void show(std::string const& folder, std::string const& name, std::string const& layer) {
+  show_loss<MeanSquaredError, Input, Layers...>(folder, name, layer);
 }
 
 struct GentleConstants {
@@ -70,29 +86,44 @@ struct GentleConstants {
 int main(int, char** argv) {
   std::string const to = argv[1];
   io::make_folder(to);
-  show<Vector<13>, Linear<7>>(to, "linear", "F.linear(x, w[0].T, w[1])");
-  show<Image<3, 5, 7>, Linear<9, NoBias, Glorot>>(to, "linear_flat", "F.linear(x.flatten(1), w[0].T)");
-  show<Image<3, 9, 11>, Conv<5, 3>>(to, "conv", "F.conv2d(x, w[0], w[1])");
-  show<Image<2, 8, 7>, Conv<6, 5, Pad<2>>>(to, "conv_same", "F.conv2d(x, w[0], w[1], padding=2)");
-  show<Image<4, 11, 8>, Conv<6, 3, Stride<2>, Pad<1>, Groups<2>>>(
+  show<Vector<any<0, 1, 30>>, Linear<any<1, 1, 20>>>(to, "linear", "F.linear(x, w[0].T, w[1])");
+  show<Image<any<2, 1, 5>, any<3, 1, 9>, any<4, 1, 9>>, Linear<any<5, 1, 20>, NoBias, Glorot>>(
+      to, "linear_flat", "F.linear(x.flatten(1), w[0].T)");
+  show<Image<any<6, 1, 6>, any<7, 3, 12>, any<8, 3, 12>>, Conv<any<9, 1, 9>, 3>>(to, "conv", "F.conv2d(x, w[0], w[1])");
+  show<Image<any<10, 1, 4>, any<11, 5, 12>, any<12, 5, 12>>, Conv<any<13, 1, 9>, 5, Pad<2>>>(
+      to, "conv_same", "F.conv2d(x, w[0], w[1], padding=2)");
+  show<Image<2 * any<14, 1, 3>, any<15, 3, 12>, any<16, 3, 12>>,
+       Conv<2 * any<17, 1, 4>, 3, Stride<2>, Pad<1>, Groups<2>>>(
       to, "conv_groups", "F.conv2d(x, w[0], w[1], stride=2, padding=1, groups=2)");
-  show<Image<3, 6, 6>, Conv<4, 1, NoBias>>(to, "conv_1x1", "F.conv2d(x, w[0])");
-  show<Image<2, 9, 8>, Conv<3, 4, Stride<3>>>(to, "conv_stride", "F.conv2d(x, w[0], w[1], stride=3)");
-  show<Image<3, 9, 7>, MaxPool<3, Stride<2>>>(to, "max_pool", "F.max_pool2d(x, 3, 2)");
-  show<Image<3, 8, 8>, MaxPool<3, Stride<2>, Pad<1>>>(to, "max_pool_pad", "F.max_pool2d(x, 3, 2, 1)");
-  show<Image<3, 9, 7>, AvgPool<3, Stride<2>, Pad<1>>>(to, "avg_pool", "F.avg_pool2d(x, 3, 2, 1)");
-  show<Vector<17>, Relu>(to, "relu", "F.relu(x)");
-  show<Vector<17>, Gelu>(to, "gelu", "F.gelu(x)");
-  show<Vector<17>, Tanh>(to, "tanh", "torch.tanh(x)");
-  show<Vector<17>, Sigmoid>(to, "sigmoid", "torch.sigmoid(x)");
-  show<Image<7, 3, 5>, LocalResponseNorm<5, GentleConstants>>(to, "lrn", "F.local_response_norm(x, 5, 0.5, 0.75, 2.0)");
-  show<Image<7, 3, 5>, LocalResponseNorm<4, GentleConstants>>(to, "lrn_even",
-                                                              "F.local_response_norm(x, 4, 0.5, 0.75, 2.0)");
-  show<Image<5, 4, 3>, BatchNorm>(to, "batch_norm", "F.batch_norm(x, None, None, w[0], w[1], True)");
-  show<Vector<9>, BatchNorm>(to, "batch_norm_vector", "F.batch_norm(x, None, None, w[0], w[1], True)");
-  show<Image<3, 4, 5>, LayerNorm>(to, "layer_norm", "F.layer_norm(x, x.shape[1:], w[0], w[1])");
-  show<Vector<11>, Residual<Linear<11>, Tanh>>(to, "residual", "x + torch.tanh(F.linear(x, w[0].T, w[1]))");
-  show<Image<2, 6, 5>, Branches<Concat, Path<Conv<3, 1>>, Path<Conv<4, 3, Pad<1>>, Relu>>>(
+  show<Image<any<18, 1, 6>, any<19, 1, 9>, any<20, 1, 9>>, Conv<any<21, 1, 9>, 1, NoBias>>(to, "conv_1x1",
+                                                                                           "F.conv2d(x, w[0])");
+  show<Image<any<22, 1, 4>, any<23, 4, 12>, any<24, 4, 12>>, Conv<any<25, 1, 6>, 4, Stride<3>>>(
+      to, "conv_stride", "F.conv2d(x, w[0], w[1], stride=3)");
+  show<Image<any<26, 1, 5>, any<27, 3, 12>, any<28, 3, 12>>, MaxPool<3, Stride<2>>>(to, "max_pool",
+                                                                                    "F.max_pool2d(x, 3, 2)");
+  show<Image<any<29, 1, 5>, any<30, 3, 12>, any<31, 3, 12>>, MaxPool<3, Stride<2>, Pad<1>>>(to, "max_pool_pad",
+                                                                                            "F.max_pool2d(x, 3, 2, 1)");
+  show<Image<any<32, 1, 5>, any<33, 3, 12>, any<34, 3, 12>>, AvgPool<3, Stride<2>, Pad<1>>>(to, "avg_pool",
+                                                                                            "F.avg_pool2d(x, 3, 2, 1)");
+  show<Vector<any<35, 1, 40>>, Relu>(to, "relu", "F.relu(x)");
+  show<Vector<any<36, 1, 40>>, Gelu>(to, "gelu", "F.gelu(x)");
+  show<Vector<any<37, 1, 40>>, Tanh>(to, "tanh", "torch.tanh(x)");
+  show<Vector<any<38, 1, 40>>, Sigmoid>(to, "sigmoid", "torch.sigmoid(x)");
+  show<Image<any<39, 5, 9>, any<40, 1, 6>, any<41, 1, 6>>, LocalResponseNorm<5, GentleConstants>>(
+      to, "lrn", "F.local_response_norm(x, 5, 0.5, 0.75, 2.0)");
+  show<Image<any<42, 5, 9>, any<43, 1, 6>, any<44, 1, 6>>, LocalResponseNorm<4, GentleConstants>>(
+      to, "lrn_even", "F.local_response_norm(x, 4, 0.5, 0.75, 2.0)");
+  show<Image<any<45, 1, 6>, any<46, 1, 6>, any<47, 1, 6>>, BatchNorm>(to, "batch_norm",
+                                                                      "F.batch_norm(x, None, None, w[0], w[1], True)");
+  show<Vector<any<48, 1, 20>>, BatchNorm>(to, "batch_norm_vector", "F.batch_norm(x, None, None, w[0], w[1], True)");
+  show<Image<any<49, 1, 6>, any<50, 2, 6>, any<51, 2, 6>>, LayerNorm>(to, "layer_norm",
+                                                                      "F.layer_norm(x, x.shape[1:], w[0], w[1])");
+  show<Vector<any<52, 1, 20>>, Residual<Linear<any<52, 1, 20>>, Tanh>>(to, "residual",
+                                                                       "x + torch.tanh(F.linear(x, w[0].T, w[1]))");
+  show<Image<any<53, 1, 4>, any<54, 3, 9>, any<55, 3, 9>>,
+       Branches<Concat, Path<Conv<any<56, 1, 5>, 1>>, Path<Conv<any<57, 1, 5>, 3, Pad<1>>, Relu>>>(
       to, "branches", "torch.cat([F.conv2d(x, w[0], w[1]), F.relu(F.conv2d(x, w[2], w[3], padding=1))], 1)");
-  std::printf("written\n");
+  show_loss<CrossEntropy, Vector<any<58, 1, 20>>, Linear<any<59, 2, 12>>>(to, "cross_entropy",
+                                                                          "F.linear(x, w[0].T, w[1])");
+  std::printf("written, with shapes of seed %d\n", CLEAVE_SHAPE_SEED);
 }

@@ -17,13 +17,13 @@ def read(path):
     raw = path.read_bytes()
     (length,) = struct.unpack("<Q", raw[:8])
     header = json.loads(raw[8 : 8 + length])
-    layer = header.pop("__metadata__")["layer"]
+    meta = header.pop("__metadata__")
     tensors = {}
     for name, entry in header.items():
         begin, end = entry["data_offsets"]
         data = bytearray(raw[8 + length + begin : 8 + length + end])
         tensors[name] = torch.frombuffer(data, dtype=torch.float64).reshape(entry["shape"])
-    return layer, tensors
+    return meta["layer"], meta["loss"], tensors
 
 
 def worst(a, b):
@@ -33,12 +33,12 @@ def worst(a, b):
 failed = 0
 cases = sorted(pathlib.Path(sys.argv[1]).glob("*.safetensors"))
 for path in cases:
-    layer, t = read(path)
+    layer, kind, t = read(path)
     x = t["x"].clone().requires_grad_()
     w = [t[f"w{i}"].clone().requires_grad_() for i in range(sum(k.startswith("w") for k in t))]
     y = eval(layer, {"F": F, "torch": torch, "x": x, "w": w}).flatten(1)
-    target = F.one_hot(t["labels"].long(), y.shape[1]).double()
-    loss = F.mse_loss(y, target)
+    labels = t["labels"].long()
+    loss = F.cross_entropy(y, labels) if kind == "cross_entropy" else F.mse_loss(y, F.one_hot(labels, y.shape[1]).double())
     loss.backward()
     errors = {"loss": worst(t["loss"][0], loss.detach()), "dx": worst(t["dx"], x.grad)}
     errors |= {f"dw{i}": worst(t[f"dw{i}"], v.grad) for i, v in enumerate(w)}

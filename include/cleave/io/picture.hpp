@@ -111,7 +111,8 @@ inline Picture sample_sheet(Images const& images, int per_class) {
     auto const pixels = images.picture(i);
     for (int y = 0; y < zoom * images.height; ++y) {
       for (int x = 0; x < zoom * images.width; ++x) {
-        auto const from = static_cast<std::size_t>((y / zoom) * images.width + x / zoom);
+        auto const from = static_cast<std::size_t>(y / zoom) * static_cast<std::size_t>(images.width) +
+                          static_cast<std::size_t>(x / zoom);
         auto const to = 3 * (static_cast<std::size_t>(top + y) * static_cast<std::size_t>(sheet.width) +
                              static_cast<std::size_t>(left + x));
         for (std::size_t c = 0; c < 3; ++c) sheet.rgb[to + c] = pixels[from + (images.channels == 3 ? c * plane : 0)];

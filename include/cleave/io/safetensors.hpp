@@ -107,8 +107,8 @@ class SafeTensors {
     Json const* const offsets = entry.find("data_offsets");
     if (dtype == nullptr || shape == nullptr || offsets == nullptr || entry.items.size() != 3)
       refuse(who + " needs dtype, shape and data_offsets, and nothing else");
-    auto const known = std::find_if(dtype_facts.begin(), dtype_facts.end(),
-                                    [&](DtypeFacts const& f) { return f.name == dtype->string; });
+    auto const* const known = std::find_if(dtype_facts.begin(), dtype_facts.end(),
+                                           [&](DtypeFacts const& f) { return f.name == dtype->string; });
     if (known == dtype_facts.end()) refuse(who + " has the unknown dtype " + quote(dtype->string));
     NamedTensor tensor{
         name, static_cast<Dtype>(known - dtype_facts.begin()), read_naturals(who + "'s shape", *shape), {}};

@@ -152,7 +152,7 @@ class Sketch {
           at(x, y)[c] = ground_[c] + across * static_cast<float>(x - 16) + down * static_cast<float>(y - 16);
   }
 
-  Colour& at(int x, int y) { return canvas_[static_cast<std::size_t>(y * side + x)]; }
+  Colour& at(int x, int y) { return canvas_[static_cast<std::size_t>(y) * side + static_cast<std::size_t>(x)]; }
 
   void blend(int x, int y, Colour const& colour, float share) {
     if (x < 0 || y < 0 || x >= side || y >= side) return;

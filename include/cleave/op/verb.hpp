@@ -6,11 +6,11 @@
 
 namespace cleave::op {
 
-enum class Verb : unsigned char { None, Slice, AllGather, ReduceScatter, AllReduce, AllToAll, Illegal };
+enum class Verb : unsigned char { None, Slice, AllGather, ReduceScatter, AllReduce, AllToAll, Push, Illegal };
 
 constexpr std::string_view name(Verb v) {
   constexpr std::string_view names[] = {"none",       "slice",      "all_gather", "reduce_scatter",
-                                        "all_reduce", "all_to_all", "illegal"};
+                                        "all_reduce", "all_to_all", "push",       "illegal"};
   return names[static_cast<int>(v)];
 }
 
@@ -22,7 +22,8 @@ constexpr long part_size(long elements, int r, int n) {
 
 /// Elements that rank r of n sends when E elements (whole) go through the verb and its own part of them is `part`.
 /// All-reduce is a reduce-scatter and an all-gather: 2(n-1)/n E when n divides E. `summands` counts the partial sums a
-/// rank holds (one, unless an ordered sum keeps several branches of its tree apart).
+/// rank holds (one, unless an ordered sum keeps several branches of its tree apart). A push goes to a parameter server,
+/// whole.
 constexpr long sent(Verb v, long elements, long part, int n, int summands = 1) {
   switch (v) {
     case Verb::AllGather:
@@ -33,6 +34,8 @@ constexpr long sent(Verb v, long elements, long part, int n, int summands = 1) {
       return n == 1 ? 0 : summands * (elements - part) + (n - 1) * part;
     case Verb::AllToAll:
       return part - part / n;
+    case Verb::Push:
+      return elements;
     default:
       return 0;
   }

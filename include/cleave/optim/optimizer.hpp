@@ -23,5 +23,17 @@ template <class A> struct Now {
   long steps = 1;
   A correct1 = 1, correct2 = 1;  // Adam's bias corrections, taken once a step
 };
+/// Of step `step`, counted from 0, at this rate.
+template <class Optimizer, class A> Now<A> now(double rate, long step) {
+  Now<A> n;
+  n.rate = static_cast<A>(rate);
+  n.steps = step + 1;
+  if constexpr (requires { Optimizer::beta1; }) {
+    auto const steps = static_cast<double>(n.steps);
+    n.correct1 = static_cast<A>(1 - std::pow(static_cast<double>(Optimizer::beta1), steps));
+    n.correct2 = static_cast<A>(1 - std::pow(static_cast<double>(Optimizer::beta2), steps));
+  }
+  return n;
+}
 
 }  // namespace cleave::optim

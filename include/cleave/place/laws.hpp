@@ -20,7 +20,9 @@ enum class Law : unsigned char {
   Loss,
   Written,
   Summed,
-  Nonlinear
+  Nonlinear,
+  Rounds,
+  Together
 };
 
 /// The first law that a model breaks: which, the two numbers, and the layer (counted flat from 0).
@@ -109,6 +111,23 @@ template <int, int> struct nonlinear_layers_want_whole_values {
     static_assert(Holds, "a non-linear layer on a Partial sum: f(a + b) is not f(a) + f(b); write AllReduce before it");
   };
 };
+template <int Rounds, int MicroBatches> struct the_whole_batch_is_there_at_once {
+  static constexpr bool holds = Rounds == 1;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Accumulate: BatchNorm takes its statistics over the whole batch, which is never there at "
+                  "once; leave Accumulate out, or normalize by LayerNorm");
+  };
+};
+
+template <int Together, int MicroBatches> struct all_replicas_are_there_at_once {
+  static constexpr bool holds = Together == 1;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "DataParallel: BatchNorm takes its statistics over all replicas, which this agreement does not wait "
+                  "for in every step; say DataParallel<Sync>, or normalize by LayerNorm");
+  };
+};
 
 /// A verdict as a type, so that the compiler prints the sentence, the numbers and the layer.
 template <Law L, int A, int B> struct law_of {
@@ -128,5 +147,7 @@ template <int A, int B> struct law_of<Law::Loss, A, B> : a_model_ends_in_its_one
 template <int A, int B> struct law_of<Law::Written, A, B> : written_conversion_is_legal<A, B> {};
 template <int A, int B> struct law_of<Law::Summed, A, B> : the_sum_is_reduced<A, B> {};
 template <int A, int B> struct law_of<Law::Nonlinear, A, B> : nonlinear_layers_want_whole_values<A, B> {};
+template <int A, int B> struct law_of<Law::Rounds, A, B> : the_whole_batch_is_there_at_once<A, B> {};
+template <int A, int B> struct law_of<Law::Together, A, B> : all_replicas_are_there_at_once<A, B> {};
 
 }  // namespace cleave::place

@@ -34,6 +34,8 @@ struct Request {
   int micro_batches = 1;
   bool written = false;  // conversions of partial sums are the user's to write
   bool input_gradient = false;
+  int rounds = 1;        // in which a rank takes its micro-batches
+  bool together = true;  // all replicas take each step together
 };
 
 namespace algebra {
@@ -98,6 +100,14 @@ template <int Ops> struct Placer {
   constexpr void place(Signature const& s, int op, char wanted) {
     int in0 = s.in0 < 0 ? -1 : node_of[s.in0];
     int in1 = s.in1 < 0 ? s.in1 : node_of[s.in1];
+    if (s.sums_batch && !request.together) {
+      out.verdict = {Law::Together, 0, request.micro_batches, s.leaf};
+      return;
+    }
+    if (s.sums_batch && request.rounds > 1) {
+      out.verdict = {Law::Rounds, request.rounds, request.micro_batches, s.leaf};
+      return;
+    }
     {
       Placement const p = placement(in0);
       if (p.kind == Kind::Partial && request.written && !s.linear) {

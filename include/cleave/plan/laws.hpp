@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "../agree/agreement.hpp"
 #include "../meta/law.hpp"
 #include "../tensor/number.hpp"
 
@@ -42,6 +43,14 @@ template <int Replicas, int Count> struct replicas_have_a_micro_batch_each {
     static_assert(Holds, "Mesh: more replicas than micro-batches; say MicroBatches<n> with at least one for each");
   };
 };
+template <int Rounds, int Replicas, int Count> struct every_round_has_a_micro_batch {
+  static constexpr bool holds = Rounds == 1 || (Rounds > 1 && Rounds * (Replicas > 1 ? Replicas : 1) <= Count);
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Accumulate: every replica needs a micro-batch in each of its rounds, of which there is at "
+                  "least 1; say fewer rounds or MicroBatches<n> with more");
+  };
+};
 template <class Number> struct training_needs_a_floating_number {
   static constexpr bool holds = false;
   template <bool Holds> struct tell {
@@ -55,8 +64,16 @@ template <> struct training_needs_a_floating_number<f32> {
 template <> struct training_needs_a_floating_number<f64> : training_needs_a_floating_number<f32> {};
 template <> struct training_needs_a_floating_number<bf16> : training_needs_a_floating_number<f32> {};
 template <class Agreement> struct the_agreement_is_known {
-  static constexpr bool holds = requires { typename Agreement::agreement_kind; };
-  template <bool Holds> struct tell { static_assert(Holds, "DataParallel: unknown agreement; this version has Sync"); };
+  static constexpr bool holds = agree::is_agreement<Agreement>;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "DataParallel: unknown agreement; there are Sync, Async, StaleSynchronous<n>, Downpour<fetch, push>, "
+                  "LocalSGD<n>, ElasticAveraging<n, percent>");
+  };
+};
+template <int Count, int Said> struct shards_are_counted_from_one {
+  static constexpr bool holds = Said == 0 || Count > 0;
+  template <bool Holds> struct tell { static_assert(Holds, "Shards<n>: a parameter server is cut into n >= 1 parts"); };
 };
 template <int PlanWays, int MeshWays> struct the_ways_agree {
   static constexpr bool holds = PlanWays == 0 || MeshWays == 0 || PlanWays == MeshWays;

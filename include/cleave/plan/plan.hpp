@@ -16,8 +16,9 @@ namespace plan {
 
 /// What a plan means when it says nothing.
 struct NoBatch : Batch<0> {};
-struct NoData {
-  using agreement = Sync;
+struct NoData : DataParallel<Sync> {};
+struct NoShards {
+  static constexpr int count = 0;
 };
 struct NoModel {
   static constexpr char convolutions = 'W', products = 'W';
@@ -28,6 +29,9 @@ struct NoMesh {
 };
 struct NoCount {
   static constexpr int count = 0;
+};
+struct NoRounds {
+  static constexpr int rounds = 1;
 };
 
 constexpr int default_micro_batches(int samples) {
@@ -44,8 +48,8 @@ template <class... Ps> struct words_of_a_layer<meta::list<Ps...>> {
 template <class P, class Kinds> inline constexpr bool is_policy = false;
 template <Policy P, class... Kinds>
 inline constexpr bool is_policy<P, meta::list<Kinds...>> = (is_kind<Kinds, P> || ...);
-using kinds = meta::list<BatchKind, MicroBatchKind, DataKind, ModelKind, MeshKind, PrecisionKind, SumKind,
-                         ConversionKind, InputKind, optim::OptimizerKind>;
+using kinds = meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, MeshKind, PrecisionKind,
+                         SumKind, ConversionKind, InputKind, optim::OptimizerKind>;
 
 /// Who is to be named: the first that breaks a law, or the first of all when none does.
 struct Culprit {
@@ -103,8 +107,18 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr int batch = policy<plan::BatchKind, plan::NoBatch>::samples;
   static_assert(sizeof(meta::enforce<plan::the_batch_is_said<batch>, Net>) > 0);
   static_assert(sizeof(meta::enforce<plan::training_needs_a_floating_number<number>>) > 0);
-  using agreement = typename policy<plan::DataKind, plan::NoData>::agreement;
-  static_assert(sizeof(meta::enforce<plan::the_agreement_is_known<agreement>>) > 0);
+  using data_policy = policy<plan::DataKind, plan::NoData>;
+  static_assert(sizeof(meta::enforce<plan::the_agreement_is_known<typename data_policy::agreement>>) > 0);
+  using agreement = std::conditional_t<agree::is_agreement<typename data_policy::agreement>, data_policy, plan::NoData>;
+  static_assert(sizeof(meta::enforce<agree::law_of<typename agreement::agreement, typename agreement::options>>) > 0);
+  using agreed = typename agreement::agreed;
+  static constexpr int shards_said = policy<plan::ServerKind, plan::NoShards>::count;
+  static_assert(
+      sizeof(meta::enforce<plan::shards_are_counted_from_one<shards_said, plan::said<plan::ServerKind, Policies...>>>) >
+      0);
+  static constexpr int shards = shards_said > 0 ? shards_said : 1;
+  /// By a parameter server; otherwise by collectives.
+  static constexpr bool served = agreed::served || shards_said > 0;
 
   using model_policy = policy<plan::ModelKind, plan::NoModel>;
   using mesh = policy<plan::MeshKind, plan::NoMesh>;
@@ -112,14 +126,18 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr bool data_parallel = plan::said<plan::DataKind, Policies...> > 0 || mesh::replicas > 1;
   /// 0: as many as the run has.
   static constexpr int replicas = mesh::replicas > 0 ? mesh::replicas : data_parallel ? 0 : 1;
-  static constexpr bool cuts_batch = data_parallel || model_policy::convolutions == 'b' ||
+  static constexpr bool cuts_batch = (data_parallel && agreed::waits) || model_policy::convolutions == 'b' ||
                                      model_policy::products == 'b' || plan::some_layer_says(leaves{}, 'b');
+  static constexpr int rounds = policy<plan::RoundKind, plan::NoRounds>::rounds;
   static constexpr int micro_batches = plan::said<plan::MicroBatchKind, Policies...> > 0
                                            ? policy<plan::MicroBatchKind, plan::NoCount>::count
-                                       : cuts_batch ? plan::default_micro_batches(batch)
-                                                    : 1;
+                                       : cuts_batch || rounds > 1 ? plan::default_micro_batches(batch)
+                                                                  : 1;
   static_assert(sizeof(meta::enforce<plan::micro_batches_divide_the_batch<batch, micro_batches>>) > 0);
-  static_assert(sizeof(meta::enforce<plan::replicas_have_a_micro_batch_each<replicas, micro_batches>>) > 0);
+  static_assert(sizeof(meta::enforce<plan::replicas_have_a_micro_batch_each<agreed::parts(replicas), micro_batches>>) >
+                0);
+  static_assert(
+      sizeof(meta::enforce<plan::every_round_has_a_micro_batch<rounds, agreed::parts(replicas), micro_batches>>) > 0);
   static constexpr plan::Culprit strange = plan::unknown_word(leaves{}), resplit = plan::repeated_split(leaves{});
   static_assert(
       sizeof(meta::enforce<plan::every_word_is_an_option_or_a_split<strange.none>, meta::at<leaves, strange.at>>) > 0);
@@ -132,9 +150,13 @@ template <class NetT, class... Policies> struct Plan {
                                                                                                                 : 1;
   static_assert(sizeof(meta::enforce<plan::sizes_are_positive<ways, replicas>>) > 0);
 
-  static constexpr place::Request request{ways, batch / micro_batches, micro_batches,
+  static constexpr place::Request request{ways,
+                                          batch / micro_batches,
+                                          micro_batches,
                                           plan::said<plan::ConversionKind, Policies...> > 0,
-                                          plan::said<plan::InputKind, Policies...> > 0};
+                                          plan::said<plan::InputKind, Policies...> > 0,
+                                          rounds,
+                                          !served};
   static constexpr auto signatures = place::signatures<Net>(ops{});
   static constexpr auto placed =
       place::place(signatures, plan::letters<Net, model_policy>(ops{}, leaves{}).of, request);
@@ -143,19 +165,35 @@ template <class NetT, class... Policies> struct Plan {
                                      meta::at<leaves, static_cast<std::size_t>(verdict.leaf)>>) > 0);
 
   static constexpr auto schedule = cleave::schedule::build(signatures, placed, request);
-  static constexpr cleave::schedule::Format format{sizeof(number), sizeof(tensor::accumulate_t<number>),
-                                                   optimizer::moments, policy<plan::SumKind, Ordered>::ordered};
+  static constexpr cleave::schedule::Format format{
+      sizeof(number), sizeof(tensor::accumulate_t<number>),
+      served&& agreed::change == agree::Change::Step ? 0 : optimizer::moments, policy<plan::SumKind, Ordered>::ordered,
+      !served                                 ? 0
+      : agreed::change == agree::Change::Step ? sizeof(number)
+                                              : sizeof(tensor::accumulate_t<number>)};
+  static constexpr cleave::schedule::Share share(cleave::schedule::Ranks ranks) {
+    return cleave::schedule::shared(request, ranks);
+  }
+  /// What the ranks that sum with each other have among them: the whole batch, or one replica's part where a server
+  /// stands between replicas.
+  static constexpr place::Request request_of(int replicas_) {
+    place::Request r = request;
+    if (served && agreed::parts(replicas_) > 0) r.micro_batches = micro_batches / agreed::parts(replicas_);
+    return r;
+  }
+  static constexpr cleave::schedule::Ranks ranks_of(int replicas_) { return {served ? 1 : replicas_, ways}; }
 };
 
 /// Exact bytes of one rank's arena, by category, for a number of replicas (the plan's own, or 1, unless given).
 template <class P, int Replicas = (P::replicas > 0 ? P::replicas : 1)>
 inline constexpr schedule::Memory memory =
-    schedule::layout(P::schedule, P::request, P::format, {Replicas, P::ways}).memory;
+    schedule::layout(P::schedule, P::request_of(Replicas), P::format, P::ranks_of(Replicas)).memory;
 
 /// What a rank sends in one training step.
 template <class P, int Replicas = (P::replicas > 0 ? P::replicas : 2), int Rank = 0>
-inline constexpr schedule::Traffic traffic = schedule::traffic(P::schedule, P::placed, P::request, P::format,
-                                                               {Replicas, P::ways}, Rank);
+inline constexpr schedule::Traffic traffic = schedule::traffic(P::schedule, P::placed, P::request_of(Replicas),
+                                                               P::format, P::ranks_of(Replicas),
+                                                               P::served ? Rank % P::ways : Rank);
 
 namespace plan {
 
@@ -170,7 +208,9 @@ template <class P, int Replicas> constexpr Shortage shortage() {
     schedule::Format f = P::format;
     f.data = data;
     f.moments = moments;
-    return (need.total - schedule::layout(P::schedule, P::request, f, {replicas, P::ways}).memory.total) / mib;
+    return (need.total -
+            schedule::layout(P::schedule, P::request_of(replicas), f, P::ranks_of(replicas)).memory.total) /
+           mib;
   };
   Shortage s;
   s.needed = need.total / mib;

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "../agree/async.hpp"
+#include "../agree/averaging.hpp"
+#include "../agree/laws.hpp"
+#include "../agree/sync.hpp"
 #include "../optim/adaptive.hpp"
 #include "../optim/sgd.hpp"
 #include "../place/split.hpp"
@@ -12,7 +16,9 @@ namespace cleave {
 namespace plan {
 struct BatchKind {};
 struct MicroBatchKind {};
+struct RoundKind {};
 struct DataKind {};
+struct ServerKind {};
 struct ModelKind {};
 struct MeshKind {};
 struct PrecisionKind {};
@@ -21,7 +27,8 @@ struct ConversionKind {};
 struct InputKind {};
 }  // namespace plan
 
-/// The samples of one step, over all replicas.
+/// The samples of one update. Replicas that wait for each other share them out; of those that do not, each takes as
+/// many for every gradient.
 template <int Samples> struct Batch {
   using kind = plan::BatchKind;
   static constexpr int samples = Samples;
@@ -35,15 +42,33 @@ template <int Count> struct MicroBatches {
   static constexpr int count = Count;
 };
 
-/// All replicas sum their gradients before any of them steps: every replica holds the same weights after every step.
-struct Sync {
-  using agreement_kind = plan::DataKind;
+/// A rank runs its micro-batches in k rounds before the one update, and holds activations for those of one round only
+/// (of its own, divided by k and rounded up). Weights, losses and, under `Ordered`, all their bits are those of
+/// Accumulate<1>; conversions between layouts are sent in every round, gradients once. Every rank needs a micro-batch
+/// in each round, and gradients are kept for as many branches of the ordered sum as a
+/// round leaves (one, where a round's micro-batches are a power of two). Refused where a layer takes sums over the
+/// batch (BatchNorm), which is never there at once.
+template <int Rounds> struct Accumulate {
+  using kind = plan::RoundKind;
+  static constexpr int rounds = Rounds;
 };
 
-/// The batch is cut over replicas, as many as the run has.
-template <class Agreement> struct DataParallel {
+/// Replicas, as many as the run has, that learn the same weights from different samples. `Agreement` says when a
+/// gradient counts: Sync, Async, StaleSynchronous<bound>, Downpour<fetch, push>, LocalSGD<steps>,
+/// ElasticAveraging<steps, percent>; options follow it: Spares<k>, Stale<rules...>, WarmUp<updates>.
+template <class Agreement, class... Options> struct DataParallel {
   using kind = plan::DataKind;
   using agreement = Agreement;
+  using agreed = agree::Agreed<Agreement, Options...>;
+  using options = meta::list<Options...>;
+};
+
+/// Replicas agree through a parameter server (Sync too, where this is said), cut into so many shards. Each has versions
+/// of its own where replicas do not wait for each other; where they do, all shards have one keeper and one version, and
+/// without spares the bits are those of the collectives where each replica's micro-batches are a power of two.
+template <int Count> struct Shards {
+  using kind = plan::ServerKind;
+  static constexpr int count = Count;
 };
 
 template <int N> struct Ways { static constexpr int ways = N; };

@@ -8,6 +8,7 @@
 #include "../layer/sequential.hpp"
 #include "../plan/plan.hpp"
 #include "checkpoint.hpp"
+#include "counted.hpp"
 
 namespace cleave {
 
@@ -29,6 +30,7 @@ template <class Input, class... Layers> struct Probed : Sequential<Input, Layers
 template <class P> struct Probing {
   struct Result {
     double loss = 0;
+    std::string miscounted;
     std::vector<double> input;
     std::vector<std::vector<double>> weights;
   };
@@ -61,6 +63,7 @@ template <class P> struct Probing {
     Result r;
     for (int w = 0; w < P::schedule.weights; ++w) r.weights.push_back(whole(trainer, all[static_cast<std::size_t>(w)]));
     r.loss = trainer.train(3, 1, feed(), rate)[0];
+    r.miscounted = session::miscounted(trainer, 1);
     for (int w = 0; w < P::schedule.weights; ++w) {
       std::vector<double> const after = whole(trainer, all[static_cast<std::size_t>(w)]);
       for (std::size_t i = 0; i < after.size(); ++i) r.weights[static_cast<std::size_t>(w)][i] -= after[i];
@@ -115,6 +118,7 @@ template <class P> LayerReport numeric(std::string const& name) {
 template <class P, class Q> LayerReport same(std::string const& what, int replicas, double relative) {
   auto const a = Probing<P>().step();
   auto const b = Probing<Q>().step(replicas);
+  if (!b.miscounted.empty()) return {false, what + ": " + b.miscounted};
   double scale = 0;  // of all gradients together: some are zero but for rounding (a bias before a BatchNorm)
   for (auto const& w : a.weights) {
     for (double e : w) scale = std::max(scale, std::fabs(e));
@@ -175,7 +179,8 @@ template <class L, class Input, class Split> LayerReport split(char const* name)
 
 /// `check_layer<Linear<6>, Vector<8>>()`: gradients by central differences in f64; the layer cut over two ranks along
 /// every letter that its equation lets cut, and fed with every cut of its input, against the whole; one, two and four
-/// replicas bit for bit; two runs bit for bit. Extents must be even for the cuts to be tried.
+/// replicas bit for bit; two runs bit for bit; and that each run sends and holds what its schedule says. Extents must
+/// be even for the cuts to be tried.
 template <class L, class Input> LayerReport check_layer() {
   using namespace session;
   using P = Probe<Probed<Input, L>>;

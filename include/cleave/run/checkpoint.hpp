@@ -14,7 +14,7 @@ struct Kept {
   Shape shape;
   place::Placement placement;
   long offset = 0;  // elements, into one of the regions below
-  enum Region { Weights, Moments, States } region = Weights;
+  backend::host::Region region = backend::host::Region::Weights;
 };
 
 /// Learned tensors first, "3.weight" and "3.bias" for layer 3; then what the optimizer keeps; then running statistics.
@@ -26,14 +26,14 @@ template <class P> std::vector<Kept> kept() {
     place::Signature const& op = P::signatures.op[n.op];
     bool const bias = s.weight[i].which == 1 || std::string_view(op.name) == "bias";
     out.push_back({std::to_string(op.leaf) + (bias ? ".bias" : ".weight"), op.w[s.weight[i].which].shape,
-                   n.w[s.weight[i].which], s.weight[i].offset, Kept::Weights});
+                   n.w[s.weight[i].which], s.weight[i].offset, backend::host::Region::Weights});
   }
   for (int m = 0; m < P::optimizer::moments; ++m) {
     for (int i = 0; i < s.weights; ++i) {
       Kept k = out[static_cast<std::size_t>(i)];
       k.name += ".moment" + std::to_string(m);
       k.offset += m * s.weight_elements;
-      k.region = Kept::Moments;
+      k.region = backend::host::Region::Moments;
       out.push_back(k);
     }
   }
@@ -43,26 +43,18 @@ template <class P> std::vector<Kept> kept() {
     place::Signature const& op = P::signatures.op[n.op];
     for (int i = 0; i < op.states; ++i) {
       out.push_back({std::to_string(op.leaf) + (i == 0 ? ".running_mean" : ".running_var"), op.state, n.w[0],
-                     s.state[k] + i * n.local.w0.size(), Kept::States});
+                     s.state[k] + i * n.local.w0.size(), backend::host::Region::States});
     }
   }
   return out;
 }
 
-template <class P> auto* region(backend::host::Rank<P>& rank, Kept const& k) {
-  return (k.region == Kept::Weights   ? rank.weights()
-          : k.region == Kept::Moments ? rank.moments()
-                                      : rank.states()) +
-         k.offset;
-}
-
-/// One tensor put together from the ways of the first replica.
-template <class P> auto whole(Trainer<P>& trainer, Kept const& k) {
-  std::vector<typename Trainer<P>::A> out(static_cast<std::size_t>(k.shape.size()));
-  for (int way = 0; way < P::ways; ++way) {
-    auto const* from = region<P>(trainer.at(way), k);
-    schedule::each_run(k.shape, k.placement, way, P::ways, [&](long local, long global, long count) {
-      std::copy_n(from + local, count, out.begin() + global);
+/// One tensor put together from the ways of a trainer (`Trainer` or `Served`).
+template <class Trained> auto whole(Trained& trainer, Kept const& k) {
+  std::vector<typename Trained::A> out(static_cast<std::size_t>(k.shape.size()));
+  for (int way = 0; way < Trained::plan::ways; ++way) {
+    schedule::each_run(k.shape, k.placement, way, Trained::plan::ways, [&](long local, long global, long count) {
+      trainer.read(way, k.region, k.offset + local, count, out.data() + global);
     });
   }
   return out;
@@ -81,8 +73,9 @@ template <class P> std::string plan_text() {
          (P::format.ordered ? "ordered" : "fastest") + ", " + std::to_string(P::optimizer::moments) + " moments";
 }
 
-template <class P> void save(Trainer<P>& trainer, std::string const& path, std::uint64_t seed) {
-  using A = typename Trainer<P>::A;
+template <class Trained> void save(Trained& trainer, std::string const& path, std::uint64_t seed, bool write = true) {
+  using P = typename Trained::plan;
+  using A = typename Trained::A;
   std::vector<Kept> const all = kept<P>();
   std::vector<std::vector<A>> data;
   std::vector<io::NamedTensor> tensors;
@@ -93,6 +86,7 @@ template <class P> void save(Trainer<P>& trainer, std::string const& path, std::
                        extents(all[i].shape),
                        {reinterpret_cast<unsigned char const*>(data[i].data()), data[i].size() * sizeof(A)}});
   }
+  if (!write) return;  // another process does
   io::save_safetensors(path, std::move(tensors),
                        {{"cleave", version},
                         {"plan", plan_text<P>()},
@@ -109,8 +103,9 @@ inline std::uint64_t saved_seed(std::string const& path) {
 }
 
 /// Fills every rank. Nothing is changed unless the whole file is sound and fits the plan.
-template <class P> void load(Trainer<P>& trainer, std::string const& path) {
-  using A = typename Trainer<P>::A;
+template <class Trained> void load(Trained& trainer, std::string const& path) {
+  using P = typename Trained::plan;
+  using A = typename Trained::A;
   io::SafeTensors const file = io::load_safetensors(path);
   std::string const *plan = file.find_metadata("plan"), *step = file.find_metadata("step");
   if (!plan || !step) throw Error(path + ": not a checkpoint of cleave: its metadata has no plan and step");
@@ -127,14 +122,13 @@ template <class P> void load(Trainer<P>& trainer, std::string const& path) {
   for (Kept const& k : all) {
     std::vector<A> values(static_cast<std::size_t>(k.shape.size()));
     std::memcpy(values.data(), file.find(k.name)->bytes.data(), values.size() * sizeof(A));
-    for (int r = 0; r < trainer.ranks().world(); ++r) {
-      auto* const to = region<P>(trainer.at(r), k);
-      schedule::each_run(k.shape, k.placement, r % P::ways, P::ways, [&](long local, long global, long count) {
-        std::copy_n(values.begin() + global, count, to + local);
+    for (int way = 0; way < P::ways; ++way) {
+      schedule::each_run(k.shape, k.placement, way, P::ways, [&](long local, long global, long count) {
+        trainer.write(way, k.region, k.offset + local, count, values.data() + global);
       });
     }
   }
-  for (int r = 0; r < trainer.ranks().world(); ++r) trainer.at(r).refresh_copies();
+  trainer.refresh_copies();
   trainer.set_steps(std::stol(*step));
 }
 

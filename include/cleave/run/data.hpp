@@ -103,7 +103,7 @@ class Batches {
       bool flip = false;
       if (variation_.shift > 0 || variation_.flip) {
         tensor::Words const u = draw.at(i);
-        unsigned const span = static_cast<unsigned>(2 * variation_.shift + 1);
+        auto const span = static_cast<unsigned>(2 * variation_.shift + 1);
         dy = static_cast<int>(u.a % span) - variation_.shift;
         dx = static_cast<int>(u.b % span) - variation_.shift;
         flip = variation_.flip && (u.c & 1u);

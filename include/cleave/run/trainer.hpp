@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,21 +16,32 @@ namespace cleave {
 /// `Trainer<Train> trainer(2, seed); trainer.train(0, 100, feed);` Replicas are those of the data axis; a plan whose
 /// layers are split runs on replicas x ways ranks. After construction no step allocates or starts a thread.
 template <class P> class Trainer {
+  static_assert(!P::served, "Trainer sums by collectives; for this agreement take Served<Plan>");
+
  public:
+  using plan = P;
   using A = tensor::accumulate_t<typename P::number>;
   using Rank = backend::host::Rank<P>;
 
-  explicit Trainer(int replicas, std::uint64_t seed = 1)
+  /// With `remote`, this process is one of the ranks and every call is made by all of them.
+  explicit Trainer(int replicas, std::uint64_t seed = 1, backend::host::Remote* remote = nullptr)
       : ranks_{checked(replicas), P::ways},
         layout_(schedule::layout(P::schedule, P::request, P::format, ranks_)),
-        world_(ranks_, P::schedule.steps),
+        world_(ranks_, P::schedule.steps, remote),
         team_(world_) {
     ranks_of_.resize(static_cast<std::size_t>(ranks_.world()));
     team_.run(
         [&](int r) { ranks_of_[static_cast<std::size_t>(r)] = std::make_unique<Rank>(world_, layout_, r, seed); });
-    losses_.resize(static_cast<std::size_t>(most_steps * P::micro_batches));
+    losses_.resize(std::size_t{most_steps} * P::micro_batches);
     means_.reserve(most_steps);
   }
+
+  ~Trainer() {
+    // After a failure the peers may never come; whoever has failed ends them.
+    if (world_.remote() && std::uncaught_exceptions() == 0) world_.remote()->end_sharing();
+  }
+  Trainer(Trainer const&) = delete;
+  Trainer& operator=(Trainer const&) = delete;
 
   static constexpr int most_steps = 256;  // in one call of train
 
@@ -37,18 +49,18 @@ template <class P> class Trainer {
   std::vector<double> const& train(long first, int count, backend::host::Feed const& feed, double rate_scale = 1) {
     if (count > most_steps)
       throw Error("train: at most " + std::to_string(most_steps) + " steps in one call, got " + std::to_string(count));
+    if (world_.remote()) std::fill(losses_.begin(), losses_.end(), A{0});
     team_.run([&](int r) {
       Rank& rank = *ranks_of_[static_cast<std::size_t>(r)];
       for (int i = 0; i < count; ++i) {
-        rank.train(first + i, feed, now(first + i, rate_scale));
+        rank.train(first + i, feed, optim::now<typename P::optimizer, A>(rate_.at(first + i) * rate_scale, first + i));
         if (rank.member().way() != 0 && !P::placed.node[P::placed.count - 1].rows_cut) continue;
-        schedule::Range const told = rank.loss_range();
-        for (int s = told.begin; s < told.end; ++s) {
-          losses_[static_cast<std::size_t>(i * P::micro_batches + s)] = rank.losses()[s - told.begin];
-        }
+        rank.each_loss(
+            [&](int s, A loss) { losses_[static_cast<std::size_t>(long{i} * P::micro_batches + s)] = loss; });
       }
     });
     steps_ += count;
+    collect(losses_.data(), count * P::micro_batches);
     means_.clear();
     for (int i = 0; i < count; ++i) {
       A* const of = losses_.data() + i * P::micro_batches;
@@ -82,16 +94,39 @@ template <class P> class Trainer {
       all.samples += s.samples;
       all.correct += s.correct;
     }
-    return all.samples == 0 ? 0 : static_cast<double>(all.correct) / static_cast<double>(all.samples);
+    double counts[] = {static_cast<double>(all.correct), static_cast<double>(all.samples)};
+    collect(counts, 2);
+    return counts[1] == 0 ? 0 : counts[0] / counts[1];
   }
 
   /// Elements (or bytes) that a rank has sent since it was made: what the others read from it.
   long sent(int rank) const { return total(rank, &backend::host::Member::received); }
   long sent_bytes(int rank) const { return total(rank, &backend::host::Member::received_bytes); }
   /// Seconds that a rank has waited for gradients after its backward pass, and in all collectives.
-  double exposed(int rank) const { return at(rank).exposed(); }
-  double waited(int rank) const { return at(rank).member().waited; }
-  long allocated(int rank) const { return static_cast<long>(at(rank).bytes()); }
+  double exposed(int rank) const { return told(world_.here(rank) ? at(rank).exposed() : 0); }
+  double waited(int rank) const { return told(world_.here(rank) ? at(rank).member().waited : 0); }
+  long allocated(int rank) const {
+    return static_cast<long>(told(world_.here(rank) ? static_cast<double>(at(rank).bytes()) : 0));
+  }
+  /// Elements [offset, offset + count) of a way's region, from its first replica; and into all of its replicas.
+  void read(int way, backend::host::Region region, long offset, long count, A* out) {
+    long const from = (region == backend::host::Region::Weights   ? layout_.weights
+                       : region == backend::host::Region::Moments ? layout_.moments
+                                                                  : layout_.states) +
+                      offset * static_cast<long>(sizeof(A));
+    world_.fetch(way, from, count * static_cast<long>(sizeof(A)));
+    std::memcpy(out, world_.arena(way) + from, static_cast<std::size_t>(count) * sizeof(A));
+  }
+  void write(int way, backend::host::Region region, long offset, long count, A const* in) {
+    for (int r = way; r < ranks_.world(); r += P::ways) {
+      if (world_.here(r)) std::copy_n(in, count, at(r).region(region) + offset);
+    }
+  }
+  void refresh_copies() {
+    for (auto& r : ranks_of_) {
+      if (r) r->refresh_copies();
+    }
+  }
   long steps() const { return steps_; }
   void set_steps(long steps) { steps_ = steps; }
   void set_rate(Rate rate) { rate_ = rate; }
@@ -114,29 +149,31 @@ template <class P> class Trainer {
       }
       return false;
     }();
-    int const parts = replicas * (all_cut ? P::ways : 1);
+    int const ways = all_cut ? P::ways : 1, rounds = P::request.rounds, parts = replicas * ways * rounds;
     if (replicas < 1 || parts > P::micro_batches) {
-      throw Error(std::to_string(replicas) + " replicas x " + std::to_string(all_cut ? P::ways : 1) +
-                  " ways cannot share " + micro +
-                  " micro-batches: every rank needs one; run fewer ranks, or say MicroBatches<" +
-                  std::to_string(parts) + "> in the plan");
+      throw Error(std::to_string(replicas) + " replicas x " + std::to_string(ways) + " ways" +
+                  (rounds > 1 ? " x " + std::to_string(rounds) + " rounds" : "") + " cannot share " + micro +
+                  " micro-batches: every rank needs one" + (rounds > 1 ? " in every round" : "") +
+                  "; run fewer ranks, or say MicroBatches<" + std::to_string(parts) + "> in the plan");
     }
     return replicas;
   }
-  optim::Now<A> now(long step, double rate_scale) const {
-    optim::Now<A> n;
-    n.rate = static_cast<A>(rate_.at(step) * rate_scale);
-    n.steps = step + 1;
-    if constexpr (requires { P::optimizer::beta1; }) {
-      n.correct1 = static_cast<A>(1 - std::pow(static_cast<double>(P::optimizer::beta1), static_cast<double>(n.steps)));
-      n.correct2 = static_cast<A>(1 - std::pow(static_cast<double>(P::optimizer::beta2), static_cast<double>(n.steps)));
-    }
-    return n;
-  }
   long total(int rank, std::vector<long> backend::host::Member::*what) const {
     long sum = 0;
-    for (auto const& r : ranks_of_) sum += (r->member().*what)[static_cast<std::size_t>(rank)];
-    return sum;
+    for (auto const& r : ranks_of_) sum += r ? (r->member().*what)[static_cast<std::size_t>(rank)] : 0;
+    return static_cast<long>(told(static_cast<double>(sum)));
+  }
+
+  /// Sums over processes, where there are several; what only one of them knows is zero in the others.
+  template <class N> void collect(N* values, int count) const {
+    if (!world_.remote()) return;
+    std::vector<double> all(values, values + count);
+    world_.remote()->sum(all.data(), count);
+    for (int i = 0; i < count; ++i) values[i] = static_cast<N>(all[static_cast<std::size_t>(i)]);
+  }
+  double told(double value) const {
+    collect(&value, 1);
+    return value;
   }
 
   schedule::Ranks ranks_;

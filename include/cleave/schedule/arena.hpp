@@ -17,13 +17,12 @@ struct Format {
   int sum = 4;      // bytes of an element of sums and of the weights that are stepped
   int moments = 0;  // optimizer tensors per weight
   bool ordered = true;
+  int pushed = 0;  // bytes of an element that goes to a parameter server; 0: there is none
 };
 
-/// The ranks of a run: replicas along the data axis, ways along the model axis. Rank = replica * model + way.
-struct Ranks {
-  int data = 1, model = 1;
-  constexpr int world() const { return data * model; }
-};
+constexpr Share shared(place::Request r, Ranks ranks) {
+  return {r.micro_batches, ranks, r.rounds, r.micro_batches * r.rows};
+}
 
 /// Space for tensors whose lives overlap; those that do not share it. First by best fit, then by growing.
 template <int Most> struct Heap {
@@ -87,19 +86,19 @@ struct Memory {
 template <int Ops> struct Layout {
   long buffer[Schedule<Ops>::most_buffers]{};
   long weights = 0, copies = 0, states = 0, moments = 0, gradients = 0, scratch = 0, wire = 0, labels = 0, losses = 0;
-  long workspace = 0;
-  int branches = 1, deepest = 1;
+  long workspace = 0, outbox = 0;
+  int branches = 1, deepest = 1, kept = 1;
   Memory memory;
 };
 
 template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::Request request, Format f, Ranks ranks) {
   Layout<Ops> out;
-  int const own = most_slices(request.micro_batches, ranks.data);
-  int const cut = most_slices(request.micro_batches, ranks.world());
-  Held const a = most_held(request.micro_batches, ranks.data, f.ordered);
-  Held const b = most_held(request.micro_batches, ranks.world(), f.ordered);
+  Share const share = shared(request, ranks);
+  int const own = share.most(false), cut = share.most(true);
+  Held const a = most_held(share, false, f.ordered), b = most_held(share, true, f.ordered);
   out.branches = a.branches > b.branches ? a.branches : b.branches;
   out.deepest = a.deepest > b.deepest ? a.deepest : b.deepest;
+  out.kept = a.kept > b.kept ? a.kept : b.kept;
 
   long at = 0;
   auto const region = [&](Category c, long bytes) {
@@ -113,12 +112,13 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
   out.copies = narrow ? region(Category::Weights, s.weight_elements * f.data) : out.weights;
   out.states = region(Category::Weights, s.state_elements * f.sum);
   out.moments = region(Category::Optimizer, s.weight_elements * f.sum * f.moments);
-  out.gradients = region(Category::Gradients, s.weight_elements * f.sum * out.branches);
-  out.scratch =
-      region(Category::Gradients, ((out.deepest - 1) * s.most_weight_leaf + out.deepest * s.most_sum_leaf) * f.sum);
+  out.gradients = region(Category::Gradients, s.weight_elements * f.sum * out.kept);
+  out.scratch = region(Category::Gradients,
+                       ((out.deepest - out.kept) * s.most_weight_leaf + out.deepest * s.most_sum_leaf) * f.sum);
   out.wire = narrow ? region(Category::Communication, s.weight_elements * f.data * out.branches) : out.gradients;
+  if (f.pushed > 0) out.outbox = region(Category::Communication, s.weight_elements * f.sum);
   out.labels = region(Category::Activations, long{own} * request.rows * 4);
-  out.losses = region(Category::Activations, long{own} * f.sum);
+  out.losses = region(Category::Activations, long{most_slices(request.micro_batches, ranks.data)} * f.sum);
   out.workspace = region(Category::Workspace, workspace_bytes);
 
   for (Category c : {Category::Activations, Category::Communication}) {

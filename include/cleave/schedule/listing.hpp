@@ -9,10 +9,10 @@
 namespace cleave::schedule {
 
 namespace text {
-inline std::string pad(std::string s, std::size_t width) {
+inline std::string pad(std::string const& s, std::size_t width) {
   return s.size() < width ? s + std::string(width - s.size(), ' ') : s;
 }
-inline std::string left(std::string s, std::size_t width) {
+inline std::string left(std::string const& s, std::size_t width) {
   return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
 }
 inline std::string grouped(long n) {
@@ -44,8 +44,13 @@ inline std::string placement(place::Placement p) {
 }  // namespace text
 
 /// One line per step: number, step, operation, what it makes and where that lives on the model axis, what it sends.
-template <class P> std::string listing(Ranks ranks, int rank = 0) {
+template <class P> std::string listing(Ranks mesh, int rank = 0) {
+  Ranks const ranks = P::ranks_of(mesh.data);
+  place::Request const request = P::request_of(mesh.data);
   std::string out;
+  if (P::request.rounds > 1) {
+    out = "in each of " + std::to_string(P::request.rounds) + " rounds, but start and update in the last alone:\n";
+  }
   for (int k = 0; k < P::schedule.steps; ++k) {
     Step const s = P::schedule.step[k];
     bool const bucket = s.what == Do::Start || s.what == Do::Update;
@@ -71,13 +76,15 @@ template <class P> std::string listing(Ranks ranks, int rank = 0) {
               (ranks.model > 1 ? text::placement(P::placed.node[n].y) : "");
     }
     if (bucket) line += text::grouped(P::schedule.bucket[s.node].count) + " weights";
-    Message const m = message(s, P::schedule, P::placed, P::request, P::format, ranks, rank);
+    Message const m = message(s, P::schedule, P::placed, request, P::format, ranks, rank % ranks.world());
     if (m.verb != op::Verb::None) {
-      line = text::pad(line, 76) + text::pad(std::string(op::name(m.verb)), 15) + "over " + std::to_string(m.ranks) +
-             (m.world   ? " ranks, "
-              : m.model ? " ways, "
-                        : " replicas, ") +
-             "sends " + text::grouped(m.sent) + " elements";
+      std::string const whom = m.verb == op::Verb::Push ? "to the server, "
+                                                        : "over " + std::to_string(m.ranks) +
+                                                              (m.world   ? " ranks, "
+                                                               : m.model ? " ways, "
+                                                                         : " replicas, ");
+      line = text::pad(line, 76) + text::pad(std::string(op::name(m.verb)), 15) + whom + "sends " +
+             text::grouped(m.sent) + " elements" + (m.times > 1 ? " in " + std::to_string(m.times) + " rounds" : "");
     }
     while (!line.empty() && line.back() == ' ') line.pop_back();
     out += line + "\n";
@@ -86,11 +93,14 @@ template <class P> std::string listing(Ranks ranks, int rank = 0) {
 }
 
 /// What one rank sends in a step, by verb, and the bytes it allocates, by category.
-template <class P> std::string summary(Ranks ranks, int rank = 0) {
-  Traffic const t = traffic(P::schedule, P::placed, P::request, P::format, ranks, rank);
-  Memory const m = layout(P::schedule, P::request, P::format, ranks).memory;
+template <class P> std::string summary(Ranks mesh, int rank = 0) {
+  Ranks const ranks = P::ranks_of(mesh.data);
+  place::Request const request = P::request_of(mesh.data);
+  Traffic const t = traffic(P::schedule, P::placed, request, P::format, ranks, rank % ranks.world());
+  Memory const m = layout(P::schedule, request, P::format, ranks).memory;
   std::string out = "sent per step and rank: " + text::grouped(t.elements_per_step) + " elements, " +
-                    text::grouped(t.bytes_per_step) + " bytes, " + std::to_string(t.messages) + " collectives\n";
+                    text::grouped(t.bytes_per_step) + " bytes, " + std::to_string(t.messages) +
+                    (P::served ? " messages\n" : " collectives\n");
   for (int v = 0; v < static_cast<int>(op::Verb::Illegal); ++v) {
     if (t.elements[v] > 0)
       out += "  " + text::pad(std::string(op::name(static_cast<op::Verb>(v))), 16) +

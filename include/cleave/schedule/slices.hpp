@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <string>
+
+#include "../meta/error.hpp"
+
 namespace cleave::schedule {
 
 /// The micro-batches [begin, end) of part p of n: contiguous, complete, disjoint, sizes differ by at most one.
@@ -14,6 +18,42 @@ constexpr Range slices(int micro_batches, int part, int parts) {
   return {part * micro_batches / parts, (part + 1) * micro_batches / parts};
 }
 constexpr int most_slices(int micro_batches, int parts) { return (micro_batches + parts - 1) / parts; }
+
+/// The ranks of a run: replicas along the data axis, ways along the model axis. Rank = replica * model + way.
+struct Ranks {
+  int data = 1, model = 1;
+  constexpr int world() const { return data * model; }
+};
+
+/// Who runs which micro-batches, and when: replicas share out the batch, each takes its own in rounds, and what is cut
+/// over the model axis too is shared out among the ways of that round. Hence all ways of a replica see the same samples
+/// in a round, and a rank meets its micro-batches from left to right.
+struct Share {
+  int micro_batches = 1;
+  Ranks ranks = {};
+  int rounds = 1;
+  int samples = 1;  // that a gradient is the mean over
+  int first = 0;  // micro-batches before these in what is drawn for a step: replicas that agree otherwise than by sums
+
+  constexpr Range replica(int r) const { return slices(micro_batches, r, ranks.data); }
+  constexpr Range own(int r, int round) const { return within(replica(r), round, rounds); }
+  constexpr Range part(int rank, int round) const {
+    return within(own(rank / ranks.model, round), rank % ranks.model, ranks.model);
+  }
+  /// Of sum `index` of a sum over the data axis (a replica) or over the world (a rank).
+  constexpr Range of(bool world, int index, int round) const { return world ? part(index, round) : own(index, round); }
+  constexpr int parts(bool world) const { return world ? ranks.world() : ranks.data; }
+  constexpr int most(bool world) const {
+    int const own = most_slices(most_slices(micro_batches, ranks.data), rounds);
+    return world ? most_slices(own, ranks.model) : own;
+  }
+
+ private:
+  static constexpr Range within(Range r, int part, int parts) {
+    Range const inner = slices(r.size(), part, parts);
+    return {r.begin + inner.begin, r.begin + inner.end};
+  }
+};
 
 // The tree over micro-batches, for 6 of them on 4 ranks:
 //
@@ -55,22 +95,37 @@ template <int Capacity> struct Tree {
 inline constexpr int most_branches = 40;
 using TreeSum = Tree<most_branches>;
 
-/// How many branches a rank is left with, and how many it holds at once on the way.
+/// How many branches one who sums is left with, how many it holds at once on the way, and how many between rounds.
 struct Held {
-  int branches, deepest;
+  int branches, deepest, kept;
 };
-constexpr Held held(int micro_batches, Range r, bool ordered) {
-  if (!ordered) return {1, r.size() > 1 ? 2 : 1};
-  TreeSum sum{micro_batches};
-  for (int s = r.begin; s < r.end; ++s) sum.push({s, 1}, [](int, int) {});
-  return {sum.depth, sum.deepest};
+constexpr Held held(Share share, bool world, int index, bool ordered) {
+  Held h{1, 1, 1};
+  TreeSum sum{share.micro_batches};
+  int summed = 0;
+  for (int round = 0; round < share.rounds; ++round) {
+    Range const r = share.of(world, index, round);
+    summed += r.size();
+    if (!ordered) continue;
+    for (int s = r.begin; s < r.end; ++s) {
+      if (sum.depth == most_branches) {
+        throw Error("Accumulate<" + std::to_string(share.rounds) + ">: a rank would keep more than " +
+                    std::to_string(most_branches) + " branches of the ordered sum; say fewer rounds");
+      }
+      sum.push({s, 1}, [](int, int) {});
+    }
+    if (sum.depth > h.kept) h.kept = sum.depth;
+  }
+  if (!ordered) return {1, summed > 1 ? 2 : 1, 1};
+  return {sum.depth, sum.deepest, h.kept};
 }
-constexpr Held most_held(int micro_batches, int parts, bool ordered) {
-  Held most{1, 1};
-  for (int p = 0; p < parts; ++p) {
-    Held const h = held(micro_batches, slices(micro_batches, p, parts), ordered);
+constexpr Held most_held(Share share, bool world, bool ordered) {
+  Held most{1, 1, 1};
+  for (int p = 0; p < share.parts(world); ++p) {
+    Held const h = held(share, world, p, ordered);
     if (h.branches > most.branches) most.branches = h.branches;
     if (h.deepest > most.deepest) most.deepest = h.deepest;
+    if (h.kept > most.kept) most.kept = h.kept;
   }
   return most;
 }

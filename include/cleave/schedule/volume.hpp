@@ -13,6 +13,7 @@ struct Message {
   int ranks = 1;
   long elements = 0;  // of the whole tensor, within the group
   long sent = 0;      // by this rank
+  int times = 1;      // rounds in which it is sent; elements and sent are of all
   int bytes_each = 4;
 };
 
@@ -20,18 +21,23 @@ template <int Ops>
 constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> const& placed, place::Request request,
                           Format f, Ranks ranks, int rank) {
   int const replica = rank / ranks.model, way = rank % ranks.model;
-  int const parts[] = {ranks.data, ranks.world()}, mine[] = {replica, rank};
+  int const mine[] = {replica, rank};
+  Share const share = shared(request, ranks);
   Message m;
   m.bytes_each = f.data;
   auto const sum = [&](bool world, long elements) {
     m.verb = op::Verb::AllReduce;
     m.world = world;
-    m.ranks = parts[world];
+    m.ranks = share.parts(world);
     m.elements = elements;
-    Held const h = held(request.micro_batches, slices(request.micro_batches, mine[world], m.ranks), f.ordered);
+    Held const h = held(share, world, mine[world], f.ordered);
     m.sent = op::sent(m.verb, elements, op::part_size(elements, mine[world], m.ranks), m.ranks, h.branches);
   };
-  if (step.what == Do::Start) {
+  if (step.what == Do::Update && f.pushed > 0) {
+    m.verb = op::Verb::Push;
+    m.bytes_each = f.pushed;
+    m.elements = m.sent = s.bucket[step.node].count;
+  } else if (step.what == Do::Start) {
     sum(s.bucket[step.node].world, s.bucket[step.node].count);
   } else if (step.what == Do::Sum || step.what == Do::SumBack) {
     m.bytes_each = f.sum;
@@ -41,18 +47,23 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
     m.verb = step.what == Do::Convert ? n.conversion.forward : n.conversion.backward;
     m.model = true;
     m.ranks = ranks.model;
-    int const own = slices(request.micro_batches, replica, ranks.data).size();
-    m.elements = long{own} * request.rows * n.whole.size();
-    bool const rows = n.rows_cut || n.from_rows;
-    long const part = m.verb == op::Verb::AllReduce ? op::part_size(m.elements, way, m.ranks)
-                      : rows ? slices(request.micro_batches, rank, ranks.world()).size() * request.rows * n.whole.size()
-                             : m.elements / m.ranks;
-    m.sent = op::sent(m.verb, m.elements, part, m.ranks);
+    m.times = request.rounds;
+    bool const rows = n.rows_cut || n.from_rows, to_rows = step.what == Do::Convert ? n.rows_cut : n.from_rows;
+    for (int round = 0; round < request.rounds; ++round) {
+      long const slice = request.rows * n.whole.size(), elements = share.own(replica, round).size() * slice;
+      long const part = m.verb == op::Verb::AllReduce ? op::part_size(elements, way, m.ranks)
+                        : rows                        ? share.part(rank, round).size() * slice
+                                                      : elements / m.ranks;
+      m.elements += elements;
+      m.sent += m.verb == op::Verb::AllToAll && to_rows ? (elements - part) / m.ranks  // of the others' rows
+                                                        : op::sent(m.verb, elements, part, m.ranks);
+    }
   }
   return m;
 }
 
-/// Sums over one step, of what one rank sends. `elements_per_step` is what the field calls the volume.
+/// Sums over one step, or over the pass of an evaluation, of what one rank sends. `elements_per_step` is what the field
+/// calls the volume.
 struct Traffic {
   long elements_per_step = 0, bytes_per_step = 0;
   long elements[static_cast<int>(op::Verb::Illegal)]{};  // by verb
@@ -62,15 +73,16 @@ struct Traffic {
 
 template <int Ops>
 constexpr Traffic traffic(Schedule<Ops> const& s, place::Placed<Ops> const& placed, place::Request request, Format f,
-                          Ranks ranks, int rank, bool forward_only = false) {
+                          Ranks ranks, int rank, bool evaluation = false) {
   Traffic t;
-  for (int k = 0; k < (forward_only ? s.forward_steps : s.steps); ++k) {
+  for (int k = 0; k < (evaluation ? s.forward_steps : s.steps); ++k) {
+    if (evaluation && s.step[k].what == Do::Sum) continue;  // running statistics stand in
     Message const m = message(s.step[k], s, placed, request, f, ranks, rank);
     if (m.sent == 0) continue;
     t.elements_per_step += m.sent;
     t.bytes_per_step += m.sent * m.bytes_each;
     t.elements[static_cast<int>(m.verb)] += m.sent;
-    ++t.messages;
+    t.messages += m.times;
   }
   return t;
 }

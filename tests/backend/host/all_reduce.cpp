@@ -6,6 +6,9 @@
 
 #include <cleave/tensor/philox.hpp>
 
+#include <atomic>
+#include <cstdlib>
+
 using namespace cleave;
 using namespace cleave::backend::host;
 
@@ -61,8 +64,8 @@ void reduces(int ranks, int micro_batches, long elements, int rounds) {
           add_range<float>(m.at<float>(r, a * stride), m.at<float>(r, b * stride), elements, false);
         });
       }
-      all_reduce<float, float>(m, Axis::World, 0, reduction(m, Axis::World, micro_batches, true, false), 0, stride,
-                               result, elements);
+      all_reduce<float, float>(m, Axis::World, 0, reduction(m, Axis::World, {micro_batches, {ranks, 1}}, true, false),
+                               0, stride, result, elements);
     });
     for (int r = 0; r < ranks; ++r) {
       float const* got = members[0].at<float>(r, result);
@@ -71,8 +74,64 @@ void reduces(int ranks, int micro_batches, long elements, int rounds) {
   }
 }
 
+/// Element i of what rank r brings to a round.
+float brought(long round, int r, long i) {
+  auto h = static_cast<std::uint32_t>(round * 2654435761L + r * 40503L + i * 2246822519L);
+  h ^= h >> 15;
+  h *= 0x85EBCA6Bu;
+  return static_cast<float>(h >> 8) * 0x1p-24f - 0.5f;
+}
+/// Rounds of 1 to 4,096 floats; in each, one rank compares what all have with what it adds up alone. Returns
+/// differences.
+long soak(int ranks, long rounds) {
+  World world({ranks, 1}, 1);
+  Team team(world);
+  constexpr long stride = 4096 * sizeof(float);
+  std::vector<std::vector<std::byte>> arenas(static_cast<std::size_t>(ranks), std::vector<std::byte>(3 * stride));
+  std::vector<Member> members(static_cast<std::size_t>(ranks));
+  for (int r = 0; r < ranks; ++r) {
+    Member& m = members[static_cast<std::size_t>(r)];
+    m.world = &world;
+    m.rank = r;
+    m.received.assign(static_cast<std::size_t>(ranks), 0);
+    m.received_bytes = m.received;
+    world.arena(r) = arenas[static_cast<std::size_t>(r)].data();
+  }
+  std::atomic<long> wrong{0};
+  team.run([&](int r) {
+    Member& m = members[static_cast<std::size_t>(r)];
+    Reduction const how = reduction(m, Axis::World, {ranks, {ranks, 1}}, true, false);
+    tensor::Random const random{static_cast<std::uint64_t>(ranks), tensor::Purpose::Shuffle, 1};
+    for (long round = 1; round <= rounds; ++round) {
+      long const n = 1 + random.below(4096, static_cast<std::uint64_t>(round)) / (round % 4 == 0 ? 1 : 64);
+      float* const mine = m.at<float>(r, 0);
+      for (long i = 0; i < n; ++i) mine[i] = brought(round, r, i);
+      m.round = round;
+      long const result = (1 + round % 2) * stride;  // others may be one round ahead of whoever compares
+      all_reduce<float, float>(m, Axis::World, 0, how, 0, stride, result, n);
+      if (round % ranks != r) continue;
+      for (long i = 0; i < n; ++i) {
+        float stack[schedule::most_branches];
+        schedule::TreeSum sum{ranks};
+        for (int s = 0; s < ranks; ++s) {
+          stack[sum.depth] = brought(round, s, i);
+          sum.push({s, 1}, [&](int a, int b) { stack[a] += stack[b]; });
+        }
+        for (int s = 0; s < ranks; ++s) wrong += m.at<float>(s, result)[i] != stack[0];
+      }
+    }
+  });
+  return wrong;
+}
+
 }  // namespace
 
+TEST_CASE(
+    "L1: ordered all-reduces of 1 to 4,096 floats over 1 to 8 ranks, one after the other; CLEAVE_SOAK says how many") {
+  char const* const asked = std::getenv("CLEAVE_SOAK");
+  long const all = asked ? std::atol(asked) : 20'000;
+  for (int ranks = 1; ranks <= 8; ++ranks) CHECK(soak(ranks, all / 8) == 0);
+}
 TEST_CASE("ordered all-reduce equals the oracle bit for bit: 1 to 8 ranks, sizes that divide and that do not") {
   for (int ranks = 1; ranks <= 8; ++ranks) {
     for (long elements : {1L, 5L, 64L, 1000L, 4096L}) reduces(ranks, 8, elements, 20);

@@ -55,6 +55,7 @@ TEST_CASE("max pooling: windows that overlap, touch, are padded, and do not fit 
   pools<3, 1, 1, 2, 5, 7>();
   pools<5, 3, 2, 1, 11, 9>();
   pools<2, 3, 0, 1, 8, 8>();
+  pools<3, 2, 1, 2, 120, 150>();  // several bands of rows
 }
 
 TEST_CASE("a bias's gradient: vectors and images") {

@@ -31,9 +31,19 @@ template <class T> struct Stepping {
   T* copies = nullptr;
   A* moments = nullptr;
   long apart = 0;
+  A* kept = nullptr;  // if set, gradients are added to what is there, and the optimizer is somewhere else
+  A own_rate = 0;     // of kept gradients: by which weights are stepped here all the same, by plain SGD
   optim::Now<A> now;
 
   template <class Optimizer, class G> void step(long offset, long count, G const* g) const {
+    if (kept) {
+      for (long i = 0; i < count; ++i) kept[offset + i] += static_cast<A>(g[i]);
+      if (own_rate != 0) {
+        for (long i = 0; i < count; ++i) weights[offset + i] -= own_rate * static_cast<A>(g[i]);
+        for (long i = 0; copies && i < count; ++i) copies[offset + i] = static_cast<T>(weights[offset + i]);
+      }
+      return;
+    }
     update<Optimizer, T>(weights + offset, copies ? copies + offset : nullptr, g, moments + offset, apart, count, now);
   }
 };

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "../../op/verb.hpp"
@@ -23,18 +24,24 @@ struct Reduction {
   bool ordered = true, rounded = false;  // rounded: every sum to the format of the data, so that N ranks and one agree
 };
 
-inline Reduction reduction(Member const& m, Axis axis, int micro_batches, bool ordered, bool rounded) {
-  Reduction how{{}, micro_batches, ordered, rounded};
+inline Reduction reduction(Member const& m, Axis axis, schedule::Share share, bool ordered, bool rounded) {
+  Reduction how{{}, share.micro_batches, ordered, rounded};
   for (int i = 0; i < m.size(axis); ++i) {
     if (!ordered) {
       how.leaves.push_back({m.peer(axis, i), 0, {}});
       continue;
     }
-    schedule::Range const r = schedule::slices(micro_batches, i, m.size(axis));
-    schedule::TreeSum sum{micro_batches};
-    for (int s = r.begin; s < r.end; ++s) sum.push({s, 1}, [](int, int) {});
+    schedule::TreeSum sum{share.micro_batches};
+    for (int round = 0; round < share.rounds; ++round) {
+      schedule::Range const r = share.of(axis == Axis::World, i, round);
+      for (int s = r.begin; s < r.end; ++s) sum.push({s, 1}, [](int, int) {});
+    }
     for (int b = 0; b < sum.depth; ++b) how.leaves.push_back({m.peer(axis, i), b, sum.stack[b]});
   }
+  // In rounds, a rank's branches need not lie side by side.
+  if (ordered)
+    std::sort(how.leaves.begin(), how.leaves.end(),
+              [](Leaf const& a, Leaf const& b) { return a.of.begin < b.of.begin; });
   return how;
 }
 
@@ -82,7 +89,10 @@ void all_reduce(Member& m, Axis axis, int step, Reduction const& how, long branc
   int const size = m.size(axis), mine = m.index(axis);
   W* const own = m.at<W>(m.rank, result);
   long const begin = op::part_begin(n, mine, size), end = op::part_begin(n, mine + 1, size);
-  for (Leaf const& leaf : how.leaves) m.read_from(leaf.rank, end - begin, sizeof(W));
+  for (Leaf const& leaf : how.leaves) {
+    m.read_from(leaf.rank, end - begin, sizeof(W));
+    m.fetch<W>(leaf.rank, branches + leaf.branch * stride, begin, end - begin);
+  }
   sum_leaves<T>(
       how, begin, end, [&](Leaf const& l) { return m.at<W const>(l.rank, branches + l.branch * stride); },
       [&](long first, long count, auto const* v) {
@@ -94,6 +104,7 @@ void all_reduce(Member& m, Axis axis, int step, Reduction const& how, long branc
     if (i == mine) continue;
     long const at = op::part_begin(n, i, size), count = op::part_size(n, i, size);
     m.read_from(m.peer(axis, i), count, sizeof(W));
+    m.fetch<W>(m.peer(axis, i), result, at, count);
     std::memcpy(own + at, m.at<W>(m.peer(axis, i), result) + at, static_cast<std::size_t>(count) * sizeof(W));
   }
   m.reach(step, 3);

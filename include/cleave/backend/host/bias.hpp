@@ -38,7 +38,7 @@ template <> struct Kernel<op::Bias> {
           }
           for (; i < below; ++i) rest += static_cast<A>(dy[i]);
         }
-        for (int k = 0; k < chains; ++k) rest += chain[k];
+        for (A const c : chain) rest += c;
         sum[o] = rest;
       }
     }

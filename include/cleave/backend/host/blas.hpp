@@ -13,13 +13,13 @@ namespace cleave::backend::host {
 
 /// c (m, n) = op(a) op(b), all row-major; ta and tb say whether a and b are read transposed, lda and ldb are their row
 /// lengths. BLAS is column-major, so it is told the transposed product.
-inline void blas_product(bool ta, bool tb, int m, int n, int k, float const* a, int lda, float const* b, int ldb,
-                         float* c) {
+inline void library_product(bool ta, bool tb, int m, int n, int k, float const* a, int lda, float const* b, int ldb,
+                            float* c) {
   float const one = 1, zero = 0;
   sgemm_(tb ? "T" : "N", ta ? "T" : "N", &n, &m, &k, &one, b, &ldb, a, &lda, &zero, c, &n);
 }
-inline void blas_product(bool ta, bool tb, int m, int n, int k, double const* a, int lda, double const* b, int ldb,
-                         double* c) {
+inline void library_product(bool ta, bool tb, int m, int n, int k, double const* a, int lda, double const* b, int ldb,
+                            double* c) {
   double const one = 1, zero = 0;
   dgemm_(tb ? "T" : "N", ta ? "T" : "N", &n, &m, &k, &one, b, &ldb, a, &lda, &zero, c, &n);
 }

@@ -51,6 +51,12 @@ template <class T> class Converter {
   T* target() const { return m_.at<T>(m_.rank, to_); }
   void copy(T* to, T const* from, long n) const { std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T)); }
   void count(int w, long n) { m_.read_from(m_.peer(Axis::Model, w), n, sizeof(T)); }
+  /// Of way w's tensor: `lines` runs of `width` elements, the first at `first`, `apart` from each other.
+  void fetch(int w, long first, long lines, long width, long apart) {
+    if (m_.world->here(m_.peer(Axis::Model, w))) return;
+    if (width == apart) width *= lines, lines = 1;
+    for (long r = 0; r < lines; ++r) m_.fetch<T>(m_.peer(Axis::Model, w), from_, first + r * apart, width);
+  }
 
   void take(bool rows) {
     T const* const x = source(m_.way());
@@ -59,12 +65,16 @@ template <class T> class Converter {
   }
   void gather(int w, bool rows) {
     count(w, rows ? rows_of(w) * v_.features : v_.rows * part());
+    rows ? fetch(w, 0, rows_of(w), v_.features, v_.features) : fetch(w, 0, v_.rows, part(), part());
     if (rows) return copy(target() + first_row(w) * v_.features, source(w), rows_of(w) * v_.features);
     for (long r = 0; r < v_.rows; ++r) copy(target() + r * v_.features + w * part(), source(w) + r * part(), part());
   }
   void reduce_scatter(bool rows) {
     long const lines = rows ? rows_of(m_.way()) : v_.rows, width = rows ? v_.features : part();
-    for (int w = 0; w < ways_; ++w) count(w, lines * width);
+    for (int w = 0; w < ways_; ++w) {
+      count(w, lines * width);
+      fetch(w, rows ? first_row(m_.way()) * v_.features : m_.way() * part(), lines, width, v_.features);
+    }
     for (long r = 0; r < lines; ++r) {
       long const at = (rows ? first_row(m_.way()) + r : r) * v_.features + (rows ? 0 : m_.way() * part());
       sum(target() + r * width, at, width);
@@ -74,7 +84,10 @@ template <class T> class Converter {
     long const n = v_.rows * v_.features;
     int const mine = m_.way();
     long const begin = op::part_begin(n, mine, ways_);
-    for (int w = 0; w < ways_; ++w) count(w, op::part_size(n, mine, ways_));
+    for (int w = 0; w < ways_; ++w) {
+      count(w, op::part_size(n, mine, ways_));
+      fetch(w, begin, 1, op::part_size(n, mine, ways_), 0);
+    }
     sum(target() + begin, begin, op::part_size(n, mine, ways_));
     m_.reach(step_, 2);
     m_.await(Axis::Model, step_, 2);
@@ -82,6 +95,7 @@ template <class T> class Converter {
       if (w == mine) continue;
       long const at = op::part_begin(n, w, ways_), size = op::part_size(n, w, ways_);
       count(w, size);
+      m_.fetch<T>(m_.peer(Axis::Model, w), to_, at, size);
       copy(target() + at, m_.at<T>(m_.peer(Axis::Model, w), to_) + at, size);
     }
   }
@@ -90,6 +104,8 @@ template <class T> class Converter {
     int const mine = m_.way();
     long const lines = to_rows ? rows_of(mine) : rows_of(w);
     count(w, lines * part());
+    to_rows ? fetch(w, first_row(mine) * part(), lines, part(), part())
+            : fetch(w, mine * part(), lines, part(), v_.features);
     for (long r = 0; r < lines; ++r) {
       if (to_rows) {
         copy(target() + r * v_.features + w * part(), source(w) + (first_row(mine) + r) * part(), part());

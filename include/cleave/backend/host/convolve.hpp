@@ -7,6 +7,7 @@
 #include "correlate_weight.hpp"
 #include "finish.hpp"
 #include "kernel.hpp"
+#include "library.hpp"
 
 namespace cleave::backend::host {
 
@@ -30,6 +31,18 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
   template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups, k = in * K * K;
+    if constexpr (convolves_by_library<T>) {
+      by_library_pass<L, LibraryConvolution::Pass::Forward>(t.x, t.w0, t.y);
+      if constexpr (WithBias || !std::is_void_v<Map>) {
+        each(L.rows * L.y.size(), [&](long e) {
+          E v = t.y[e];
+          if constexpr (WithBias) v += t.bias[e % L.y.size() / L.y.stride(0)];
+          if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
+          t.y[e] = v;
+        });
+      }
+      return;
+    }
     constexpr Geometry g{in, L.x[1], L.x[2], K, Stride, Pad, 1, L.y[1], L.y[2]};
     with_simd([&]<class S>(S) {
       using A = Rows<T, k>;
@@ -48,6 +61,7 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;
+    if constexpr (convolves_by_library<T>) return by_library_pass<L, LibraryConvolution::Pass::Input>(t.dy, t.w0, t.dx);
     constexpr Geometry g{out, L.y[1], L.y[2], K, 1, K - 1 - Pad, Stride, L.x[1], L.x[2]};
     with_simd([&]<class S>(S) {
       using A = Turned<T, in, K * K>;
@@ -65,6 +79,8 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
   template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;
+    if constexpr (convolves_by_library<T>)
+      return by_library_pass<L, LibraryConvolution::Pass::Weight>(t.x, t.dy, t.dw0);
     constexpr Geometry g{in, L.x[1], L.x[2], K, Stride, Pad, 1, L.y[1], L.y[2]};
     with_simd([&]<class S>(S) {
       using Run = CorrelateWeight<S, E, g, out>;
@@ -75,6 +91,16 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
                  t.dw0 + long{q} * out * in * K * K);
       }
     });
+  }
+
+ private:
+  /// Made at a thread's first pass, for good.
+  template <op::Local L, LibraryConvolution::Pass P>
+  static void by_library_pass(float const* a, float const* b, float* to) {
+    constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;
+    static thread_local LibraryConvolution run(
+        Convolution{L.rows, groups, in, L.x[1], L.x[2], out, L.y[1], L.y[2], K, Stride, Pad}, P);
+    run(a, b, to);
   }
 };
 

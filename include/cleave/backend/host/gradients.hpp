@@ -15,14 +15,14 @@ template <class P> class Gradients {
   static constexpr bool narrow = sizeof(T) < sizeof(A);
   using Wire = std::conditional_t<narrow, T, A>;  // what is sent
 
-  void prepare(Member& m, schedule::Layout<P::ops::size> const& layout) {
+  void prepare(Member& m, schedule::Share const& share, schedule::Layout<P::ops::size> const& layout) {
     m_ = &m;
     layout_ = &layout;
     for (int s = 0; s < P::schedule.steps; ++s) {
       if (P::schedule.step[s].what == schedule::Do::Start) start_step_[P::schedule.step[s].node] = s;
     }
     for (Axis a : {Axis::Data, Axis::World}) {
-      reduction_[a == Axis::World] = reduction(m, a, P::micro_batches, P::format.ordered, narrow && P::format.ordered);
+      reduction_[a == Axis::World] = reduction(m, a, share, P::format.ordered, narrow && P::format.ordered);
     }
     started_.reserve(static_cast<std::size_t>(P::schedule.buckets));
   }
@@ -46,6 +46,7 @@ template <class P> class Gradients {
   }
   /// Between kernels: whoever finds that all are there takes its part of the sum, and nobody waits.
   void progress() {
+    m_->world->progress();
     if (started_.empty() ||
         !m_->all_reached(axis(P::schedule.bucket[started_.front()]), start_step_[started_.front()], 1))
       return;
@@ -71,6 +72,7 @@ template <class P> class Gradients {
       long const at = op::part_begin(bucket.count, i, m_->size(ax)),
                  count = op::part_size(bucket.count, i, m_->size(ax));
       m_->read_from(peer, count, sizeof(Wire));
+      m_->fetch<Wire>(peer, wire(0, bucket.offset), at, count);
       stepping.template step<typename P::optimizer>(bucket.offset + at, count,
                                                     m_->at<Wire const>(peer, wire(0, bucket.offset)) + at);
     }
@@ -94,7 +96,10 @@ template <class P> class Gradients {
     long const begin = op::part_begin(bucket.count, m_->index(ax), m_->size(ax));
     long const end = op::part_begin(bucket.count, m_->index(ax) + 1, m_->size(ax));
     Reduction const& how = reduction_[bucket.world];
-    for (Leaf const& l : how.leaves) m_->read_from(l.rank, end - begin, sizeof(Wire));
+    for (Leaf const& l : how.leaves) {
+      m_->read_from(l.rank, end - begin, sizeof(Wire));
+      m_->fetch<Wire>(l.rank, wire(l.branch, bucket.offset), begin, end - begin);
+    }
     Wire* own = m_->at<Wire>(m_->rank, wire(0, bucket.offset));
     sum_leaves<T>(
         how, begin, end, [&](Leaf const& l) { return m_->at<Wire const>(l.rank, wire(l.branch, bucket.offset)); },

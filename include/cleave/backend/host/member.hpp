@@ -32,11 +32,15 @@ struct Member {
     int const model = world->ranks().model;
     return a == Axis::Data ? i * model + way() : a == Axis::Model ? replica() * model + i : i;
   }
+  /// The micro-batches of this rank in a round.
+  schedule::Range slices(schedule::Share s, bool rows_cut, int in_round) const {
+    return rows_cut ? s.part(rank, in_round) : s.own(replica(), in_round);
+  }
   template <class T> T* at(int peer_rank, long offset) const {
     return reinterpret_cast<T*>(world->arena(peer_rank) + offset);
   }
 
-  void reach(int step, int phase) { world->reach(rank, step, round * marks + phase); }
+  void reach(int step, int phase) const { world->reach(rank, step, round * marks + phase); }
   bool all_reached(Axis a, int step, int phase) const {
     for (int i = 0; i < size(a); ++i) {
       if (!world->reached(peer(a, i), step, round * marks + phase)) return false;
@@ -51,6 +55,10 @@ struct Member {
     auto const begin = std::chrono::steady_clock::now();
     for (int i = 0; i < size(a); ++i) world->await(peer(a, i), step, mark, rank);
     waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
+  /// Elements of a peer's tensor at this offset can be read now.
+  template <class T> void fetch(int peer_rank, long offset, long first, long elements) {
+    world->fetch(peer_rank, offset + first * static_cast<long>(sizeof(T)), elements * static_cast<long>(sizeof(T)));
   }
   void read_from(int peer_rank, long elements, long bytes_each) {
     if (peer_rank == rank) return;

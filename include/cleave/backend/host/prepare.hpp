@@ -14,30 +14,46 @@ template <class P> class Prepare {
   static constexpr bool narrow = sizeof(T) < sizeof(A);
   static constexpr bool rounded = narrow && P::format.ordered;
 
-  Prepare(Member const& m, Layout const& layout, std::byte* base, op::Pass const* pass)
-      : m_(m), layout_(layout), base_(base), pass_(pass) {}
+  Prepare(Member const& m, schedule::Share const& share, Layout const& layout, std::byte* base, op::Pass const* pass)
+      : m_(m), share_(share), layout_(layout), base_(base), pass_(pass) {}
 
-  std::vector<Action<T>> training() {
-    for (int s = 0; s < P::schedule.steps; ++s) add(s);
-    return std::move(out_);
+  /// The actions of each round. A layer's sum goes on where the round before left it; what is done with the sum, once,
+  /// is done in the last.
+  std::vector<std::vector<Action<T>>> training() {
+    std::vector<std::vector<Action<T>>> all;
+    for (round_ = 0; round_ < rounds; ++round_) {
+      for (int s = 0; s < P::schedule.steps; ++s) {
+        schedule::Do const what = P::schedule.step[s].what;
+        bool const once = what == schedule::Do::Start || what == schedule::Do::Update;
+        if (!once || round_ == rounds - 1) add(s);
+      }
+      all.push_back(std::exchange(out_, {}));
+    }
+    return all;
   }
-  std::vector<Action<T>> evaluation() {
+  std::vector<std::vector<Action<T>>> evaluation() {
+    std::vector<std::vector<Action<T>>> all;
+    for (round_ = 0; round_ < rounds; ++round_) {
+      evaluation_round();
+      all.push_back(std::exchange(out_, {}));
+    }
+    return all;
+  }
+
+  template <class E> E* at(long offset) const { return reinterpret_cast<E*>(base_ + offset); }
+
+ private:
+  static constexpr int rounds = P::request.rounds;
+  void evaluation_round() {
     for (int s = 0; s < P::schedule.forward_steps; ++s) {
       schedule::Step const step = P::schedule.step[s];
       bool const sums = step.what == schedule::Do::Sum ||
                         (step.what == schedule::Do::Forward && is_op(step.node) && op(step.node).sums_batch);
       if (!sums) add(s);
     }
-    return std::move(out_);
   }
+  schedule::Range slices(bool rows_cut) const { return m_.slices(share_, rows_cut, round_); }
 
-  schedule::Range slices(bool rows_cut) const {
-    return rows_cut ? schedule::slices(P::micro_batches, m_.rank, m_.world->ranks().world())
-                    : schedule::slices(P::micro_batches, m_.replica(), m_.world->ranks().data);
-  }
-  template <class E> E* at(long offset) const { return reinterpret_cast<E*>(base_ + offset); }
-
- private:
   static constexpr place::Node const& node(int k) { return P::placed.node[k]; }
   static constexpr bool is_op(int k) { return node(k).op >= 0; }
   static constexpr place::Signature const& op(int k) { return P::signatures.op[node(k).op]; }
@@ -75,28 +91,28 @@ template <class P> class Prepare {
       t.state1 = t.state0 + place::algebra::cut(op(k).state, n.w[0], P::ways).size();
     }
     t.labels = at<int>(layout_.labels) + row;
-    t.loss = at<A>(layout_.losses) + i;
-    t.scale = A{1} / A{P::batch};
+    t.loss = at<A>(layout_.losses) + range.begin - share_.replica(m_.replica()).begin + i;
+    t.scale = A{1} / static_cast<A>(share_.samples);
     t.where.layer = static_cast<std::uint32_t>(n.op);
-    t.where.sample = long{range.begin + i} * P::request.rows;
+    t.where.sample = long{share_.first + range.begin + i} * P::request.rows;
     t.where.features = n.whole.size();
     t.where.feature = n.y.kind == place::Kind::Shard && n.y.dim == 0 ? m_.way() * n.local.y.size() : 0;
-    t.where.first_slice = i == 0;
+    t.where.first_slice = i == 0 && round_ == 0;
     t.pass = pass_;
     return t;
   }
   T const* weight(int k, int which) const {
     return at<T>(layout_.copies) + P::schedule.weight[P::schedule.first_weight[k] + which].offset;
   }
-  /// Branch p of a sum that a rank is taking: the first are kept where peers read them.
+  /// Branch p of a sum that a rank is taking: the first lie where peers read them and the next round finds them.
   A* gradient(int k, int which, int p) const {
     schedule::Weight const w = P::schedule.weight[P::schedule.first_weight[k] + which];
-    if (p < layout_.branches) return at<A>(layout_.gradients) + p * P::schedule.weight_elements + w.offset;
+    if (p < layout_.kept) return at<A>(layout_.gradients) + p * P::schedule.weight_elements + w.offset;
     long const before = which == 0 ? 0 : P::schedule.weight[P::schedule.first_weight[k]].count;
-    return at<A>(layout_.scratch) + (p - 1) * P::schedule.most_weight_leaf + before;
+    return at<A>(layout_.scratch) + (p - layout_.kept) * P::schedule.most_weight_leaf + before;
   }
   A* sum(int p) const {
-    return at<A>(layout_.scratch) + (layout_.deepest - 1) * P::schedule.most_weight_leaf +
+    return at<A>(layout_.scratch) + (layout_.deepest - layout_.kept) * P::schedule.most_weight_leaf +
            p * P::schedule.most_sum_leaf;
   }
 
@@ -187,7 +203,7 @@ template <class P> class Prepare {
   /// One kernel per slice, each a leaf; siblings are merged as soon as both are there.
   void summed(int step, int k, typename Action<T>::Call call) {
     schedule::Range const range = slices(node(k).rows_cut);
-    schedule::TreeSum tree{P::micro_batches};
+    schedule::TreeSum& tree = tree_[static_cast<std::size_t>(k)];
     int const weights = op(k).sums_batch ? 0 : op(k).weights;
     bool const stats = op(k).sums_batch || op(k).stats_input;
     long const stats_size = op(k).sums_batch ? node(k).local.y.size() : node(k).local.x2.size();
@@ -199,7 +215,8 @@ template <class P> class Prepare {
       if (stats && from >= 0) merge(step, sum(to), sum(from), stats_size, false);  // as between ranks
     };
     for (int i = 0; i < range.size(); ++i) {
-      int const p = P::format.ordered ? tree.depth : i == 0 ? 0 : 1;
+      bool const first = round_ == 0 && i == 0;
+      int const p = P::format.ordered ? tree.depth : first ? 0 : 1;
       op::Operands<T> t = operands(k, i);
       if (weights > 0) t.dw0 = gradient(k, 0, p);
       if (weights > 1) t.dw1 = gradient(k, 1, p);
@@ -208,7 +225,7 @@ template <class P> class Prepare {
       if (rounded) each(p, -1);
       if (P::format.ordered) {
         tree.push({range.begin + i, 1}, each);
-      } else if (i > 0) {
+      } else if (!first) {
         each(0, 1);
       }
     }
@@ -222,10 +239,14 @@ template <class P> class Prepare {
   }
 
   Member const& m_;
+  schedule::Share const& share_;
   Layout const& layout_;
   std::byte* base_;
   op::Pass const* pass_;
   std::vector<Action<T>> out_;
+  int round_ = 0;
+  std::vector<schedule::TreeSum> tree_ = std::vector<schedule::TreeSum>(  // of each node, over the rounds
+      static_cast<std::size_t>(P::placed.count), schedule::TreeSum{share_.micro_batches});
   int unclaimed_ = P::schedule.buckets - 1;
 };
 

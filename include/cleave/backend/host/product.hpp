@@ -7,21 +7,9 @@
 #include "gemm.hpp"
 #include "kernel.hpp"
 
-#ifdef CLEAVE_BLAS
-#include "blas.hpp"
-#endif
+#include "library.hpp"
 
 namespace cleave::backend::host {
-
-/// Who multiplies matrices in this program.
-#ifdef CLEAVE_BLAS
-template <class T> inline constexpr bool by_blas = !std::is_same_v<T, bf16>;
-inline constexpr char products_by[] = "BLAS";
-#else
-template <class> inline constexpr bool by_blas = false;
-inline constexpr char products_by[] = "own kernels";
-inline void blas_product(...);  // never called
-#endif
 
 /// Hands each row of a finished tile to `step(offset, count, values)`.
 template <class E, long Stride, class Step> struct Update {
@@ -42,8 +30,8 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
   template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
-    if constexpr (by_blas<T>) {
-      blas_product(false, false, L.rows, out, in, t.x, in, t.w0, out, t.y);
+    if constexpr (by_library<T>) {
+      library_product(false, false, L.rows, out, in, t.x, in, t.w0, out, t.y);
       each(L.rows * out, [&](long e) {
         E v = t.y[e];
         if constexpr (WithBias) v += t.bias[e % out];
@@ -69,8 +57,8 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
-    if constexpr (by_blas<T>) {
-      blas_product(false, true, L.rows, in, out, t.dy, out, t.w0, out, t.dx);
+    if constexpr (by_library<T>) {
+      library_product(false, true, L.rows, in, out, t.dy, out, t.w0, out, t.dx);
     } else if constexpr (is_sliver<L>) {
       for (long i = 0; i < in; ++i) {
         E sum = 0;
@@ -85,8 +73,8 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
   template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
-    if constexpr (by_blas<T>) {
-      blas_product(true, false, in, out, L.rows, t.x, in, t.dy, out, t.dw0);
+    if constexpr (by_library<T>) {
+      library_product(true, false, in, out, L.rows, t.x, in, t.dy, out, t.dw0);
     } else {
       gemm<E, in, out, L.rows>(c.workspace, Columns<T, in>{t.x}, Columns<T, out>{t.dy}, Store<E, out>{t.dw0});
     }
@@ -95,7 +83,7 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
   /// Instead of backward_weight: dW is never stored. step(offset, count, gradient) is called once for every stretch of
   /// W, in some fixed order, with the gradient over this slice; it may overwrite W there.
   template <op::Local L, class T, class Step>
-  requires(!by_blas<T>) static void update_weight(Context c, op::Operands<T> const& t, Step step) {
+  requires(!by_library<T>) static void update_weight(Context c, op::Operands<T> const& t, Step step) {
     using E = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
     if constexpr (L.rows == 1) {  // the outer product of two vectors: some rows at a time, never through memory

@@ -30,15 +30,22 @@ struct Seen {
   long samples = 0, correct = 0;
 };
 
+/// What a checkpoint keeps of a rank: weights, the optimizer's tensors, running statistics.
+enum class Region : unsigned char { Weights, Moments, States };
+
 template <class P> class Rank {
  public:
   using T = typename P::number;
   using A = tensor::accumulate_t<T>;
   using Layout = schedule::Layout<P::ops::size>;
   static constexpr bool narrow = sizeof(T) < sizeof(A);
+  static constexpr int rounds = P::request.rounds;
 
   Rank(World& world, Layout const& layout, int rank, std::uint64_t seed)
+      : Rank(world, layout, rank, seed, P::share(world.ranks())) {}
+  Rank(World& world, Layout const& layout, int rank, std::uint64_t seed, schedule::Share share)
       : layout_(layout),
+        share_(share),
         bytes_(static_cast<std::size_t>(layout.memory.total)),
         base_(static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{schedule::alignment}))) {
     std::memset(base_, 0, bytes_);
@@ -48,20 +55,27 @@ template <class P> class Rank {
     m_.received.assign(static_cast<std::size_t>(world.ranks().world()), 0);
     m_.received_bytes = m_.received;
     pass_.seed = seed;
-    train_ = Prepare<P>(m_, layout_, base_, &pass_).training();
-    evaluate_ = Prepare<P>(m_, layout_, base_, &pass_).evaluation();
+    train_ = Prepare<P>(m_, share_, layout_, base_, &pass_).training();
+    evaluate_ = Prepare<P>(m_, share_, layout_, base_, &pass_).evaluation();
     for (Axis a : {Axis::Data, Axis::World}) {
-      sums_[a == Axis::World] = reduction(m_, a, P::micro_batches, P::format.ordered, false);
+      sums_[a == Axis::World] = reduction(m_, a, share_, P::format.ordered, false);
     }
-    gradients_.prepare(m_, layout_);
-    value_.rows = long{prepared().slices(false).size()} * P::request.rows;
-    long first = prepared().slices(false).begin;
-    for (int w = 0; w <= P::ways; ++w) {
-      int const begin = schedule::slices(P::micro_batches, m_.replica() * P::ways + w, world.ranks().world()).begin;
-      value_.row.push_back((begin - first) * P::request.rows);
+    gradients_.prepare(m_, share_, layout_);
+    for (int round = 0; round < rounds; ++round) {
+      schedule::Range const own = m_.slices(share_, false, round);
+      Value v{0, long{own.size()} * P::request.rows, {0}};
+      for (int w = 0; w < P::ways; ++w) {
+        v.row.push_back(long{share_.part(m_.replica() * P::ways + w, round).end - own.begin} * P::request.rows);
+      }
+      value_.push_back(std::move(v));
     }
-    stepping_ = {weights(), narrow ? at<T>(layout_.copies) : nullptr, moments(), P::schedule.weight_elements, {}};
+    stepping_ = {
+        weights(), narrow ? at<T>(layout_.copies) : nullptr, moments(), P::schedule.weight_elements, nullptr, 0, {}};
     start(seed);
+    if (world.remote()) {
+      world.shadow(bytes_);
+      world.remote()->share_arena(base_, bytes_);
+    }
   }
   ~Rank() { ::operator delete (base_, std::align_val_t{schedule::alignment}); }
   Rank(Rank const&) = delete;
@@ -70,28 +84,42 @@ template <class P> class Rank {
   /// Step numbers count from 0. `now.steps` counts from 1.
   void train(long step, Feed const& feed, optim::Now<A> const& now) {
     pass(step, true);
-    load(feed, step);
     stepping_.now = now;
-    for (Action<T>& a : train_) run(a);
+    for (int r = 0; r < rounds; ++r) {
+      begin(r, feed, step);
+      for (Action<T>& a : train_[static_cast<std::size_t>(r)]) run(a);
+    }
     gradients_.trained();
   }
   Seen evaluate(long batch, Feed const& feed, long valid) {
     pass(batch, false);
-    load(feed, batch);
-    for (Action<T>& a : evaluate_) run(a);
-    return count(valid);
+    Seen seen;
+    for (int r = 0; r < rounds; ++r) {
+      begin(r, feed, batch);
+      for (Action<T>& a : evaluate_[static_cast<std::size_t>(r)]) run(a);
+      count(valid, seen);
+    }
+    return seen;
   }
 
-  /// The sums of losses of this rank's slices of the batch; slice i is number loss_range().begin + i.
-  A const* losses() const { return prepared().template at<A>(layout_.losses); }
-  schedule::Range loss_range() const { return prepared().slices(P::placed.node[P::placed.count - 1].rows_cut); }
+  /// Calls told(micro-batch, sum of its samples' losses) for those of the last step whose loss this rank has.
+  template <class Told> void each_loss(Told told) const {
+    int const first = share_.replica(m_.replica()).begin;
+    for (int r = 0; r < rounds; ++r) {
+      schedule::Range const of = told_in(r);
+      for (int s = of.begin; s < of.end; ++s) told(s, at<A>(layout_.losses)[s - first]);
+    }
+  }
   Member const& member() const { return m_; }
   Layout const& layout() const { return layout_; }
   std::size_t bytes() const { return bytes_; }
+  schedule::Share const& share() const { return share_; }
   A* weights() { return at<A>(layout_.weights); }
   A* moments() { return at<A>(layout_.moments); }
   A* states() { return at<A>(layout_.states); }
-  T const* output() const { return prepared().template at<T>(layout_.buffer[P::schedule.value[P::placed.last]]); }
+  A* region(Region r) { return r == Region::Weights ? weights() : r == Region::Moments ? moments() : states(); }
+  /// Of the last round.
+  T const* output() const { return at<T>(layout_.buffer[P::schedule.value[P::placed.last]]); }
   template <class E> E* at(long offset) const { return reinterpret_cast<E*>(base_ + offset); }
   /// After weights were written from outside.
   void refresh_copies() {
@@ -99,11 +127,28 @@ template <class P> class Rank {
       for (long i = 0; i < P::schedule.weight_elements; ++i) at<T>(layout_.copies)[i] = static_cast<T>(weights()[i]);
     }
   }
+  /// From now on a step adds its gradient (weight_elements) to the outbox instead of stepping the weights by the plan's
+  /// optimizer; at a rate of its own it steps them by plain SGD too.
+  void keep_gradients(A own_rate = 0) {
+    stepping_.kept = at<A>(layout_.outbox);
+    stepping_.own_rate = own_rate;
+  }
+  A* outbox() { return at<A>(layout_.outbox); }
+  /// [offset, offset + count) of a tensor of weight_elements in the format in which it is sent; valid until the next
+  /// step.
+  T* wire(A const* from, long offset, long count) {
+    T* const to = at<T>(layout_.wire) + offset;
+    for (long i = 0; i < count; ++i) to[i] = static_cast<T>(from[offset + i]);
+    return to;
+  }
+  T* data_weights() { return at<T>(layout_.copies); }
   /// Seconds spent waiting for gradients after the backward pass.
   double exposed() const { return gradients_.exposed(); }
 
  private:
-  Prepare<P> prepared() const { return Prepare<P>(m_, layout_, base_, &pass_); }
+  schedule::Range told_in(int round) const {
+    return m_.slices(share_, P::placed.node[P::placed.count - 1].rows_cut, round);
+  }
   Context context() const { return {at<std::byte>(layout_.workspace)}; }
 
   void start(std::uint64_t seed) {
@@ -127,25 +172,30 @@ template <class P> class Rank {
   }
 
   void pass(long step, bool training) {
-    ++m_.round;
     pass_.step = static_cast<std::uint32_t>(step);
     pass_.training = training;
   }
+  void begin(int round, Feed const& feed, long step) {
+    ++m_.round;  // the marks of conversions tell rounds apart
+    round_ = round;
+    load(feed, step);
+  }
   void load(Feed const& feed, long step) {
     constexpr bool input_cut = P::placed.input == place::shard(place::batch);
-    schedule::Range const mine = prepared().slices(input_cut), told = loss_range();
-    long const size = P::Net::input::shape.size(), rows = P::request.rows;
+    schedule::Range const mine = m_.slices(share_, input_cut, round_), told = told_in(round_);
+    long const size = P::Net::input::shape.size(), rows = P::request.rows, before = share_.first * rows;
     T* x = at<T>(layout_.buffer[P::schedule.input_value]);
     if constexpr (std::is_same_v<T, float>) {
-      feed.pixels(feed.self, step, mine.begin * rows, static_cast<int>(mine.size() * rows), x);
+      feed.pixels(feed.self, step, before + mine.begin * rows, static_cast<int>(mine.size() * rows), x);
     } else {
-      float* one = at<float>(layout_.workspace);
+      auto* one = at<float>(layout_.workspace);
       for (long r = mine.begin * rows; r < mine.end * rows; ++r, x += size) {
-        feed.pixels(feed.self, step, r, 1, one);
+        feed.pixels(feed.self, step, before + r, 1, one);
         for (long i = 0; i < size; ++i) x[i] = static_cast<T>(one[i]);
       }
     }
-    feed.labels(feed.self, step, told.begin * rows, static_cast<int>(told.size() * rows), at<int>(layout_.labels));
+    feed.labels(feed.self, step, before + told.begin * rows, static_cast<int>(told.size() * rows),
+                at<int>(layout_.labels));
   }
 
   void run(Action<T>& a) {
@@ -188,20 +238,20 @@ template <class P> class Rank {
     schedule::Step const s = P::schedule.step[step];
     place::Node const& n = P::placed.node[s.node];
     bool const forward = s.what == schedule::Do::Convert;
-    value_.features = n.whole.size();
+    Value& value = value_[static_cast<std::size_t>(round_)];
+    value.features = n.whole.size();
     int const from = !forward    ? P::schedule.gradient[s.node]
                      : n.in0 < 0 ? P::schedule.input_value
                                  : P::schedule.value[n.in0];
-    Converter<T>(m_, step, value_, layout_.buffer[from], layout_.buffer[s.dx])
+    Converter<T>(m_, step, value, layout_.buffer[from], layout_.buffer[s.dx])
         .run(forward ? n.conversion.forward : n.conversion.backward, forward ? n.from_rows : n.rows_cut,
              forward ? n.rows_cut : n.from_rows);
   }
 
-  Seen count(long valid) const {
+  void count(long valid, Seen& seen) const {
     constexpr place::Node const& last = P::placed.node[P::placed.last];
-    if (!last.rows_cut && m_.way() != 0) return {};
-    Seen seen;
-    schedule::Range const r = prepared().slices(last.rows_cut);
+    if (!last.rows_cut && m_.way() != 0) return;
+    schedule::Range const r = m_.slices(share_, last.rows_cut, round_);
     T const* x = output();
     int const* label = at<int>(layout_.labels);
     long const n = last.local.y.size();
@@ -212,19 +262,20 @@ template <class P> class Rank {
       ++seen.samples;
       seen.correct += best == *label;
     }
-    return seen;
   }
 
   Layout const& layout_;
+  schedule::Share share_;
   std::size_t bytes_;
   std::byte* base_;
   Member m_;
   op::Pass pass_;
   Stepping<T> stepping_;
-  std::vector<Action<T>> train_, evaluate_;
+  std::vector<std::vector<Action<T>>> train_, evaluate_;  // by rounds
   Gradients<P> gradients_;
-  Reduction sums_[2];  // of the model's own sums, which are never rounded: over replicas, over all ranks
-  Value value_;
+  Reduction sums_[2];         // of the model's own sums, which are never rounded: over replicas, over all ranks
+  std::vector<Value> value_;  // by rounds
+  int round_ = 0;
 };
 
 }  // namespace cleave::backend::host

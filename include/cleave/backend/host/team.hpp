@@ -1,4 +1,4 @@
-// backend/host/team.hpp - one thread per rank, made once; a single rank runs on the caller's own thread.
+// backend/host/team.hpp - one thread per rank that lives here, made once; a single one runs on the caller's own thread.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -17,7 +17,7 @@ namespace cleave::backend::host {
 class Team {
  public:
   explicit Team(World& world) : world_(world), failure_(static_cast<std::size_t>(world.ranks().world())) {
-    if (world.ranks().world() == 1) return;
+    if (world.ranks().world() == 1 || world.remote()) return;
     for (int r = 0; r < world.ranks().world(); ++r) threads_.emplace_back([this, r] { serve(r); });
   }
   ~Team() {
@@ -33,7 +33,7 @@ class Team {
 
   /// Runs `work(rank)` on all ranks and returns when all are done; the first failure is thrown here.
   template <class Work> void run(Work&& work) {
-    if (threads_.empty()) return work(0);
+    if (threads_.empty()) return work(world_.remote() ? world_.remote()->rank() : 0);
     {
       std::lock_guard lock(mutex_);
       work_ = &work;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sched.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <chrono>
@@ -17,6 +18,21 @@
 
 namespace cleave::backend::host {
 
+/// What reaches ranks in other processes. There, a peer's arena is a shadow of the same layout, into which what is read
+/// is fetched first.
+struct Remote {
+  virtual ~Remote() = default;
+  /// The table of counters, and later the arena of the one rank that lives here, become visible to the peers.
+  virtual void share_counters(std::atomic<long>* table, std::size_t count) = 0;
+  virtual void share_arena(std::byte* arena, std::size_t bytes) = 0;
+  virtual void end_sharing() = 0;                         // waits for all peers, so that none reads what is gone
+  virtual void tell(std::size_t counter, long mark) = 0;  // to all peers, behind all that was written to the arena
+  virtual void fetch(int peer, std::byte* to, long offset, long bytes, std::chrono::milliseconds deadline) = 0;
+  virtual void progress() = 0;                      // answers peers: whoever waits, or computes for long, calls it
+  virtual void sum(double* values, int count) = 0;  // over all ranks, in their order: for losses and counts
+  virtual int rank() const = 0;
+};
+
 /// Every step that communicates has a counter on every rank; it only grows. A rank writes its own and reads the
 /// others'.
 class World {
@@ -28,12 +44,42 @@ class World {
         spins_(static_cast<unsigned>(ranks.world()) <= std::thread::hardware_concurrency() ? 20000 : 20),
         reached_(new std::atomic<long>[stride_ * static_cast<std::size_t>(ranks.world())]()),
         arenas_(static_cast<std::size_t>(ranks.world())) {}
+  /// One rank of several processes.
+  World(schedule::Ranks ranks, int steps, Remote* remote, std::chrono::milliseconds deadline = std::chrono::seconds(60))
+      : World(ranks, steps, deadline) {
+    remote_ = remote;
+    if (remote_) remote_->share_counters(reached_.get(), stride_ * static_cast<std::size_t>(ranks.world()));
+  }
+  Remote* remote() const { return remote_; }
+  /// Is this rank one of this process?
+  bool here(int rank) const { return !remote_ || remote_->rank() == rank; }
+  /// Address space for what will be fetched from peers in other processes; pages are taken as they are touched.
+  void shadow(std::size_t bytes) {
+    for (int r = 0; r < ranks_.world(); ++r) {
+      if (here(r)) continue;
+      void* const at =
+          ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (at == MAP_FAILED) throw Error("no address space for " + std::to_string(bytes) + " bytes of a peer's arena");
+      shadows_.emplace_back(static_cast<std::byte*>(at), Unmap{bytes});
+      arena(r) = shadows_.back().get();
+    }
+  }
+  /// [offset, offset + bytes) of a peer's arena can be read now.
+  void fetch(int rank, long offset, long bytes) {
+    if (!here(rank)) remote_->fetch(rank, arena(rank) + offset, offset, bytes, deadline_);
+  }
 
   schedule::Ranks ranks() const { return ranks_; }
   std::byte*& arena(int rank) { return arenas_[static_cast<std::size_t>(rank)]; }
 
+  void progress() {
+    if (remote_) remote_->progress();
+  }
   /// What was written before is seen by whoever sees the mark.
-  void reach(int rank, int step, long mark) { counter(rank, step).store(mark, std::memory_order_release); }
+  void reach(int rank, int step, long mark) {
+    counter(rank, step).store(mark, std::memory_order_release);
+    if (remote_) remote_->tell(index(rank, step), mark);
+  }
   bool reached(int rank, int step, long mark) { return counter(rank, step).load(std::memory_order_acquire) >= mark; }
 
   /// Waits for a rank to come so far; ends with an error that names who waited for whom and where, never without end.
@@ -41,7 +87,7 @@ class World {
     if (reached(rank, step, mark)) return;
     for (int spin = 0; spin < spins_; ++spin) {
       if (reached(rank, step, mark)) return;
-      pause();
+      remote_ ? remote_->progress() : pause();
     }
     auto const until = std::chrono::steady_clock::now() + deadline_;
     while (!reached(rank, step, mark)) {
@@ -51,6 +97,7 @@ class World {
                     " ms for rank " + std::to_string(rank) + " at step " + std::to_string(step) +
                     " of the schedule; is it still alive?");
       }
+      if (remote_) remote_->progress();
       sched_yield();
     }
   }
@@ -65,9 +112,10 @@ class World {
     __builtin_ia32_pause();
 #endif
   }
-  std::atomic<long>& counter(int rank, int step) {
-    return reached_[static_cast<std::size_t>(rank) * stride_ + static_cast<std::size_t>(step)];
+  std::size_t index(int rank, int step) const {
+    return static_cast<std::size_t>(rank) * stride_ + static_cast<std::size_t>(step);
   }
+  std::atomic<long>& counter(int rank, int step) { return reached_[index(rank, step)]; }
 
   schedule::Ranks ranks_;
   std::size_t stride_;
@@ -76,6 +124,12 @@ class World {
   std::atomic<bool> stopped_{false};
   std::unique_ptr<std::atomic<long>[]> reached_;
   std::vector<std::byte*> arenas_;
+  struct Unmap {
+    std::size_t bytes;
+    void operator()(std::byte* at) const { ::munmap(at, bytes); }
+  };
+  std::vector<std::unique_ptr<std::byte, Unmap>> shadows_;
+  Remote* remote_ = nullptr;
 };
 
 }  // namespace cleave::backend::host

@@ -1,0 +1,62 @@
+// agree/agreement.hpp - what every agreement says of itself, and which options it takes.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <type_traits>
+
+#include "staleness.hpp"
+#include "worker.hpp"
+
+namespace cleave::agree {
+
+/// What an update makes of what was pushed.
+enum class Change : int {
+  Step,     // gradients: their sum, by the plan's optimizer
+  Average,  // weights: their mean
+  Elastic   // weights: the centre moves towards them, and they towards the centre
+};
+
+/// Derive, and say what is different: a new agreement is one header.
+struct Agreement {
+  static constexpr bool served = false;  // through a parameter server, not by collectives
+  static constexpr bool waits = false;   // for other replicas in every update: there can be spares
+  static constexpr bool ages = false;    // gradients can be stale
+  static constexpr Change change = Change::Step;
+  static constexpr Pace pace{};
+  static constexpr int percent = 0;  // of Elastic
+};
+
+template <class A> inline constexpr bool is_agreement = std::is_base_of_v<Agreement, A>;
+
+template <class Kind, class Option> inline constexpr bool is_option = false;
+template <class Kind, class Option>
+requires requires { typename Option::agreement_option; }
+inline constexpr bool is_option<Kind, Option> = std::is_same_v<Kind, typename Option::agreement_option>;
+
+template <class Kind, class Otherwise, class... Options> struct option_ { using is = Otherwise; };
+template <class Kind, class Otherwise, class O, class... Options>
+struct option_<Kind, Otherwise, O, Options...>
+    : std::conditional_t<is_option<Kind, O>, std::type_identity<option_<Kind, O>>,
+                         std::type_identity<option_<Kind, Otherwise, Options...>>>::type {};
+template <class Kind, class Otherwise, class... Options>
+using option = typename option_<Kind, Otherwise, Options...>::is;
+template <class Kind, class... Options> inline constexpr int said = (0 + ... + int{is_option<Kind, Options>});
+
+/// An agreement with its options: what `DataParallel<A, Options...>` comes to.
+template <class A, class... Options> struct Agreed {
+  using agreement = A;
+  using stale = option<StaleKind, Stale<>, Options...>;
+  static constexpr int spares = option<SpareKind, Spares<0>, Options...>::count;
+  static constexpr int warm_up = option<WarmUpKind, WarmUp<0>, Options...>::updates;
+  static constexpr bool served = A::served || spares > 0;
+  static constexpr bool waits = A::waits;
+  static constexpr Change change = A::change;
+  static constexpr Pace pace = A::pace;
+  static constexpr int percent = A::percent;
+  template <int Most> using keeper = typename A::template keeper<Most, stale, warm_up>;
+  /// Into how many parts N replicas cut the batch: an update of those that wait is over one batch, and so is each
+  /// gradient of those that do not.
+  static constexpr int parts(int replicas) { return waits ? replicas - spares : 1; }
+};
+
+}  // namespace cleave::agree

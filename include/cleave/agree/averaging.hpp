@@ -1,0 +1,31 @@
+// agree/averaging.hpp - replicas step weights of their own, and draw them together now and then.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "agreement.hpp"
+#include "free.hpp"
+#include "quorum.hpp"
+
+namespace cleave {
+
+/// Every replica makes `Steps` steps on its share of the batch; then all weights become their mean (the optimizer's own
+/// tensors stay each replica's). `LocalSGD<1>` with plain SGD is gradient averaging. Source: Stich, "Local SGD
+/// converges fast and communicates little", ICLR 2019.
+template <int Steps> struct LocalSGD : agree::Agreement {
+  static constexpr bool served = true, waits = true;
+  static constexpr agree::Change change = agree::Change::Average;
+  static constexpr agree::Pace pace{Steps, Steps};
+  template <int Most, class, int> using keeper = agree::Quorum<Most>;
+};
+
+/// Every replica steps its own weights x; every `Steps` steps x and the centre c move towards each other by
+/// `Percent` % of x - c. Source: Zhang, Choromanska, LeCun, "Deep learning with elastic averaging SGD", NIPS 2015.
+template <int Steps, int Percent> struct ElasticAveraging : agree::Agreement {
+  static constexpr bool served = true;
+  static constexpr agree::Change change = agree::Change::Elastic;
+  static constexpr agree::Pace pace{Steps, Steps};
+  static constexpr int percent = Percent;
+  template <int Most, class Stale, int WarmUp> using keeper = agree::Free<Most, Stale, WarmUp>;
+};
+
+}  // namespace cleave

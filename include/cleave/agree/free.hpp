@@ -1,0 +1,94 @@
+// agree/free.hpp - every gradient is an update of its own, and nobody waits for anybody, or only for the far too slow.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "roster.hpp"
+#include "staleness.hpp"
+
+namespace cleave::agree {
+
+/// The keeper of `Async`, `Downpour`, `ElasticAveraging` and, with a bound, `StaleSynchronous<bound>`: a worker may be
+/// at most so many gradients ahead of the slowest live one. Source of the bound: Ho et al., "More effective distributed
+/// ML via a stale synchronous parallel parameter server", NIPS 2013. It tells when nobody is live any more.
+template <int Most, class Staleness = Stale<>, int WarmUpUpdates = 0, int Bound = -1> struct Free {
+  static constexpr int most = Most;
+  Roster<Most> roster;
+  int version = 0;
+  int heard[Most]{};         // of this life: one more than the highest number of a gradient
+  unsigned missing[Most]{};  // of the 32 numbers below that, those not heard yet, as bits: they may still come
+  int clock[Most]{};         // gradients in all, set forward to the slowest where a worker begins
+  int waiting[Most]{};       // it has asked and was not granted yet
+  int alone = 0;             // 1 + who makes the updates of the warm-up
+
+  constexpr void hear(Event const& e, Actions<Most>& out) {
+    int const w = e.worker;
+    switch (e.what) {
+      case Heard::Joined:
+        if (roster.join(w, e.life)) {
+          heard[w] = 0;
+          missing[w] = 0;
+          int const slowest = slowest_but(w);
+          if (slowest >= 0 && clock[w] < slowest) clock[w] = slowest;
+          waiting[w] = 1;
+        } else if (roster.knows(e)) {
+          waiting[w] = 1;
+        }
+        break;
+      case Heard::Left:
+        if (!roster.leave(w, e.life)) return;
+        waiting[w] = 0;
+        if (roster.live == 0) return out.add({Done::Fail, w, 0});
+        break;
+      case Heard::Asked:
+        if (roster.knows(e)) waiting[w] = 1;
+        break;
+      case Heard::Pushed:
+        pushed(e, out);
+        break;
+    }
+    for (int k = 0; k < Most; ++k) {
+      if (!waiting[k] || !may_go(k)) continue;
+      waiting[k] = 0;
+      if (version < WarmUpUpdates) alone = k + 1;
+      out.add({Done::Grant, k, version});
+    }
+  }
+
+ private:
+  constexpr int slowest_but(int w) const {
+    int slowest = -1;
+    for (int k = 0; k < Most; ++k) {
+      if (k != w && roster.here[k] && (slowest < 0 || clock[k] < slowest)) slowest = clock[k];
+    }
+    return slowest;
+  }
+  constexpr bool may_go(int w) const {
+    if (version < WarmUpUpdates) return alone == 0 || alone == w + 1 || !roster.here[alone - 1];
+    int const slowest = slowest_but(w);
+    return Bound < 0 || slowest < 0 || clock[w] - slowest <= Bound;
+  }
+  /// Numbers may be lost, doubled, and overtake each other; each counts once.
+  constexpr bool first_time(int w, int count) {
+    int const back = heard[w] - 1 - count;
+    if (back >= 32) return false;
+    if (back >= 0) {
+      bool const first = missing[w] >> back & 1u;
+      missing[w] &= ~(1u << back);
+      return first;
+    }
+    for (; heard[w] <= count; ++heard[w]) missing[w] = missing[w] << 1 | 1u;
+    missing[w] &= ~1u;
+    return true;
+  }
+  constexpr void pushed(Event const& e, Actions<Most>& out) {
+    int const w = e.worker, age = version - e.version;
+    bool const fresh = roster.knows(e) && first_time(w, e.count);
+    bool const drop = !fresh || Staleness::drops(age);
+    out.add({drop ? Done::Drop : Done::Take, w, version, age, drop ? 0 : Staleness::share(age)});
+    if (!drop) out.add({Done::Update, w, ++version});
+    if (fresh) ++clock[w];
+    if (e.asks && roster.knows(e)) waiting[w] = 1;
+  }
+};
+
+}  // namespace cleave::agree

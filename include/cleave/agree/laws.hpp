@@ -1,0 +1,60 @@
+// agree/laws.hpp - which words of an agreement go together.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../meta/list.hpp"
+#include "agreement.hpp"
+
+namespace cleave::agree {
+
+template <class A, int Spares> struct spares_stand_in_for_those_that_are_waited_for {
+  static constexpr bool holds = A::waits || Spares == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "DataParallel: Spares stand in for replicas that are waited for, and this agreement waits for none; "
+                  "say DataParallel<Sync, Spares<k>>");
+  };
+};
+template <class A, int Rules> struct only_what_ages_can_be_stale {
+  static constexpr bool holds = A::ages || Rules == 0;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "DataParallel: Stale and WarmUp are for gradients that age (Async, Downpour, StaleSynchronous); under "
+        "this agreement none does");
+  };
+};
+template <int Known, int Given> struct every_option_is_known_and_said_once {
+  static constexpr bool holds = Known == Given;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "DataParallel: after the agreement stand Spares, Stale or WarmUp, each at most once");
+  };
+};
+template <int Fetch, int Push> struct paces_are_positive {
+  static constexpr bool holds = Fetch >= 1 && Push >= 1;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "DataParallel: steps between fetches and pushes are whole numbers from 1");
+  };
+};
+
+/// The law that an agreement and its options break first, or the last that they keep.
+template <class A, class... Options> struct judged {
+  static constexpr int spares = said<SpareKind, Options...>, stale = said<StaleKind, Options...>,
+                       warm_ups = said<WarmUpKind, Options...>;
+  static constexpr int known = int{spares > 0} + int{stale > 0} + int{warm_ups > 0};
+  using options = every_option_is_known_and_said_once<known, int{sizeof...(Options)}>;
+  using spare = spares_stand_in_for_those_that_are_waited_for<A, option<SpareKind, Spares<0>, Options...>::count>;
+  using ages = only_what_ages_can_be_stale<A, stale + warm_ups>;
+  using paces = paces_are_positive<A::pace.fetch, A::pace.push>;
+  using law =
+      std::conditional_t<!options::holds, options,
+                         std::conditional_t<!spare::holds, spare, std::conditional_t<!ages::holds, ages, paces>>>;
+};
+
+template <class A, class Options> struct law_of_;
+template <class A, class... Options> struct law_of_<A, meta::list<Options...>> {
+  using law = typename judged<A, Options...>::law;
+};
+template <class A, class Options> using law_of = typename law_of_<A, Options>::law;
+
+}  // namespace cleave::agree

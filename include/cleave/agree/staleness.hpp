@@ -1,0 +1,50 @@
+// agree/staleness.hpp - what to do about a gradient that was made with old weights.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+namespace cleave {
+
+/// `Stale<Drop<8>>`: a gradient older than 8 updates is dropped, and counted.
+template <int Oldest> struct Drop {
+  static constexpr int oldest = Oldest;
+  static constexpr float share(int) { return 1; }
+};
+/// `Stale<Damp>`: a gradient of age a counts 1 / (1 + a). Source: Zhang, Gupta, Lian, Liu, "Staleness-aware async-SGD
+/// for distributed deep learning", IJCAI 2016, which divides the rate by the age.
+struct Damp {
+  static constexpr int oldest = -1;
+  static constexpr float share(int age) { return 1 / (1 + static_cast<float>(age)); }
+};
+/// `Stale<ScaleRate<25>>`: every gradient counts 25 %, whatever its age: a lower rate for the whole run.
+template <int Percent> struct ScaleRate {
+  static constexpr int oldest = -1;
+  static constexpr float share(int) { return static_cast<float>(Percent) / 100; }
+};
+
+namespace agree {
+struct StaleKind {};
+struct WarmUpKind {};
+struct SpareKind {};
+}  // namespace agree
+
+/// Rules against staleness, all of them at once: dropped if one drops it, its shares multiplied.
+template <class... Rules> struct Stale {
+  using agreement_option = agree::StaleKind;
+  static constexpr bool drops([[maybe_unused]] int age) { return ((Rules::oldest >= 0 && age > Rules::oldest) || ...); }
+  static constexpr float share([[maybe_unused]] int age) { return (1.0f * ... * Rules::share(age)); }
+};
+
+/// One replica alone makes the first so many updates; the others wait.
+template <int Updates> struct WarmUp {
+  using agreement_option = agree::WarmUpKind;
+  static constexpr int updates = Updates;
+};
+
+/// `Sync, Spares<2>`: an update needs two gradients fewer than there are replicas; the slowest two are dropped. Source:
+/// Chen, Pan, Monga, Bengio, Jozefowicz, "Revisiting distributed synchronous SGD", 2016.
+template <int Count> struct Spares {
+  using agreement_option = agree::SpareKind;
+  static constexpr int count = Count;
+};
+
+}  // namespace cleave

@@ -1,0 +1,80 @@
+// agree/worker.hpp - what a worker does when weights arrive and when its gradient is ready, towards every shard.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+namespace cleave::agree {
+
+/// How often a worker speaks: it pushes every `push` gradients and fetches weights every `fetch`, stepping on its own
+/// in between. Source of the two names: Dean et al., "Large scale distributed deep networks", NIPS 2012, section 4.1.
+struct Pace {
+  int fetch = 1, push = 1;
+};
+
+/// What is to be done now.
+enum class Turn : int {
+  Nothing,       // wait for grants
+  Compute,       // take the granted weights, then a gradient
+  ComputeOnOwn,  // a gradient with the weights that it holds and has stepped itself
+};
+struct Said {
+  bool push = false, ask = false;  // to every shard; a push that asks is one message
+  int count = 0;                   // the push's number in this life
+  Turn turn = Turn::Nothing;
+};
+
+/// A mailbox per shard holds the newest version only. A worker computes when every shard has granted one that it has
+/// not computed with.
+template <int Shards> struct Worker {
+  Pace pace;
+  int version[Shards]{}, mailbox[Shards]{};  // 0: none; else version + 1, so that all zero is a new worker
+  int computed = 0, pushed = 0, computing = 0, asked = 0;
+
+  constexpr int weights_of(int shard) const { return version[shard] - 1; }
+
+  constexpr Turn granted(int shard, int its_version) {
+    if (its_version + 1 > mailbox[shard]) mailbox[shard] = its_version + 1;
+    return computing ? Turn::Nothing : begin();
+  }
+  constexpr Said ready() {
+    computing = 0;
+    ++computed;
+    Said s;
+    s.push = computed % pace.push == 0;
+    bool const fetches = computed % pace.fetch == 0;
+    if (s.push) s.count = pushed++;
+    s.ask = fetches;
+    asked = fetches;
+    for (int k = 0; fetches && !s.push && k < Shards; ++k) {  // the same version again is an answer too
+      if (mailbox[k] == version[k]) mailbox[k] = 0;
+    }
+    if (!fetches) {
+      computing = 1;
+      s.turn = Turn::ComputeOnOwn;
+    } else {
+      s.turn = begin();
+    }
+    return s;
+  }
+  /// Nothing has come for long: say it again. Keepers know a push that they have heard.
+  constexpr Said again() const {
+    Said s;
+    s.push = pushed > 0 && computed % pace.push == 0;
+    s.count = pushed - 1;
+    s.ask = true;
+    return s;
+  }
+
+ private:
+  constexpr Turn begin() {
+    for (int s = 0; s < Shards; ++s) {
+      bool const again = asked && mailbox[s] == version[s] && computed % pace.push != 0;
+      if (mailbox[s] <= version[s] && !again) return Turn::Nothing;
+    }
+    for (int s = 0; s < Shards; ++s) version[s] = mailbox[s];
+    computing = 1;
+    asked = 0;
+    return Turn::Compute;
+  }
+};
+
+}  // namespace cleave::agree

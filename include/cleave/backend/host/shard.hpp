@@ -1,0 +1,127 @@
+// backend/host/shard.hpp - a part of the weights kept for all replicas: it hears what they push and makes the updates.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "../../agree/agreement.hpp"
+#include "../../agree/event.hpp"
+#include "../../schedule/slices.hpp"
+#include "all_reduce.hpp"
+#include "update.hpp"
+
+namespace cleave::backend::host {
+
+/// What is pushed: gradients in the format of the data, weights in that of sums.
+template <class T, agree::Change How>
+using Pushed = std::conditional_t<How == agree::Change::Step, T, tensor::accumulate_t<T>>;
+
+/// The keeper decides, the shard computes. Whoever owns it lets one event in at a time. Weights that are averaged or
+/// stepped together are summed in the order of the workers, in the tree of the ordered sum, whoever came first.
+template <class Keeper, class Optimizer, class T, agree::Change How, int Percent = 0> class Shard {
+ public:
+  using A = tensor::accumulate_t<T>;
+  using Sent = Pushed<T, How>;
+  static constexpr bool narrow = sizeof(T) < sizeof(A);
+  static constexpr bool together = requires { Keeper{}.quorum; };
+
+  Shard(Keeper keeper, A const* weights, long count)
+      : keeper_(keeper),
+        weights_(weights, weights + count),
+        moments_(static_cast<std::size_t>(count * Optimizer::moments)) {
+    refresh_copies();
+    if constexpr (together) slot_.resize(Keeper::most);
+  }
+
+  long count() const { return static_cast<long>(weights_.size()); }
+  int version() const { return keeper_.version; }
+  void set_version(int version) { keeper_.version = version; }
+  A* weights() { return weights_.data(); }
+  A* moments() { return moments_.data(); }
+  /// After weights were written from outside.
+  void refresh_copies() {
+    if constexpr (narrow) {
+      copies_.resize(weights_.size());
+      for (std::size_t i = 0; i < weights_.size(); ++i) copies_[i] = static_cast<T>(weights_[i]);
+    }
+  }
+  /// What replicas take.
+  Sent const* sent() const {
+    if constexpr (narrow && std::is_same_v<Sent, T>) {
+      return copies_.data();
+    } else {
+      return weights_.data();
+    }
+  }
+
+  /// `pushed` (count) belongs to a push, and under `Elastic` comes back moved towards the centre. `now` of an update.
+  template <class Now> void hear(agree::Event const& e, Sent* pushed, Now now, agree::Actions<Keeper::most>& out) {
+    keeper_.hear(e, out);
+    if (!pushed) return;  // nothing is taken but what was pushed
+    for (agree::Action const& a : out) {
+      if (a.what == agree::Done::Take) take(a, pushed);
+      if (a.what == agree::Done::Update) update(pushed, now(a.version - 1));
+    }
+  }
+
+ private:
+  void take(agree::Action const& a, Sent const* pushed) {
+    share_ = static_cast<A>(a.share);
+    if constexpr (together) {
+      slot_[static_cast<std::size_t>(a.worker)].assign(pushed, pushed + count());
+      taken_.push_back(a.worker);
+    }
+  }
+  void update(Sent* pushed, optim::Now<A> const& now) {
+    constexpr long piece = 512;
+    std::sort(taken_.begin(), taken_.end());
+    for (long first = 0; first < count(); first += piece) {
+      long const n = std::min(piece, count() - first);
+      if constexpr (How == agree::Change::Elastic) {
+        A const alpha = A{Percent} / A{100};
+        for (long i = first; i < first + n; ++i) {
+          A const pull = alpha * (pushed[i] - weights_[static_cast<std::size_t>(i)]);
+          weights_[static_cast<std::size_t>(i)] += pull;
+          pushed[i] -= pull;
+        }
+        continue;
+      }
+      alignas(64) A sums[most_depth][piece];
+      if constexpr (together) {
+        int const leaves = static_cast<int>(taken_.size());
+        schedule::TreeSum tree{leaves};
+        for (int l = 0; l < leaves; ++l) {
+          Sent const* const from = slot_[static_cast<std::size_t>(taken_[static_cast<std::size_t>(l)])].data() + first;
+          A* const to = sums[tree.depth];
+          for (long i = 0; i < n; ++i) to[i] = static_cast<A>(from[i]);
+          tree.push({l, 1}, [&](int a, int b) {
+            for (long i = 0; i < n; ++i) sums[a][i] += sums[b][i];
+          });
+        }
+        if constexpr (How == agree::Change::Average) {
+          A const scale = A{1} / static_cast<A>(leaves);
+          for (long i = 0; i < n; ++i) weights_[static_cast<std::size_t>(first + i)] = scale * sums[0][i];
+        }
+      } else {
+        for (long i = 0; i < n; ++i) sums[0][i] = share_ * static_cast<A>(pushed[first + i]);
+      }
+      if constexpr (How == agree::Change::Step) {
+        host::update<Optimizer, T>(weights() + first, narrow ? copies_.data() + first : nullptr, sums[0],
+                                   moments() + first, count(), n, now);
+      }
+    }
+    if constexpr (How != agree::Change::Step) refresh_copies();
+    taken_.clear();
+  }
+
+  static constexpr int most_depth = 16;
+  Keeper keeper_;
+  std::vector<A> weights_, moments_;
+  std::vector<T> copies_;                // narrow formats only
+  std::vector<std::vector<Sent>> slot_;  // of each worker, where an update is of several
+  std::vector<int> taken_;
+  A share_ = 1;
+};
+
+}  // namespace cleave::backend::host

@@ -1,0 +1,82 @@
+// backend/mpi/process.hpp - this process among those of an MPI run; without CLEAVE_MPI, a process alone.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#if defined(CLEAVE_MPI)
+#include "remote.hpp"
+#else
+#include "../host/world.hpp"
+#endif
+
+namespace cleave::backend::mpi {
+
+/// `Process process(launched_by_mpi);` starts MPI where the program was built with it and started by it.
+class Process {
+ public:
+#if defined(CLEAVE_MPI)
+  static constexpr bool has_mpi = true;
+  explicit Process(bool start) : started_(start) {
+    if (!started_) return;
+    int given = 0;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
+    remote_ = std::make_unique<Remote>();
+  }
+  ~Process() {
+    if (!started_) return;
+    remote_.reset();
+    MPI_Finalize();
+  }
+  int rank() const { return started_ ? remote_->rank() : 0; }
+  int size() const { return started_ ? remote_->size() : 1; }
+  host::Remote* remote() const { return remote_.get(); }
+  /// The first rank whose number is not rank 0's; -1 if all have the same.
+  int stranger(std::uint64_t number) const {
+    if (!started_) return -1;
+    std::vector<std::uint64_t> all(static_cast<std::size_t>(size()));
+    MPI_Allgather(&number, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, remote_->comm());
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      if (all[r] != all[0]) return static_cast<int>(r);
+    }
+    return -1;
+  }
+  /// Rank 0's text, on all ranks.
+  std::string from_first(std::string text) const {
+    if (!started_) return text;
+    int length = static_cast<int>(text.size());
+    MPI_Bcast(&length, 1, MPI_INT, 0, remote_->comm());
+    text.resize(static_cast<std::size_t>(length));
+    MPI_Bcast(text.data(), length, MPI_CHAR, 0, remote_->comm());
+    return text;
+  }
+  void wait_for_all() const {
+    if (started_) MPI_Barrier(remote_->comm());
+  }
+  /// Ends every process of the run: one has failed, and the others would wait for it.
+  void abort(int code) {
+    if (started_) MPI_Abort(MPI_COMM_WORLD, code);
+  }
+
+ private:
+  bool started_;
+  std::unique_ptr<Remote> remote_;
+#else
+  static constexpr bool has_mpi = false;
+  explicit Process(bool) {}
+  // NOLINTBEGIN(readability-convert-member-functions-to-static): a user sees one class
+  int rank() const { return 0; }
+  int size() const { return 1; }
+  host::Remote* remote() const { return nullptr; }
+  int stranger(std::uint64_t) const { return -1; }
+  std::string from_first(std::string text) const { return text; }
+  void wait_for_all() const {}
+  void abort(int) {}
+  // NOLINTEND(readability-convert-member-functions-to-static)
+#endif
+};
+
+}  // namespace cleave::backend::mpi

@@ -1,0 +1,175 @@
+// backend/mpi/remote.hpp - ranks as MPI processes: marks are sent, tensors asked for, and the sums are the threads' own.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#define OMPI_SKIP_MPICXX 1  // the C interface only
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <memory>
+#include <vector>
+
+#include "../host/world.hpp"
+
+namespace cleave::backend::mpi {
+
+/// Every collective of the host backend runs here as it is, in the same order and with the same bits: a mark is a small
+/// message to all peers, and what a rank reads from a peer's arena it asks for when the marks say that it is there. No
+/// call blocks inside MPI: whoever waits answers its peers meanwhile and ends by the deadline. One thread per process.
+class Remote : public host::Remote {
+ public:
+  /// Of a communicator of its own, so that no other traffic mixes in.
+  explicit Remote(MPI_Comm over = MPI_COMM_WORLD) {
+    MPI_Comm_dup(over, &comm_);
+    MPI_Comm_rank(comm_, &rank_);
+    MPI_Comm_size(comm_, &size_);
+    received_.resize(static_cast<std::size_t>(size_));
+  }
+  ~Remote() override {
+    if (open_) return;  // after a failure: the peers may never come
+    MPI_Comm_free(&comm_);
+  }
+  Remote(Remote const&) = delete;
+  Remote& operator=(Remote const&) = delete;
+
+  int rank() const override { return rank_; }
+  int size() const { return size_; }
+  MPI_Comm comm() const { return comm_; }
+
+  void share_counters(std::atomic<long>* table, std::size_t) override {
+    table_ = table;
+    open_ = size_ > 1;
+  }
+  void share_arena(std::byte* arena, std::size_t) override {
+    arena_ = arena;
+    double nothing = 0;
+    sum(&nothing, 1);  // all are there
+  }
+  void end_sharing() override {
+    if (!open_) return;
+    std::vector<double> told(static_cast<std::size_t>(size_));
+    told[static_cast<std::size_t>(rank_)] = static_cast<double>(told_);
+    sum(told.data(), size_);  // all have read what they wanted
+    for (int r = 0; r < size_; ++r) {
+      while (r != rank_ &&
+             static_cast<double>(received_[static_cast<std::size_t>(r)]) < told[static_cast<std::size_t>(r)])
+        turn();
+    }
+    while (!sending_.empty()) turn();
+    told_ = 0;
+    received_.assign(received_.size(), 0);
+    open_ = false;
+  }
+  void tell(std::size_t counter, long mark) override {
+    ++told_;
+    for (int r = 0; r < size_; ++r) {
+      if (r == rank_) continue;
+      Sending& s = begin();
+      s.words[0] = static_cast<long>(counter);
+      s.words[1] = mark;
+      MPI_Isend(s.words, 2, MPI_LONG, r, marks, comm_, &s.request);
+    }
+  }
+  void fetch(int peer, std::byte* to, long offset, long bytes, std::chrono::milliseconds deadline) override {
+    auto const until = std::chrono::steady_clock::now() + deadline;
+    constexpr long most = 1L << 30;  // MPI counts in int
+    for (long at = 0; at < bytes; at += most) {
+      int const n = static_cast<int>(bytes - at < most ? bytes - at : most);
+      MPI_Request arriving;
+      MPI_Irecv(to + at, n, MPI_BYTE, peer, data, comm_, &arriving);
+      Sending& s = begin();
+      s.words[0] = offset + at;
+      s.words[1] = n;
+      MPI_Isend(s.words, 2, MPI_LONG, peer, wanted, comm_, &s.request);
+      for (int there = 0; !there;) {
+        MPI_Test(&arriving, &there, MPI_STATUS_IGNORE);
+        if (there) break;
+        turn();
+        if (std::chrono::steady_clock::now() > until) {
+          throw Error("rank " + std::to_string(rank_) + " waited " + std::to_string(deadline.count()) + " ms for " +
+                      std::to_string(n) + " bytes of rank " + std::to_string(peer) + "; is it still alive?");
+        }
+      }
+    }
+  }
+  void progress() override {
+    if (!open_) return;
+    for (;;) {
+      int any = 0;
+      MPI_Message message;
+      MPI_Status status;
+      MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &any, &message, &status);
+      if (!any) break;
+      long words[2];
+      MPI_Mrecv(words, 2, MPI_LONG, &message, MPI_STATUS_IGNORE);
+      if (status.MPI_TAG == marks) {
+        ++received_[static_cast<std::size_t>(status.MPI_SOURCE)];
+        table_[words[0]].store(words[1], std::memory_order_release);
+      } else {
+        Sending& s = begin();
+        MPI_Isend(arena_ + words[0], static_cast<int>(words[1]), MPI_BYTE, status.MPI_SOURCE, data, comm_, &s.request);
+      }
+    }
+    for (std::size_t i = 0; i < sending_.size();) {
+      int gone = 0;
+      MPI_Test(&sending_[i]->request, &gone, MPI_STATUS_IGNORE);
+      if (!gone) {
+        ++i;
+        continue;
+      }
+      std::swap(sending_[i], sending_.back());
+      spare_.push_back(std::move(sending_.back()));
+      sending_.pop_back();
+    }
+  }
+  void sum(double* values, int count) override {
+    gathered_.resize(static_cast<std::size_t>(count * size_));
+    MPI_Request all;
+    MPI_Iallgather(values, count, MPI_DOUBLE, gathered_.data(), count, MPI_DOUBLE, comm_, &all);
+    auto const until = std::chrono::steady_clock::now() + longest;
+    for (int there = 0; !there;) {
+      MPI_Test(&all, &there, MPI_STATUS_IGNORE);
+      if (there) break;
+      turn();
+      if (std::chrono::steady_clock::now() > until) {
+        throw Error("rank " + std::to_string(rank_) + " waited " + std::to_string(longest.count()) +
+                    " s for all ranks to come to the end of their steps; is one of them still alive?");
+      }
+    }
+    for (int i = 0; i < count; ++i) {
+      values[i] = 0;
+      for (int r = 0; r < size_; ++r) values[i] += gathered_[static_cast<std::size_t>(r * count + i)];
+    }
+  }
+
+ private:
+  enum Tag { marks = 1, wanted, data };
+  static constexpr std::chrono::seconds longest{600};  // between steps one rank may write what the others wait for
+  struct Sending {
+    long words[2];
+    MPI_Request request;
+  };
+  /// A message on its way; its place is taken from those that have arrived.
+  Sending& begin() {
+    if (spare_.empty()) spare_.push_back(std::make_unique<Sending>());
+    sending_.push_back(std::move(spare_.back()));
+    spare_.pop_back();
+    return *sending_.back();
+  }
+  void turn() {
+    progress();
+    sched_yield();
+  }
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1;
+  std::atomic<long>* table_ = nullptr;
+  std::byte* arena_ = nullptr;
+  bool open_ = false;
+  long told_ = 0;               // marks to each peer
+  std::vector<long> received_;  // marks from each
+  std::vector<std::unique_ptr<Sending>> sending_, spare_;
+  std::vector<double> gathered_;
+};
+
+}  // namespace cleave::backend::mpi

@@ -1,0 +1,74 @@
+// backend/tcp/frame.hpp - what replicas and a parameter server say to each other, as bytes, with a checksum over all.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "../../agree/event.hpp"
+#include "socket.hpp"
+
+namespace cleave::backend::tcp {
+
+//   replica                                server
+//     | Hello(plan, replica; container) -->  |  Refused(why), or
+//     | <---------------- Welcome(life)      |
+//     | Event(Pushed; gradient) --------->   |
+//     | <------- Grant(version; weights)     |   the newest, whenever the connection has room
+//     | Pull(region) -> <- Grant             |   from whoever only reads
+enum class Kind : std::uint32_t { Hello = 1, Welcome, Refused, Event, Grant, Pull };
+
+struct Head {
+  std::uint32_t magic = 0x31564c43;  // "CLV1", in the sender's byte order
+  Kind kind = Kind::Hello;
+  std::int32_t shard = 0, version = 0;
+  agree::Event event;
+  float rate = 0;  // of a push: by which an update that it makes is to step
+  std::uint32_t unused = 0;
+  std::uint64_t plan = 0;  // of Hello: the fingerprint
+  std::uint64_t bytes = 0, check = 0;
+};
+static_assert(sizeof(Head) == 72);
+
+/// FNV-1a over words of 8 bytes.
+inline std::uint64_t checksum(std::uint64_t h, void const* data, std::size_t bytes) {
+  auto const* p = static_cast<unsigned char const*>(data);
+  for (; bytes >= 8; bytes -= 8, p += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, p, 8);
+    h = (h ^ word) * 0x100000001B3u;
+    h ^= h >> 29;
+  }
+  for (; bytes > 0; --bytes, ++p) h = (h ^ *p) * 0x100000001B3u;
+  return h;
+}
+inline std::uint64_t checksum(Head h, void const* payload) {
+  h.check = 0;
+  return checksum(checksum(0xCBF29CE484222325u, &h, sizeof h), payload, h.bytes);
+}
+
+inline void send(Socket const& s, Head h, void const* payload, std::size_t bytes, Milliseconds deadline) {
+  h.bytes = bytes;
+  h.check = checksum(h, payload);
+  s.send(&h, sizeof h, deadline);
+  if (bytes > 0) s.send(payload, bytes, deadline);
+}
+/// Reads one frame; its payload may have at most `most` bytes, and memory is taken as it comes in.
+inline Head receive(Socket const& s, std::vector<unsigned char>& payload, std::size_t most, Milliseconds deadline) {
+  Head h;
+  s.receive(&h, sizeof h, deadline);
+  if (h.magic != Head{}.magic) {
+    throw Error(s.peer() + " does not speak this protocol: it begins with " + std::to_string(h.magic) +
+                "; another program, another byte order or another version");
+  }
+  if (h.bytes > most) {
+    throw Error(s.peer() + " announces " + std::to_string(h.bytes) + " bytes where at most " + std::to_string(most) +
+                " belong; is it the same plan?");
+  }
+  payload.resize(h.bytes);
+  s.receive(payload.data(), payload.size(), deadline);
+  if (checksum(h, payload.data()) != h.check) throw Error("a message from " + s.peer() + " arrived altered");
+  return h;
+}
+
+}  // namespace cleave::backend::tcp

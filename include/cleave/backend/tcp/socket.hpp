@@ -1,0 +1,183 @@
+// backend/tcp/socket.hpp - a connection between two processes: every call ends with its bytes or an error by its deadline.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "../../meta/error.hpp"
+
+namespace cleave::backend::tcp {
+
+using Milliseconds = std::chrono::milliseconds;
+
+/// Where a process listens: "host:port".
+struct Address {
+  std::string host;
+  int port = 0;
+
+  static Address of(std::string const& text) {
+    std::size_t const colon = text.rfind(':');
+    int port = 0;
+    for (std::size_t i = colon + 1; colon != std::string::npos && i < text.size() && port <= 65535; ++i) {
+      if (text[i] < '0' || text[i] > '9') {
+        port = 0;
+        break;
+      }
+      port = port * 10 + (text[i] - '0');
+    }
+    if (colon == std::string::npos || colon == 0 || port < 1 || port > 65535) {
+      throw Error("'" + text + "' is no address: say host:port, with a port from 1 to 65535");
+    }
+    return {text.substr(0, colon), port};
+  }
+  std::string text() const { return host + ":" + std::to_string(port); }
+};
+
+/// Does this machine know where that host is?
+inline bool known(char const* host) {
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_family = AF_INET;
+  if (::getaddrinfo(host, nullptr, &hints, &found) != 0) return false;
+  ::freeaddrinfo(found);
+  return true;
+}
+
+/// The other side has ended the connection.
+struct Closed : Error {
+  using Error::Error;
+};
+
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int handle, std::string peer = {}) : handle_(handle), peer_(std::move(peer)) {}
+  Socket(Socket&& o) noexcept : handle_(std::exchange(o.handle_, -1)), peer_(std::move(o.peer_)) {}
+  Socket& operator=(Socket&& o) noexcept {
+    std::swap(handle_, o.handle_);
+    std::swap(peer_, o.peer_);
+    return *this;
+  }
+  ~Socket() {
+    if (handle_ >= 0) ::close(handle_);
+  }
+
+  /// Listens on all interfaces; port 0 takes a free one.
+  static Socket listen_on(int port) {
+    Socket s(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    int const yes = 1;
+    ::setsockopt(s.handle_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    sockaddr_in here{};
+    here.sin_family = AF_INET;
+    here.sin_addr.s_addr = htonl(INADDR_ANY);
+    here.sin_port = htons(static_cast<std::uint16_t>(port));
+    if (s.handle_ < 0 || ::bind(s.handle_, reinterpret_cast<sockaddr const*>(&here), sizeof here) != 0 ||
+        ::listen(s.handle_, 128) != 0) {
+      throw Error("cannot listen on port " + std::to_string(port) + ": " + std::strerror(errno));
+    }
+    return s;
+  }
+  int port() const {
+    sockaddr_in here{};
+    socklen_t size = sizeof here;
+    ::getsockname(handle_, reinterpret_cast<sockaddr*>(&here), &size);
+    return ntohs(here.sin_port);
+  }
+  /// Waits at most so long for the next connection; without one, an invalid socket.
+  Socket accept(Milliseconds wait) const {
+    if (!readable(wait)) return {};
+    int const h = ::accept4(handle_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (h < 0) return {};
+    Socket s(h, "a client");
+    s.prepare();
+    return s;
+  }
+  /// Tries again until the deadline: the other process may not be up yet.
+  static Socket connect(Address const& to, Milliseconds deadline) {
+    auto const until = std::chrono::steady_clock::now() + deadline;
+    for (;;) {
+      addrinfo hints{}, *found = nullptr;
+      hints.ai_family = AF_INET;
+      hints.ai_socktype = SOCK_STREAM;
+      int const code = ::getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found);
+      if (code == 0) {
+        Socket s(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), to.text());
+        bool const good = ::connect(s.handle_, found->ai_addr, found->ai_addrlen) == 0;
+        ::freeaddrinfo(found);
+        if (good) {
+          s.prepare();
+          return s;
+        }
+      }
+      if (std::chrono::steady_clock::now() > until) {
+        throw Error("no connection to " + to.text() + " within " + std::to_string(deadline.count()) +
+                    " ms: " + (code != 0 ? ::gai_strerror(code) : std::strerror(errno)) + "; is the server up?");
+      }
+      std::this_thread::sleep_for(Milliseconds(50));
+    }
+  }
+
+  bool valid() const { return handle_ >= 0; }
+  std::string const& peer() const { return peer_; }
+  bool readable(Milliseconds wait) const { return ready(POLLIN, wait); }
+  /// Ends both directions: whoever reads or writes here, in another thread, returns with Closed.
+  void shut() const { ::shutdown(handle_, SHUT_RDWR); }
+
+  void send(void const* from, std::size_t bytes, Milliseconds deadline) const {
+    auto const* p = static_cast<char const*>(from);
+    while (bytes > 0) {
+      if (!ready(POLLOUT, deadline)) late("take", bytes, deadline);
+      ssize_t const n = ::send(handle_, p, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+      if (n <= 0) throw Closed(peer_ + " has closed the connection");
+      p += n;
+      bytes -= static_cast<std::size_t>(n);
+    }
+  }
+  void receive(void* to, std::size_t bytes, Milliseconds deadline) const {
+    auto* p = static_cast<char*>(to);
+    while (bytes > 0) {
+      if (!ready(POLLIN, deadline)) late("send", bytes, deadline);
+      ssize_t const n = ::recv(handle_, p, bytes, MSG_DONTWAIT);
+      if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+      if (n <= 0) throw Closed(peer_ + " has closed the connection");
+      p += n;
+      bytes -= static_cast<std::size_t>(n);
+    }
+  }
+
+ private:
+  void prepare() const {
+    int const yes = 1;
+    ::setsockopt(handle_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  }
+  bool ready(short what, Milliseconds wait) const {
+    pollfd p{handle_, what, 0};
+    int n = 0;
+    do {
+      n = ::poll(&p, 1, static_cast<int>(wait.count()));
+    } while (n < 0 && errno == EINTR);
+    return n > 0;
+  }
+  [[noreturn]] void late(char const* what, std::size_t bytes, Milliseconds deadline) const {
+    throw Error(peer_ + " did not " + what + " " + std::to_string(bytes) + " bytes within " +
+                std::to_string(deadline.count()) + " ms; it hangs, or the network does");
+  }
+
+  int handle_ = -1;
+  std::string peer_;
+};
+
+}  // namespace cleave::backend::tcp

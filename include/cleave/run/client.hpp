@@ -1,0 +1,183 @@
+// run/client.hpp - one replica in a process of its own, started with nothing but the server's address and a name.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../optim/rate.hpp"
+#include "fingerprint.hpp"
+#include "ledger.hpp"
+#include "server.hpp"
+
+namespace cleave::session {
+
+/// `Client<Train> mine({{"host", 29500}}, "net", 3, 8); mine.train(0, 1000, feed);` A client without a replica number
+/// (-1) takes no part and may read. No call waits longer than the deadline.
+template <class P> class Client {
+ public:
+  using plan = P;
+  using A = tensor::accumulate_t<typename P::number>;
+  using Sent = typename Server<P>::Sent;
+  using Addresses = std::vector<backend::tcp::Address>;
+  static constexpr int shards = Server<P>::shards;
+  static constexpr bool waits = P::agreed::waits;
+
+  Client(Addresses const& servers, std::string const& container, int replica, int replicas, std::uint64_t seed = 1,
+         backend::tcp::Milliseconds deadline = std::chrono::seconds(60))
+      : index_(replica),
+        replicas_(replicas),
+        deadline_(deadline),
+        replica_(Server<P>::parts(replicas), waits && replica > 0 ? replica : 0, seed) {
+    if (replica >= replicas) {
+      throw Error("replica " + std::to_string(replica) + " of a run of " + std::to_string(replicas) +
+                  ": replicas are counted from 0");
+    }
+    for (auto const& a : servers) link_.push_back(backend::tcp::Socket::connect(a, deadline));
+    worker_.pace = P::agreed::pace;
+    for (auto const& l : link_) {
+      backend::tcp::Head h;
+      h.event.worker = replica;
+      h.plan = fingerprint<P>(replicas);
+      backend::tcp::send(l, h, container.data(), container.size(), deadline);
+      h = backend::tcp::receive(l, payload_, most_bytes(), deadline);
+      if (h.kind != backend::tcp::Kind::Welcome) refused(l);
+    }
+  }
+
+  /// Takes part in the steps [first, last) of the run; `before(step)` and `tell(step, loss)` around each of its own.
+  template <class Before, class Tell>
+  void train(long first, long last, backend::host::Feed const& feed, Rate const& rate, Before before, Tell tell) {
+    replica_.forget_pushed();
+    long own = first + index_;  // the next of the gradients that are this replica's, where replicas do not wait
+    agree::Turn turn = agree::Turn::Nothing;
+    for (;;) {
+      while (turn == agree::Turn::Nothing) turn = mail();
+      long const step =
+          waits ? long{worker_.weights_of(0)} * P::agreed::pace.push + worker_.computed % P::agreed::pace.push : own;
+      if (step >= last) break;
+      own += replicas_;
+      before(step);
+      double const loss = replica_.step(step, feed, rate.at(step), step);
+      std::string const wrong = std::isfinite(loss) ? replica_.not_finite() : "the loss";
+      if (!wrong.empty()) {
+        throw Error("replica " + std::to_string(index_) + ": " + wrong + " is not finite at step " +
+                    std::to_string(step) + ": training has diverged; a smaller learning rate may help");
+      }
+      agree::Said const said = worker_.ready();
+      for (int s = 0; s < shards && (said.push || said.ask); ++s) say(s, said, rate.at(step));
+      if (said.push) replica_.forget_pushed();
+      turn = said.turn;
+      tell(step, loss);
+    }
+    backend::tcp::Head bye;
+    for (auto const& l : link_) backend::tcp::send(l, bye, nullptr, 0, deadline_);
+  }
+
+  /// The server's weights, into this replica.
+  void pull() {
+    for (int w = 0; w < P::ways; ++w) {
+      read(w, backend::host::Region::Weights, 0, P::schedule.weight_elements, replica_.at(w).weights());
+    }
+    replica_.refresh_copies();
+  }
+  /// For checkpoints: from the server.
+  void read(int way, backend::host::Region region, long offset, long count, A* out) {
+    long const all = P::schedule.weight_elements, tensor = offset / all;
+    bool const weights = region == backend::host::Region::Weights;
+    Server<P>::each_piece(way, offset % all, count, [&](int s, long there, long here, long n) {
+      std::vector<A> const part = fetch(s, weights ? -1 : static_cast<int>(tensor) + 1);
+      std::copy_n(part.begin() + there, n, out + here);
+    });
+  }
+  double accuracy(backend::host::Feed const& feed, long samples) {
+    pull();
+    return replica_.accuracy(feed, samples);
+  }
+  /// Updates that the server has made, as far as this client knows.
+  long steps() const { return worker_.weights_of(0) < 0 ? steps_ : worker_.weights_of(0) * long{P::agreed::pace.push}; }
+  long sent() const { return sent_; }
+
+ private:
+  backend::tcp::Socket const& link(int s) const { return link_[static_cast<std::size_t>(s) % link_.size()]; }
+  static std::size_t most_bytes() {
+    std::size_t most = 1024;
+    for (int s = 0; s < shards; ++s) {
+      most = std::max(most, static_cast<std::size_t>(Server<P>::end(s) - Server<P>::begin(s)) * sizeof(A));
+    }
+    return most;
+  }
+  [[noreturn]] void refused(backend::tcp::Socket const& by) const {
+    throw Error(by.peer() + ": " + std::string(payload_.begin(), payload_.end()));
+  }
+  void say(int s, agree::Said const& said, float rate) {
+    backend::tcp::Head h;
+    h.kind = backend::tcp::Kind::Event;
+    h.shard = s;
+    h.rate = rate;
+    h.event = {
+        said.push ? agree::Heard::Pushed : agree::Heard::Asked, index_, 0, worker_.weights_of(s), said.count, said.ask};
+    long const n = Server<P>::end(s) - Server<P>::begin(s);
+    Sent const* const data =
+        said.push ? replica_.pushed(Server<P>::way(s), Server<P>::begin(s), Server<P>::end(s)) : nullptr;
+    backend::tcp::send(link(s), h, data, said.push ? static_cast<std::size_t>(n) * sizeof(Sent) : 0, deadline_);
+    if (said.push) sent_ += n;
+  }
+  /// Reads what has come from every server, and waits for the one whose grant is missing.
+  agree::Turn mail() {
+    agree::Turn turn = agree::Turn::Nothing;
+    for (std::size_t i = 0; i < link_.size(); ++i) {
+      bool const missing = missing_from(i);
+      while (missing ? turn == agree::Turn::Nothing && missing_from(i)
+                     : link_[i].readable(backend::tcp::Milliseconds(0))) {
+        agree::Turn const t = one_grant(link_[i]);
+        if (t != agree::Turn::Nothing) turn = t;
+      }
+    }
+    for (auto const& l : link_) {  // newer ones that are there already
+      while (turn == agree::Turn::Compute && l.readable(backend::tcp::Milliseconds(0))) one_grant(l);
+    }
+    return turn;
+  }
+  bool missing_from(std::size_t i) const {
+    for (std::size_t s = i; s < std::size_t{shards}; s += link_.size()) {
+      if (worker_.mailbox[s] <= worker_.version[s]) return true;
+    }
+    return false;
+  }
+  agree::Turn one_grant(backend::tcp::Socket const& from) {
+    auto const h = backend::tcp::receive(from, payload_, most_bytes(), deadline_);
+    if (h.kind == backend::tcp::Kind::Refused) refused(from);
+    if (h.kind != backend::tcp::Kind::Grant || h.shard < 0 || h.shard >= shards ||
+        payload_.size() !=
+            static_cast<std::size_t>(Server<P>::end(h.shard) - Server<P>::begin(h.shard)) * sizeof(Sent)) {
+      throw Error(from.peer() + " sent what does not belong to this plan");
+    }
+    replica_.take(Server<P>::way(h.shard), Server<P>::begin(h.shard), reinterpret_cast<Sent const*>(payload_.data()),
+                  Server<P>::end(h.shard) - Server<P>::begin(h.shard));
+    bool const computing = worker_.computing;
+    agree::Turn const turn = worker_.granted(h.shard, h.version);
+    if (computing) worker_.version[h.shard] = h.version + 1;  // read before the step began: what it is made with
+    return turn;
+  }
+  std::vector<A> fetch(int s, int what) {
+    backend::tcp::Head h;
+    h.kind = backend::tcp::Kind::Pull;
+    h.shard = s;
+    h.version = what;
+    backend::tcp::send(link(s), h, nullptr, 0, deadline_);
+    h = backend::tcp::receive(link(s), payload_, most_bytes(), deadline_);
+    if (h.kind != backend::tcp::Kind::Grant) refused(link(s));
+    steps_ = h.version * long{P::agreed::pace.push};
+    std::vector<A> out(payload_.size() / sizeof(A));
+    std::memcpy(out.data(), payload_.data(), out.size() * sizeof(A));
+    return out;
+  }
+
+  int index_, replicas_;
+  backend::tcp::Milliseconds deadline_;
+  Replica<P> replica_;
+  std::vector<backend::tcp::Socket> link_;
+  agree::Worker<shards> worker_;
+  std::vector<unsigned char> payload_;
+  long sent_ = 0, steps_ = 0;
+};
+
+}  // namespace cleave::session

@@ -1,0 +1,31 @@
+// run/counted.hpp - what a trainer's ranks have sent and hold, held against what the schedule says.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../schedule/volume.hpp"
+#include "trainer.hpp"
+
+namespace cleave::session {
+
+/// After `steps` training steps and `passes` batches of evaluation since the trainer was made: nothing, or the first
+/// rank whose counters are not the constants, with the numbers.
+template <class P> std::string miscounted(Trainer<P> const& trainer, long steps, long passes = 0) {
+  for (int r = 0; r < trainer.ranks().world(); ++r) {
+    auto const of = [&](bool evaluation) {
+      return schedule::traffic(P::schedule, P::placed, P::request, P::format, trainer.ranks(), r, evaluation);
+    };
+    schedule::Traffic const step = of(false), pass = of(true);
+    long const wanted[] = {steps * step.elements_per_step + passes * pass.elements_per_step,
+                           steps * step.bytes_per_step + passes * pass.bytes_per_step, trainer.memory().total};
+    long const got[] = {trainer.sent(r), trainer.sent_bytes(r), trainer.allocated(r)};
+    char const* const what[] = {"sent elements", "sent bytes", "allocated bytes"};
+    for (int k = 0; k < 3; ++k) {
+      if (got[k] != wanted[k])
+        return "rank " + std::to_string(r) + " of " + std::to_string(trainer.ranks().world()) + ": " + what[k] +
+               " are " + std::to_string(got[k]) + ", the schedule says " + std::to_string(wanted[k]);
+    }
+  }
+  return {};
+}
+
+}  // namespace cleave::session

@@ -1,0 +1,158 @@
+// run/replica.hpp - one replica as if alone: the ranks of its model, its part of the batch, what it pushes and pulls.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../backend/host/rank.hpp"
+#include "../backend/host/shard.hpp"
+#include "../backend/host/team.hpp"
+#include "../schedule/listing.hpp"
+
+namespace cleave::session {
+
+template <class P> class Replica {
+ public:
+  using T = typename P::number;
+  using A = tensor::accumulate_t<T>;
+  using Rank = backend::host::Rank<P>;
+  using Sent = backend::host::Pushed<T, P::agreed::change>;
+  static constexpr bool steps_itself = P::agreed::change != agree::Change::Step;  // by the plan's optimizer
+
+  /// `parts`: into how many the batch is cut; `first`: the part that this replica takes, counted on beyond the batch.
+  Replica(int parts, int first, std::uint64_t seed)
+      : request_(P::request),
+        ranks_{1, P::ways},
+        layout_((request_.micro_batches = P::micro_batches / parts,
+                 schedule::layout(P::schedule, request_, P::format, ranks_))),
+        world_(ranks_, P::schedule.steps),
+        team_(world_) {
+    schedule::Share share = schedule::shared(request_, ranks_);
+    share.first = first * request_.micro_batches;
+    if (!steps_itself) share.samples = P::batch;
+    rank_.resize(static_cast<std::size_t>(P::ways));
+    team_.run(
+        [&](int w) { rank_[static_cast<std::size_t>(w)] = std::make_unique<Rank>(world_, layout_, w, seed, share); });
+    losses_.resize(static_cast<std::size_t>(request_.micro_batches));
+  }
+
+  /// One gradient; returns the mean loss of its samples. Where pushes are rarer than gradients it steps its weights.
+  double step(long draw, backend::host::Feed const& feed, double rate, long steps) {
+    auto const now = optim::now<typename P::optimizer, A>(rate, steps);
+    team_.run([&](int w) {
+      Rank& r = at(w);
+      if (!steps_itself) r.keep_gradients(P::agreed::pace.fetch > 1 ? now.rate : A{0});
+      r.train(draw, feed, now);
+      if (w != 0 && !P::placed.node[P::placed.count - 1].rows_cut) return;
+      r.each_loss([&](int s, A loss) { losses_[static_cast<std::size_t>(s)] = loss; });
+    });
+    double sum = 0;
+    for (A l : losses_) sum += static_cast<double>(l);
+    return sum / static_cast<double>(long{request_.micro_batches} * request_.rows);
+  }
+  /// [begin, end) of a way, or, where replicas wait, of all ways one behind the other: what is pushed. Weights may come
+  /// back changed.
+  Sent* pushed(int way, long begin, long end) {
+    if constexpr (P::agreed::waits && P::ways > 1) {
+      together_.resize(static_cast<std::size_t>(P::ways * P::schedule.weight_elements));
+      for (int w = 0; w < P::ways; ++w) {
+        Sent const* const from = pushed_of(w, 0, P::schedule.weight_elements);
+        std::copy_n(from, P::schedule.weight_elements, together_.data() + w * P::schedule.weight_elements);
+      }
+      return together_.data() + begin;
+    } else {
+      return pushed_of(way, begin, end);
+    }
+  }
+  void forget_pushed() {
+    if (steps_itself) return;
+    for (int w = 0; w < P::ways; ++w) std::fill_n(at(w).outbox(), P::schedule.weight_elements, A{0});
+  }
+  /// Takes a shard's weights, in the format in which they are sent: [begin, begin + count) as in `pushed`.
+  void take(int way, long begin, Sent const* from, long count) {
+    if constexpr (P::agreed::waits && P::ways > 1) {
+      for (int w = 0; w < P::ways; ++w) {
+        take_of(w, 0, from + w * P::schedule.weight_elements, P::schedule.weight_elements);
+      }
+    } else {
+      take_of(way, begin, from, count);
+    }
+  }
+  void refresh_copies() {
+    for (int w = 0; w < P::ways; ++w) at(w).refresh_copies();
+  }
+  /// The layer whose gradient or weight, about to be pushed, is not finite; empty if all are.
+  std::string not_finite() {
+    for (int way = 0; way < P::ways; ++way) {
+      A const* const v = steps_itself ? at(way).weights() : at(way).outbox();
+      for (int i = 0; i < P::schedule.weights; ++i) {
+        schedule::Weight const& w = P::schedule.weight[i];
+        A worst = 0;
+        for (long k = w.offset; k < w.offset + w.count; ++k) worst += v[k] * 0;
+        if (worst == 0) continue;
+        place::Signature const& op = P::signatures.op[P::placed.node[w.node].op];
+        return "layer " + std::to_string(op.leaf) + " (" + std::string(op.name) + ")";
+      }
+    }
+    return {};
+  }
+  /// The share of samples whose largest output is at their label, over `samples` samples from the feed's start.
+  double accuracy(backend::host::Feed const& feed, long samples) {
+    std::vector<backend::host::Seen> seen(rank_.size());
+    team_.run([&](int w) {
+      auto& mine = seen[static_cast<std::size_t>(w)];
+      for (long b = 0; b * P::batch < samples; ++b) {
+        auto const s = at(w).evaluate(b, feed, samples - b * P::batch);
+        mine.samples += s.samples;
+        mine.correct += s.correct;
+      }
+    });
+    long samples_seen = 0, correct = 0;
+    for (auto const& s : seen) {
+      samples_seen += s.samples;
+      correct += s.correct;
+    }
+    return samples_seen == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(samples_seen);
+  }
+  Rank& at(int way) { return *rank_[static_cast<std::size_t>(way)]; }
+  Rank const& at(int way) const { return *rank_[static_cast<std::size_t>(way)]; }
+  schedule::Memory memory() const { return layout_.memory; }
+  /// Elements that a way has sent to the others of its replica.
+  long sent(int way) const {
+    long sum = 0;
+    for (auto const& r : rank_) sum += r->member().received[static_cast<std::size_t>(way)];
+    return sum;
+  }
+
+ private:
+  Sent* pushed_of(int way, long begin, long end) {
+    A* const from = steps_itself ? at(way).weights() : at(way).outbox();
+    if constexpr (std::is_same_v<Sent, A>) {
+      return from + begin;
+    } else {
+      return at(way).wire(from, begin, end - begin);
+    }
+  }
+  void take_of(int way, long begin, Sent const* from, long count) {
+    Rank& r = at(way);
+    bool constexpr masters = steps_itself || !Rank::narrow || P::agreed::pace.fetch > 1;
+    for (long i = 0; masters && i < count; ++i) r.weights()[begin + i] = static_cast<A>(from[i]);
+    if constexpr (Rank::narrow) {
+      for (long i = 0; i < count; ++i) r.data_weights()[begin + i] = static_cast<T>(from[i]);
+    }
+  }
+
+  place::Request request_;
+  schedule::Ranks ranks_;
+  schedule::Layout<P::ops::size> layout_;
+  backend::host::World world_;
+  std::vector<std::unique_ptr<Rank>> rank_;
+  backend::host::Team team_;
+  std::vector<A> losses_;
+  std::vector<Sent> together_;  // what several ways push as one
+};
+
+}  // namespace cleave::session

@@ -1,0 +1,179 @@
+// run/sandblaster.hpp - L-BFGS over shards and replicas, led by a coordinator that holds no parameters.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "../backend/host/vectors.hpp"
+#include "../optim/sgd.hpp"
+#include "crew.hpp"
+
+namespace cleave {
+
+namespace session {
+
+/// Every vector of L-BFGS, cut into the plan's shards: shard s holds [begin(s), begin(s + 1)) of each.
+template <class P> class VectorShards {
+ public:
+  using T = typename P::number;
+  using A = tensor::accumulate_t<T>;
+  static constexpr int shards = P::shards;
+  static constexpr long elements = P::schedule.weight_elements;
+  static constexpr long begin(int s) { return elements * s / shards; }
+
+  /// The point begins as the weights of `start`.
+  VectorShards(int vectors, Replica<P>& start) {
+    for (int s = 0; s < shards; ++s) {
+      shard_.push_back(std::make_unique<Guarded>(vectors, start.at(0).weights() + begin(s), begin(s + 1) - begin(s)));
+    }
+  }
+  /// What the shards return, added in their order.
+  double run(optim::Operation const& o) {
+    double sum = 0;
+    each([&](int, auto& shard) { sum += shard.run(o); });
+    return sum;
+  }
+  void expect(int portions) {
+    each([&](int, auto& shard) { shard.expect(portions); });
+  }
+  void add(int portion, Replica<P>& from) {
+    each([&](int s, auto& shard) { shard.add(portion, from.pushed(0, begin(s), begin(s + 1))); });
+  }
+  void fetch(Replica<P>& to) {
+    std::vector<T> part;
+    each([&](int s, auto& shard) {
+      part.resize(static_cast<std::size_t>(shard.count()));
+      shard.send(part.data());
+      to.take(0, begin(s), part.data(), shard.count());
+    });
+  }
+  std::vector<T> whole() {
+    std::vector<T> all(static_cast<std::size_t>(elements));
+    each([&](int s, auto& shard) { shard.send(all.data() + begin(s)); });
+    return all;
+  }
+
+ private:
+  struct Guarded {
+    Guarded(int vectors, A const* w, long n) : shard(vectors, w, n) {}
+    std::mutex mutex;
+    backend::host::Vectors<T> shard;
+  };
+  template <class Visit> void each(Visit visit) {
+    for (int s = 0; s < shards; ++s) {
+      Guarded& g = *shard_[static_cast<std::size_t>(s)];
+      std::lock_guard lock(g.mutex);
+      visit(s, g.shard);
+    }
+  }
+  std::vector<std::unique_ptr<Guarded>> shard_;
+};
+
+}  // namespace session
+
+/// `Sandblaster<Train> trainer(20, 400, seed); trainer.step(feed);` One step is an iteration of L-BFGS over a batch of
+/// `portions` times P::batch samples: portion k is what the feed has as its step k. Parameters, gradient, direction and
+/// the `Memory` pairs of the history live on P::shards shards; the coordinator has operations done on them and adds up
+/// the scalars in the order of the shards. Portions go to whichever replica is free; the bits are the same for any
+/// number of replicas. Source: Dean et al., "Large scale distributed deep networks", NIPS 2012, section 4.2.
+template <class P, int Memory = 10> class Sandblaster {
+  static_assert(P::served && !P::agreed::waits && P::agreed::change == agree::Change::Step &&
+                    P::agreed::pace.fetch == 1 && P::agreed::pace.push == 1,
+                "Sandblaster: replicas compute portions on their own; say DataParallel<Async>");
+  static_assert(std::is_same_v<typename P::optimizer, Sgd>,
+                "Sandblaster: weights are stepped by L-BFGS; leave the plan's optimizer out");
+  static_assert(P::ways == 1, "Sandblaster: a replica is one rank; leave ModelParallel and Mesh out");
+
+ public:
+  using plan = P;
+  using T = typename P::number;
+  using Coordinator = optim::Lbfgs<Memory>;
+  using Crew = session::Crew<P, session::VectorShards<P>>;
+  using Crash = typename Crew::Crash;
+
+  Sandblaster(int replicas, int portions, std::uint64_t seed = 1,
+              std::chrono::milliseconds deadline = std::chrono::seconds(60))
+      : portions_(portions),
+        evaluator_(1, 0, seed),
+        shards_(optim::Names::count(Memory), evaluator_),
+        crew_(replicas, portions, seed, deadline, shards_) {}
+
+  /// One iteration over the steps [first, first + portions) of the feed; returns the loss, a mean over all samples. An
+  /// error leaves the weights of the last iteration. The same `first` must be the same samples: their gradient is kept.
+  double step(backend::host::Feed const& feed, long first = 0) {
+    if (first != first_) coordinator_.started = false;
+    first_ = first;
+    crew_.lend(feed, first);
+    try {
+      converged_ =
+          !coordinator_.iterate([this](optim::Operation const& o) { return issue(o); }, [this] { return look(); });
+    } catch (...) {
+      crew_.lend({});
+      throw;
+    }
+    crew_.lend({});
+    if (converged_ && !std::isfinite(coordinator_.slope)) not_finite("gradient");
+    iterations_ += !converged_;
+    return coordinator_.loss;
+  }
+  double loss() const { return coordinator_.loss; }
+  /// The last step found nothing lower, as far as the numbers can tell, and changed nothing.
+  bool converged() const { return converged_; }
+
+  double accuracy(backend::host::Feed const& feed, long samples) {
+    shards_.fetch(evaluator_);
+    return evaluator_.accuracy(feed, samples);
+  }
+  std::vector<T> weights() { return shards_.whole(); }
+
+  /// A portion is late after so long. Unless said: after three times the mean of those so far, and at least 10 ms. What
+  /// is finished meanwhile waits on the shards for its turn: long patience with slow replicas takes memory.
+  void set_patience(std::chrono::microseconds patience) { crew_.set_patience(patience); }
+  /// Called by each replica when it has a gradient, before it says so: to make some slow, or kill them by throwing
+  /// Crash. Set while nothing runs.
+  void before_finish(std::function<void(int replica, int pass, int portion)> const& hook) {
+    crew_.before_finish = hook;
+  }
+  /// Waits until no replica computes: the last of what was issued again is dropped.
+  void rest() { crew_.rest(); }
+  /// One that has died comes back.
+  void restart(int replica) { crew_.restart(replica); }
+
+  session::CrewLedger ledger() const { return crew_.ledger(); }
+  long iterations() const { return iterations_; }
+  /// How often the coordinator has had an operation done, each time by every shard.
+  long operations(optim::Verb what) const { return operations_[static_cast<int>(what)]; }
+  /// All that the coordinator knows: scalars, as many for any model.
+  Coordinator const& coordinator() const { return coordinator_; }
+
+ private:
+  double issue(optim::Operation const& o) {
+    ++operations_[static_cast<int>(o.what)];
+    return shards_.run(o);
+  }
+  double look() {
+    shards_.expect(portions_);
+    double const loss = crew_.pass();
+    if (!coordinator_.started && !std::isfinite(loss)) not_finite("loss");
+    return loss;
+  }
+  [[noreturn]] void not_finite(std::string const& what) const {
+    throw Error("step: the " + what + " is not finite at the weights of iteration " + std::to_string(iterations_) +
+                "; look for samples that are not, or begin with smaller weights");
+  }
+
+  int portions_;
+  session::Replica<P> evaluator_;
+  session::VectorShards<P> shards_;
+  Coordinator coordinator_;
+  long first_ = 0, iterations_ = 0, operations_[optim::verbs]{};
+  bool converged_ = false;
+  Crew crew_;  // last: its threads end before what they use
+};
+
+}  // namespace cleave

@@ -1,0 +1,397 @@
+// run/served.hpp - replicas as threads around a parameter server: whoever pushes lets the shard hear it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "../optim/rate.hpp"
+#include "ledger.hpp"
+#include "server.hpp"
+#include "trainer.hpp"
+
+namespace cleave {
+
+/// `Served<Train> trainer(20, seed); trainer.train(0, 100, feed);` A plan whose replicas agree through a server. A step
+/// is an update where replicas wait for each other, else one gradient of one replica. Between two calls of train every
+/// replica rests. Most 64 replicas.
+template <class P> class Served {
+ public:
+  using plan = P;
+  using T = typename P::number;
+  using A = tensor::accumulate_t<T>;
+  using Server = session::Server<P>;
+  static constexpr int shards = Server::shards;
+  static constexpr bool waits = P::agreed::waits;
+  using Worker = agree::Worker<shards>;
+  static constexpr int most_steps = 4096;  // in one call of train
+
+  explicit Served(int replicas, std::uint64_t seed = 1, std::chrono::milliseconds deadline = std::chrono::seconds(60))
+      : deadline_(deadline),
+        evaluator_((Server::parts(replicas), 1), 0, seed),
+        server_(replicas, evaluator_),
+        ledger_(replicas) {
+    ledger_.versions.resize(static_cast<std::size_t>(shards));
+    for (int r = 0; r < replicas; ++r) {
+      crew_.push_back(std::make_unique<One>());
+      one(r).replica = std::make_unique<session::Replica<P>>(server_.parts(), waits ? r : 0, seed);
+    }
+    for (int r = 0; r < replicas; ++r) restart(r);
+  }
+  ~Served() {
+    {
+      std::lock_guard lock(post_);
+      over_ = true;
+    }
+    changed_.notify_all();
+    for (auto& o : crew_) {
+      if (o->thread.joinable()) o->thread.join();
+    }
+  }
+
+  /// Runs the steps [first, first + count) and returns the mean loss of each. Ends with an error that names the
+  /// replica, what it waited for or found, and where; the server then still holds the weights of the last update.
+  std::vector<double> const& train(long first, int count, backend::host::Feed const& feed, double rate_scale = 1) {
+    if (count > most_steps)
+      throw Error("train: at most " + std::to_string(most_steps) + " steps in one call, got " + std::to_string(count));
+    std::unique_lock lock(post_);
+    if (!broken_.empty()) throw Error(broken_);
+    if (!anybody() && failure_.empty()) failure_ = "train: no replica lives; restart one";
+    losses_.assign(static_cast<std::size_t>(count), 0);
+    feed_ = feed;
+    rate_scale_ = rate_scale;
+    first_ = first;
+    if (drawn_ < first) drawn_ = first;
+    limit_ = first + count;
+    begun_ = std::chrono::steady_clock::now();
+    for (auto& o : crew_) o->resting = false;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return busy_ == 0 && (!failure_.empty() || done()); });
+    if (!failure_.empty()) {
+      limit_ = 0;
+      throw Error(std::exchange(failure_, {}));
+    }
+    steps_ += count;
+    return losses_;
+  }
+
+  double accuracy(backend::host::Feed const& feed, long samples) {
+    for (int s = 0; s < shards; ++s) server_.pull(s, evaluator_);
+    return evaluator_.accuracy(feed, samples);
+  }
+
+  /// A replica dies where it stands: what it has not pushed is lost. The others go on where the agreement lets them.
+  void kill(int r) {
+    {
+      std::lock_guard lock(post_);
+      one(r).killed = true;
+    }
+    changed_.notify_all();
+    if (one(r).thread.joinable()) one(r).thread.join();
+  }
+  /// It comes back, with the server's weights.
+  void restart(int r) {
+    if (one(r).thread.joinable()) kill(r);
+    {
+      std::lock_guard lock(post_);
+      One& o = one(r);
+      o.killed = o.resting = o.computing = false;
+      o.live = true;
+      ++o.life;
+      std::fill_n(o.mail, shards, -1);
+    }
+    for (int s = 0; s < shards; ++s) hear(s, {agree::Heard::Joined, r, one(r).life}, nullptr, 0);
+    one(r).thread = std::thread([this, r] { live(r); });
+  }
+
+  /// Called by each replica before it pushes its gradient to each shard: to make some slow, or kill them by throwing
+  /// Crash. Set while nothing runs.
+  std::function<void(int replica, long step, int shard)> before_push;
+  /// Tells of every decision of every shard, in the order in which it makes them.
+  void observe(std::function<void(int shard, agree::Event const&, agree::Action const&)> told) {
+    std::lock_guard lock(post_);
+    observe_ = std::move(told);
+  }
+  struct Crash {};
+  /// The version of a shard with which a replica makes its gradient; to be asked from before_push.
+  int made_with(int r, int shard) const { return one(r).read[shard]; }
+
+  Ledger const& ledger() const { return ledger_; }
+  long steps() const { return steps_; }
+  void set_steps(long steps) {
+    steps_ = drawn_ = steps;
+    server_.set_steps(steps);
+  }
+  void set_rate(Rate rate) { rate_ = rate; }
+  schedule::Ranks ranks() const { return {static_cast<int>(crew_.size()), P::ways}; }
+  schedule::Memory memory() const { return one(0).replica->memory(); }
+  long allocated(int rank) const { return static_cast<long>(one(rank / P::ways).replica->at(rank % P::ways).bytes()); }
+  /// Elements that a rank has sent: to the other ways of its replica, and its share of what was pushed.
+  long sent(int rank) const {
+    std::size_t const r = static_cast<std::size_t>(rank / P::ways);
+    return ledger_.sent[r] / P::ways + one(rank / P::ways).replica->sent(rank % P::ways);
+  }
+  long sent_bytes(int rank) const { return sent(rank) * static_cast<long>(sizeof(typename Server::Sent)); }
+  double exposed(int rank) const { return waited(rank); }
+  double waited(int rank) const { return ledger_.waited[static_cast<std::size_t>(rank / P::ways)]; }
+  void read(int way, backend::host::Region region, long offset, long count, A* out) {
+    server_.read(way, region, offset, count, out);
+  }
+  void write(int way, backend::host::Region region, long offset, long count, A const* in) {
+    server_.write(way, region, offset, count, in);
+  }
+  void refresh_copies() { server_.refresh_copies(); }
+  session::Replica<P>& replica(int r) { return *one(r).replica; }
+
+ private:
+  struct One {
+    std::unique_ptr<session::Replica<P>> replica;
+    std::thread thread;
+    int life = 0;
+    bool live = false, killed = false;
+    bool resting = false;    // at the gate, with nothing to do
+    bool computing = false;  // between the gate and its push
+    long draw = 0;           // what it computes
+    int read[shards]{};      // the versions that it computes with
+    int mail[shards];        // the newest version that each shard has granted, -1: none
+  };
+
+  One& one(int r) { return *crew_[static_cast<std::size_t>(r)]; }
+  One const& one(int r) const { return *crew_[static_cast<std::size_t>(r)]; }
+  std::string name(int r) const { return "replica " + std::to_string(r); }
+
+  bool anybody() const {
+    return std::any_of(crew_.begin(), crew_.end(), [](auto& o) { return o->live; });
+  }
+  /// All that was asked for is drawn and pushed; where replicas wait, they all have come to the end of it.
+  bool done() const {
+    if (!waits) return drawn_ >= limit_ && returned_.empty();
+    for (auto const& o : crew_) {
+      if (o->live && !o->resting) return false;
+    }
+    return true;
+  }
+
+  void live(int r) {
+    int const life = one(r).life;
+    try {
+      session::Replica<P>& mine = *one(r).replica;
+      mine.forget_pushed();
+      Worker w;
+      w.pace = P::agreed::pace;
+      for (agree::Turn turn = agree::Turn::Nothing;;) {
+        while (turn == agree::Turn::Nothing) turn = mail(r, w);
+        begin_step(r, w, turn == agree::Turn::Compute);
+        long const draw = one(r).draw;
+        double const loss = mine.step(draw, feed_, rate_.at(draw) * rate_scale_, draw);
+        std::string const wrong = std::isfinite(loss) ? mine.not_finite() : "the loss";
+        if (!wrong.empty()) {
+          throw Error(name(r) + ": " + wrong + " is not finite at step " + std::to_string(draw) +
+                      ": training has diverged; a smaller learning rate, a longer warm-up or less staleness may help");
+        }
+        agree::Said const said = w.ready();
+        if (said.push) {
+          push(r, life, w, said, loss);
+        } else if (said.ask) {
+          for (int s = 0; s < shards; ++s) hear(s, {agree::Heard::Asked, r, life}, nullptr, 0);
+        }
+        turn = said.turn;
+        end_step(r, loss);
+      }
+    } catch (Crash const&) {
+    } catch (std::exception const& e) {
+      std::lock_guard lock(post_);
+      if (failure_.empty()) failure_ = e.what();
+      one(r).draw = -1;
+    }
+    {
+      std::lock_guard lock(post_);
+      One& o = one(r);
+      o.live = false;
+      if (o.computing) {
+        if (!waits && o.draw >= 0) returned_.push_back(o.draw);  // another takes what it had drawn
+        o.computing = false;
+        --busy_;
+      }
+      changed_.notify_all();
+      if (over_) return;
+    }
+    for (int s = 0; s < shards; ++s) hear(s, {agree::Heard::Left, r, life}, nullptr, 0);
+  }
+  bool dead(int r) {
+    std::lock_guard lock(post_);
+    return over_ || one(r).killed;
+  }
+
+  /// Returns the seconds it took.
+  template <class When> double wait(std::unique_lock<std::mutex>& lock, int r, When when, std::string const& what) {
+    auto const begin = std::chrono::steady_clock::now();
+    for (;;) {
+      if (over_ || one(r).killed) throw Crash{};
+      if (when()) return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      changed_.wait_for(lock, std::chrono::milliseconds(200));
+      if (!what.empty() && limit_ > 0 && !done() &&
+          std::chrono::steady_clock::now() - std::max(begin, begun_) > deadline_) {
+        throw Error(name(r) + " waited " + std::to_string(deadline_.count()) + " ms for " + what +
+                    "; another replica hangs or is far too slow");
+      }
+    }
+  }
+  agree::Turn mail(int r, Worker& w) {
+    std::unique_lock lock(post_);
+    auto const there = [&] { return std::any_of(one(r).mail, one(r).mail + shards, [](int m) { return m >= 0; }); };
+    ledger_.waited[static_cast<std::size_t>(r)] +=
+        wait(lock, r, there, "weights newer than version " + std::to_string(w.weights_of(0)));
+    agree::Turn turn = agree::Turn::Nothing;
+    for (int s = 0; s < shards; ++s) {
+      if (one(r).mail[s] < 0) continue;
+      agree::Turn const t = w.granted(s, std::exchange(one(r).mail[s], -1));
+      if (t != agree::Turn::Nothing) turn = t;
+    }
+    return turn;
+  }
+  static long step_of(Worker const& w) {
+    return long{w.weights_of(0)} * P::agreed::pace.push + w.computed % P::agreed::pace.push;
+  }
+  /// Waits until there is work. Where replicas wait for each other, a late one may find newer weights than were
+  /// granted, and that its step is over.
+  void begin_step(int r, Worker& w, bool fetch) {
+    One& o = one(r);
+    for (;;) {
+      {
+        std::unique_lock lock(post_);
+        wait(lock, r, [&] { return take_work(o, w); }, {});
+        ++busy_;
+        o.computing = true;
+      }
+      if (fetch) pull(o, w);
+      for (int s = 0; s < shards; ++s) o.read[s] = w.weights_of(s);
+      if (!waits) return;
+      std::lock_guard lock(post_);
+      o.draw = step_of(w);
+      if (o.draw < limit_) return;
+      o.computing = false;
+      --busy_;
+    }
+  }
+  bool take_work(One& o, Worker const& w) {
+    if (!failure_.empty()) return false;
+    if (waits) {
+      o.resting = step_of(w) >= limit_;
+      if (o.resting) changed_.notify_all();
+      return !o.resting;
+    }
+    if (!returned_.empty()) {
+      o.draw = returned_.back();
+      returned_.pop_back();
+      return true;
+    }
+    if (drawn_ >= limit_) return false;
+    o.draw = drawn_++;
+    return true;
+  }
+  void end_step(int r, double loss) {
+    std::lock_guard lock(post_);
+    One& o = one(r);
+    if (P::agreed::pace.push > 1 || !waits) tell(o.draw, loss / (waits ? static_cast<double>(crew_.size()) : 1));
+    o.computing = false;
+    --busy_;
+    changed_.notify_all();
+  }
+  void pull(One& o, Worker& w) {
+    if (P::agreed::change == agree::Change::Elastic && w.computed > 0) return;  // it has come closer by its push
+    for (int s = 0; s < shards; ++s) {
+      w.version[s] = server_.pull(s, *o.replica) + 1;
+    }
+    if (P::agreed::change != agree::Change::Step) o.replica->refresh_copies();
+  }
+  void push(int r, int life, Worker const& w, agree::Said const& said, double loss) {
+    session::Replica<P>& mine = *one(r).replica;
+    for (int s = 0; s < shards; ++s) {
+      if (before_push) before_push(r, one(r).draw, s);
+      if (dead(r)) throw Crash{};
+      hear(s, {agree::Heard::Pushed, r, life, w.weights_of(s), said.count, said.ask},
+           mine.pushed(Server::way(s), Server::begin(s), Server::end(s)), loss);
+    }
+    mine.forget_pushed();
+    if (P::agreed::change == agree::Change::Elastic) mine.refresh_copies();
+  }
+  void tell(long step, double loss) {
+    if (step >= first_ && step < limit_) losses_[static_cast<std::size_t>(step - first_)] += loss;
+  }
+
+  void hear(int s, agree::Event const& e, typename Server::Sent* pushed, double loss) {
+    server_.hear(
+        s, e, pushed, [&](long step) { return rate_.at(step) * rate_scale_; },
+        [&](auto const& actions, int newest) { note(s, e, actions, newest, loss); });
+  }
+  void note(int s, agree::Event const& e, typename Server::Actions const& actions, int newest, double loss) {
+    std::lock_guard lock(post_);
+    bool mailed = false;
+    if (e.what == agree::Heard::Pushed) {
+      ledger_.sent[static_cast<std::size_t>(e.worker)] += Server::end(s) - Server::begin(s);
+      if (s == 0) ++ledger_.pushed[static_cast<std::size_t>(e.worker)];
+    }
+    for (agree::Action const& a : actions) {
+      std::size_t const r = static_cast<std::size_t>(a.worker);
+      if (observe_) observe_(s, e, a);
+      switch (a.what) {
+        case agree::Done::Take:
+          if (s != 0) break;
+          ++ledger_.taken[r];
+          ++ledger_.ages[static_cast<std::size_t>(std::min(a.age, Ledger::oldest))];
+          if (waits && P::agreed::pace.push == 1) tell(e.version, loss / server_.parts());
+          break;
+        case agree::Done::Drop:
+          if (s == 0) ++ledger_.dropped[r];
+          break;
+        case agree::Done::Update:
+          ledger_.versions[static_cast<std::size_t>(s)] = a.version;
+          break;
+        case agree::Done::Grant:
+          one(a.worker).mail[s] = std::max(one(a.worker).mail[s], a.version);
+          mailed = true;
+          break;
+        case agree::Done::Fail:
+          if (!failure_.empty() || over_) break;
+          if (!waits && (done() || anybody())) break;  // nothing is wanted of them, or one is coming
+          failure_ = "shard " + std::to_string(s) + " at version " + std::to_string(newest) + ": " + name(a.worker) +
+                     " has left and " + std::to_string(a.version) + " replicas live, where an update needs " +
+                     std::to_string(server_.parts()) + "; restart from the last checkpoint, or say more Spares";
+          if (waits) broken_ = failure_;  // its keeper counts no more
+          mailed = true;
+      }
+    }
+    if (mailed) changed_.notify_all();
+  }
+
+  std::chrono::milliseconds deadline_;
+  session::Replica<P> evaluator_;
+  Server server_;
+  Rate rate_ = P::rate;  // neither changes while replicas compute
+  double rate_scale_ = 1;
+
+  std::mutex post_;  // all that follows; taken after a shard's own, never before
+  std::condition_variable changed_;
+  std::vector<std::unique_ptr<One>> crew_;
+  Ledger ledger_;
+  backend::host::Feed feed_;
+  std::vector<double> losses_;
+  std::vector<long> returned_;  // drawn by replicas that died
+  long first_ = 0, limit_ = 0, drawn_ = 0, steps_ = 0;
+  std::chrono::steady_clock::time_point begun_;
+  std::function<void(int, agree::Event const&, agree::Action const&)> observe_;
+  std::string failure_, broken_;  // told by the next call of train; by every call from now on
+  int busy_ = 0;                  // replicas that compute
+  bool over_ = false;
+};
+
+namespace session {
+/// What trains a plan.
+template <class P> using trainer_of = std::conditional_t<P::served, Served<P>, Trainer<P>>;
+}  // namespace session
+
+}  // namespace cleave

@@ -1,0 +1,136 @@
+// run/server.hpp - the weights of a plan on a parameter server: shards, each with its keeper, each one event at a time.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "../backend/host/shard.hpp"
+#include "replica.hpp"
+
+namespace cleave::session {
+
+/// Every way's weights are cut into the plan's shards; shard s holds [begin(s), end(s)) of way s / P::shards. Where
+/// replicas wait for each other all is one shard, the ways' weights one behind the other: shards that each counted for
+/// themselves would wait for each other in a circle when two replicas are late at different ones.
+template <class P> class Server {
+ public:
+  using T = typename P::number;
+  using A = tensor::accumulate_t<T>;
+  using Keeper = typename P::agreed::template keeper<64>;
+  using Shard = backend::host::Shard<Keeper, typename P::optimizer, T, P::agreed::change, P::agreed::percent>;
+  using Sent = typename Shard::Sent;
+  using Actions = agree::Actions<Keeper::most>;
+  static constexpr bool waits = P::agreed::waits;
+  static constexpr int shards = waits ? 1 : P::shards * P::ways;
+
+  /// Begins with the weights of `start`.
+  Server(int replicas, Replica<P>& start) : parts_(parts(replicas)) {
+    Keeper keeper;
+    if constexpr (Shard::together) keeper.workers = replicas, keeper.quorum = parts_;
+    std::vector<A> all;
+    for (int w = 0; w < P::ways; ++w) {
+      A const* const own = start.at(w).weights();
+      all.insert(all.end(), own, own + P::schedule.weight_elements);
+    }
+    for (int s = 0; s < shards; ++s) {
+      A const* const first = all.data() + way(s) * P::schedule.weight_elements + begin(s);
+      shard_.push_back(std::make_unique<Guarded>(keeper, first, end(s) - begin(s)));
+    }
+  }
+
+  /// Into how many parts the batch is cut.
+  static int parts(int replicas) {
+    if (P::replicas > 0 && replicas != P::replicas) {
+      throw Error("this plan runs on exactly " + std::to_string(P::replicas) + " replicas, got " +
+                  std::to_string(replicas));
+    }
+    if (replicas < 1 || replicas > Keeper::most) {
+      throw Error("a server keeps 1 to " + std::to_string(Keeper::most) + " replicas, got " + std::to_string(replicas));
+    }
+    int const n = P::agreed::parts(replicas);
+    if (n < 1) {
+      throw Error("Spares<" + std::to_string(P::agreed::spares) + "> of " + std::to_string(replicas) +
+                  " replicas leave none to wait for; run at least " + std::to_string(P::agreed::spares + 1));
+    }
+    if (P::micro_batches % n != 0) {
+      throw Error(std::to_string(P::micro_batches) + " micro-batches do not divide among the " + std::to_string(n) +
+                  " replicas of an update; say MicroBatches<n> with a multiple of " + std::to_string(n));
+    }
+    return n;
+  }
+  int parts() const { return parts_; }
+  static constexpr int way(int s) { return waits ? 0 : s / P::shards; }
+  static constexpr long begin(int s) { return waits ? 0 : P::schedule.weight_elements * (s % P::shards) / P::shards; }
+  static constexpr long end(int s) {
+    return waits ? P::schedule.weight_elements * P::ways
+                 : P::schedule.weight_elements * (s % P::shards + 1) / P::shards;
+  }
+  /// visit(shard, first element there, first element of these, how many) for [offset, offset + count) of a way.
+  template <class Visit> static void each_piece(int of_way, long offset, long count, Visit visit) {
+    long const before = waits ? of_way * P::schedule.weight_elements : 0;
+    for (int s = 0; s < shards; ++s) {
+      if (!waits && way(s) != of_way) continue;
+      long const from = std::max(begin(s), before + offset), to = std::min(end(s), before + offset + count);
+      if (from < to) visit(s, from - begin(s), from - before - offset, to - from);
+    }
+  }
+
+  /// Lets shard s hear an event, then `then(actions, version)` while no other event comes in. `rate(version)` is that
+  /// of an update.
+  template <class RateOf, class Then> void hear(int s, agree::Event const& e, Sent* pushed, RateOf rate, Then then) {
+    Actions out;
+    std::lock_guard lock(at(s).mutex);
+    at(s).shard.hear(
+        e, pushed, [&](int newest) { return optim::now<typename P::optimizer, A>(rate(newest), newest); }, out);
+    then(out, at(s).shard.version());
+  }
+  /// The newest weights of shard s into a replica; returns their version.
+  int pull(int s, Replica<P>& to) {
+    std::lock_guard lock(at(s).mutex);
+    to.take(way(s), begin(s), at(s).shard.sent(), end(s) - begin(s));
+    return at(s).shard.version();
+  }
+  template <class Visit> void look(int s, Visit visit) {
+    std::lock_guard lock(at(s).mutex);
+    visit(at(s).shard);
+  }
+  /// Elements [offset, offset + count) of a way's weights, or of its optimizer's tensors one behind the other.
+  void read(int of_way, backend::host::Region region, long offset, long count, A* out) {
+    overlap(of_way, region, offset, count, [&](A* here, long at, long n) { std::copy_n(here, n, out + at); });
+  }
+  void write(int of_way, backend::host::Region region, long offset, long count, A const* in) {
+    overlap(of_way, region, offset, count, [&](A* here, long at, long n) { std::copy_n(in + at, n, here); });
+  }
+  void refresh_copies() {
+    for (auto& g : shard_) g->shard.refresh_copies();
+  }
+  void set_steps(long steps) {
+    for (auto& g : shard_) g->shard.set_version(static_cast<int>(steps / P::agreed::pace.push));
+  }
+
+ private:
+  struct Guarded {
+    Guarded(Keeper k, A const* w, long n) : shard(k, w, n) {}
+    std::mutex mutex;
+    Shard shard;
+  };
+  template <class Visit> void overlap(int of_way, backend::host::Region region, long offset, long count, Visit visit) {
+    long const all = P::schedule.weight_elements, tensor = offset / all;
+    each_piece(of_way, offset % all, count, [&](int s, long there, long here, long n) {
+      std::lock_guard lock(at(s).mutex);
+      auto& shard = at(s).shard;
+      bool const weights = region == backend::host::Region::Weights;
+      visit((weights ? shard.weights() : shard.moments() + tensor * shard.count()) + there, here, n);
+    });
+  }
+  Guarded& at(int s) { return *shard_[static_cast<std::size_t>(s)]; }
+
+  int parts_;
+  std::vector<std::unique_ptr<Guarded>> shard_;
+};
+
+}  // namespace cleave::session

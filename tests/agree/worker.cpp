@@ -1,0 +1,41 @@
+// agree/worker.cpp - paces, mailboxes and several shards.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "cleave/agree/worker.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace cleave::agree;
+
+TEST_CASE("row 54: a mailbox holds the newest version only, and all shards must have written") {
+  Worker<2> w;
+  CHECK(w.granted(0, 0) == Turn::Nothing);
+  CHECK(w.granted(1, 0) == Turn::Compute);
+  CHECK(w.granted(0, 1) == Turn::Nothing);  // while it computes
+  CHECK(w.granted(0, 3) == Turn::Nothing);
+  Said const s = w.ready();
+  CHECK(s.push);
+  CHECK(s.turn == Turn::Nothing);
+  CHECK(w.granted(1, 1) == Turn::Compute);
+  CHECK(w.weights_of(0) == 3);
+  CHECK(w.weights_of(1) == 1);
+}
+TEST_CASE("row 18: pushes every n_push, fetches every n_fetch") {
+  Worker<1> w;
+  w.pace = {2, 3};
+  w.granted(0, 0);
+  bool const push[] = {false, false, true, false, false, true}, ask[] = {false, true, false, true, false, true};
+  for (int i = 0; i < 6; ++i) {
+    Said const s = w.ready();
+    CHECK(s.push == push[i]);
+    CHECK(s.ask == ask[i]);
+    CHECK(s.turn == (ask[i] ? Turn::Nothing : Turn::ComputeOnOwn));
+    if (ask[i]) CHECK(w.granted(0, i) == Turn::Compute);
+  }
+}
+TEST_CASE("what is said again is the last push by its number") {
+  Worker<1> w;
+  w.granted(0, 0);
+  CHECK(w.ready().count == 0);
+  CHECK(w.again().push);
+  CHECK(w.again().count == 0);
+}

@@ -1,0 +1,85 @@
+// backend/mpi/ranks.cpp - rows 13, 88: every kind of collective over MPI processes has the bits of threads. Run by run.sh.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cleave.hpp>
+#include <cleave/backend/mpi/process.hpp>
+
+#include <cstdio>
+#include <cstring>
+
+using namespace cleave;
+
+namespace {
+
+struct Net : Sequential<Vector<20>, Linear<24>, Relu, Linear<16>, Tanh, Linear<4>, CrossEntropy> {};
+struct Mixed : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, Relu, MaxPool<2>, Conv<8, 3, Pad<1>, NoBias>, BatchNorm,
+                          Relu, Linear<16>, Relu, Linear<8>, Dropout<20>, Linear<4>, CrossEntropy> {};
+template <class N, class... Ps>
+struct Of : Plan<N, Batch<16>, MicroBatches<16>, Momentum, DataParallel<Sync>, Ps...> {};
+
+template <class P> std::vector<double> trained(int replicas, backend::host::Remote* remote, int steps = 6) {
+  Trainer<P> t(replicas, 7, remote);
+  session::Probing<P> const probe;
+  std::vector<double> all = t.train(0, steps, probe.feed());
+  std::string const wrong = session::miscounted(t, steps);
+  if (!wrong.empty()) throw Error(wrong);
+  all.push_back(t.accuracy(probe.feed(), P::batch));
+  for (session::Kept const& k : session::kept<P>()) {
+    for (auto v : session::whole(t, k)) all.push_back(static_cast<double>(v));
+  }
+  return all;
+}
+/// On as many processes as there are, and as threads of each process.
+template <class P> void same(backend::mpi::Process const& process, char const* what) {
+  if (process.size() % P::ways != 0 || process.size() / P::ways < 1) return;
+  int const replicas = process.size() / P::ways;
+  std::unique_ptr<backend::mpi::Remote> remote;
+  if (process.size() > 1) remote = std::make_unique<backend::mpi::Remote>();
+  if (trained<P>(replicas, remote.get()) != trained<P>(replicas, nullptr))
+    throw Error(std::string(what) + ": other bits than threads");
+}
+/// Rank 1 hangs: the others end with an error that names it.
+int hang(backend::mpi::Process const& process) {
+  using P = Of<Net>;
+  try {
+    backend::mpi::Remote remote;
+    schedule::Ranks const ranks{process.size(), 1};
+    backend::host::World world(ranks, P::schedule.steps, &remote, std::chrono::milliseconds(300));
+    auto const layout = schedule::layout(P::schedule, P::request, P::format, ranks);
+    backend::host::Rank<P> rank(world, layout, process.rank(), 1);
+    if (process.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(3));
+    session::Probing<P> const probe;
+    rank.train(0, probe.feed(), {});
+  } catch (Error const& e) {
+    std::printf("rank %d: %s\n", process.rank(), e.what());
+    std::fflush(stdout);
+    if (process.rank() == 0) std::_Exit(4);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  backend::mpi::Process process(true);
+  try {
+    if (argc > 1 && std::strcmp(argv[1], "hang") == 0) return hang(process);
+    if (argc > 1 && process.stranger(process.rank() == 1 ? 2 : 1) != (process.size() > 1 ? 1 : -1))
+      throw Error("stranger");
+    same<Of<Net>>(process, "by data");
+    same<Of<Net, Fastest>>(process, "by data, fastest");
+    same<Of<Net, Precision<bf16>>>(process, "by data, bf16");
+    same<Of<Net, Accumulate<2>>>(process, "by data, in rounds");
+    same<Of<Mixed>>(process, "by data, with statistics of the batch");
+    same<Of<Net, ModelParallel<SplitCols>>>(process, "by columns");
+    same<Of<Net, ModelParallel<SplitRows>>>(process, "by rows");
+    same<Of<Net, ModelParallel<SplitColsRows, Ways<4>>>>(process, "by columns and rows");
+    same<Of<Net, ModelParallel<SplitBatch>>>(process, "by batch");
+    same<Of<Mixed, OneWeirdTrick<2>>>(process, "one weird trick");
+    if (process.rank() == 0) std::printf("%d processes: the bits of threads\n", process.size());
+  } catch (Error const& e) {
+    std::fprintf(stderr, "rank %d of %d: %s\n", process.rank(), process.size(), e.what());
+    process.abort(1);
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# run.sh MPICXX MPIRUN SOURCE WORK CXX - build ranks.cpp with this MPI and run it on 1, 2, 3, 4 and 8 processes; then an
+# example as a user would; then a rank that hangs, ranks that differ, and a program without MPI under mpirun.
+set -eu
+mpicxx=$1 mpirun=$2 source=$3 work=$4 cxx=$5
+mkdir -p "$work"
+export OMPI_CXX=$cxx MPICH_CXX=$cxx OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+build() { "$mpicxx" -DCLEAVE_MPI -std=c++20 -O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I "$source/include" -pthread "$1" -o "$2"; }
+build "$source/tests/backend/mpi/ranks.cpp" "$work/ranks"
+for n in 1 2 3 4 8; do
+  timeout 120 "$mpirun" -n $n "$work/ranks" differ
+done
+
+! said=$(timeout 60 "$mpirun" -n 2 "$work/ranks" hang 2>&1) || exit 1
+[[ $said == *"rank 0 waited 300 ms for rank 1 at step"* ]] || { echo "$said"; exit 1; }
+
+if [[ $mpirun != *openmpi* ]]; then echo "$mpirun: all as it should be"; exit; fi  # the rest is the same program
+
+build "$source/examples/02_cifar_data_parallel.cpp" "$work/cifar"
+cd "$work"
+train="--limit 256 --epochs 1 --json"
+timeout 120 "$mpirun" -n 2 ./cifar $train --out two >two.txt 2>two.log
+./cifar $train --ranks 2 --out threads >threads.txt 2>threads.log
+cmp two/checkpoint.safetensors threads/checkpoint.safetensors
+[ "$(wc -l <two.txt)" -eq 1 ] && grep -q "processes, over MPI" two.log
+! said=$(timeout 60 "$mpirun" -n 2 ./cifar --ranks 4 2>&1) || exit 1
+[[ $said == *"--ranks 4, but"*"has started 2 processes"* ]] || { echo "$said"; exit 1; }
+
+"$cxx" -std=c++20 -O0 -I "$source/include" -pthread "$source/examples/02_cifar_data_parallel.cpp" -o alone
+! said=$(timeout 60 "$mpirun" -n 2 ./alone 2>&1) || exit 1
+[[ $said == *"each would train alone: build with cleave::mpi"* ]] || { echo "$said"; exit 1; }
+echo "$mpirun: all as it should be"

@@ -1,0 +1,76 @@
+// backend/tcp/frame.cpp - frames arrive whole or not at all, and nobody waits without end.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "cleave/backend/tcp/frame.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace cleave;
+using namespace cleave::backend::tcp;
+
+namespace {
+struct Pair {
+  Socket listening = Socket::listen_on(0);
+  Socket a = Socket::connect({"127.0.0.1", listening.port()}, Milliseconds(1000));
+  Socket b = listening.accept(Milliseconds(1000));
+};
+constexpr Milliseconds second(1000);
+}  // namespace
+
+TEST_CASE("a frame arrives as it was sent") {
+  Pair p;
+  Head h;
+  h.kind = Kind::Event;
+  h.event = {agree::Heard::Pushed, 3, 2, 17, 5, 1};
+  std::vector<float> const data{1, 2, 3};
+  send(p.a, h, data.data(), 12, second);
+  std::vector<unsigned char> payload;
+  Head const got = receive(p.b, payload, 12, second);
+  CHECK(got.event.version == 17);
+  CHECK(payload.size() == 12);
+  CHECK(std::memcmp(payload.data(), data.data(), 12) == 0);
+}
+TEST_CASE("every changed bit of a frame is noticed") {
+  Head h;
+  h.kind = Kind::Event;
+  unsigned char const data[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  h.bytes = sizeof data;
+  h.check = checksum(h, data);
+  for (std::size_t bit = 0; bit < 8 * (sizeof h + sizeof data); ++bit) {
+    unsigned char bytes[sizeof h + sizeof data];
+    std::memcpy(bytes, &h, sizeof h);
+    std::memcpy(bytes + sizeof h, data, sizeof data);
+    bytes[bit / 8] = static_cast<unsigned char>(bytes[bit / 8] ^ (1u << bit % 8));
+    Pair p;
+    p.a.send(bytes, sizeof bytes, second);
+    p.a.shut();
+    std::vector<unsigned char> payload;
+    CHECK_THROWS_AS(receive(p.b, payload, sizeof data, Milliseconds(200)), Error);
+  }
+}
+TEST_CASE("cut short, too long, or silent: an error by the deadline") {
+  std::vector<unsigned char> payload;
+  Head h;
+  h.bytes = 8;
+  for (std::size_t cut = 0; cut < sizeof h; ++cut) {
+    Pair p;
+    p.a.send(&h, cut, second);
+    p.a.shut();
+    CHECK_THROWS_WITH_AS(receive(p.b, payload, 8, Milliseconds(200)), doctest::Contains("closed the connection"),
+                         Closed);
+  }
+  Pair p;
+  h.bytes = ~std::uint64_t{0};
+  p.a.send(&h, sizeof h, second);
+  CHECK_THROWS_WITH_AS(receive(p.b, payload, 8, second), doctest::Contains("bytes where at most 8 belong"), Error);
+  CHECK_THROWS_WITH_AS(receive(p.a, payload, 8, Milliseconds(50)),
+                       doctest::Contains("did not send 72 bytes within 50 ms"), Error);
+}
+TEST_CASE("addresses") {
+  CHECK(Address::of("localhost:29500").port == 29500);
+  for (char const* wrong :
+       {"localhost", ":29500", "localhost:", "localhost:0", "localhost:65536", "a:1x", "a:99999999999"}) {
+    CHECK_THROWS_WITH_AS(Address::of(wrong), doctest::Contains("is no address"), Error);
+  }
+  CHECK_THROWS_WITH_AS(Socket::connect({"127.0.0.1", 1}, Milliseconds(80)), doctest::Contains("is the server up?"),
+                       Error);
+}

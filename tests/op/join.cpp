@@ -1,0 +1,43 @@
+// op/join.cpp - sums and rows end to end, and gradients only for those who want them.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave/op/join.hpp>
+
+#include "operation.hpp"
+
+using namespace cleave;
+
+TEST_CASE("a concatenation keeps samples apart, and a side that wants no gradient is left alone") {
+  static constexpr op::Local l{2, 2, Shape(1, 2), Shape(2, 2), Shape(3, 2), {}, {}};
+  static_assert(op::Concatenate::output(Shape(1, 2), Shape(2, 2)) == Shape(3, 2));
+  std::vector<float> const x{1, 2, 11, 12}, x2{3, 4, 5, 6, 13, 14, 15, 16};
+  auto y = test::zeros(12), dx2 = test::zeros(8);
+  op::Operands<float> t;
+  t.x = x.data();
+  t.x2 = x2.data();
+  t.y = y.data();
+  op::Concatenate::forward<l>(test::Serial{}, t);
+  CHECK(y == std::vector<float>{1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16});
+  t.dy = y.data();
+  t.dx2 = dx2.data();
+  op::Concatenate::backward_input<l>(test::Serial{}, t);
+  CHECK(dx2 == x2);
+}
+
+TEST_CASE("a sum hands its gradient to both") {
+  static constexpr op::Local l{1, 1, Shape(2), Shape(2), Shape(2), {}, {}};
+  std::vector<float> const x{1, 2}, x2{10, 20};
+  auto y = test::zeros(2), dx = y, dx2 = y;
+  op::Operands<float> t;
+  t.x = x.data();
+  t.x2 = x2.data();
+  t.y = y.data();
+  op::Add::forward<l>(test::Serial{}, t);
+  CHECK(y == std::vector<float>{11, 22});
+  t.dy = y.data();
+  t.dx = dx.data();
+  t.dx2 = dx2.data();
+  op::Add::backward_input<l>(test::Serial{}, t);
+  CHECK(dx == y);
+  CHECK(dx2 == y);
+}

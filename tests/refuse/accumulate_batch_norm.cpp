@@ -1,0 +1,9 @@
+// refused: Accumulate: BatchNorm takes its statistics over the whole batch, which is never there at once
+// refused: the_whole_batch_is_there_at_once
+// refused: 2, 8
+// refused: BatchNorm
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+struct Net : Sequential<Vector<512>, Linear<16>, BatchNorm, Relu, Linear<10>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<64>, Accumulate<2>> {};

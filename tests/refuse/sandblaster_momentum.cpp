@@ -1,0 +1,9 @@
+// refused: Sandblaster: weights are stepped by L-BFGS; leave the plan's optimizer out
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+#include <cleave/run/sandblaster.hpp>
+
+struct Net : Sequential<Vector<512>, Linear<10>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<64>, DataParallel<Async>, Momentum> {};
+static_assert(sizeof(Sandblaster<Train>) > 0);

@@ -1,0 +1,9 @@
+// refused: Sandblaster: a replica is one rank; leave ModelParallel and Mesh out
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+#include <cleave/run/sandblaster.hpp>
+
+struct Net : Sequential<Vector<512>, Linear<10>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<64>, DataParallel<Async>, ModelParallel<SplitCols>> {};
+static_assert(sizeof(Sandblaster<Train>) > 0);

@@ -1,0 +1,7 @@
+// refused: Spares stand in for replicas that are waited for
+// refused: Async
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+struct Net : Sequential<Vector<512>, Linear<10>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<8>, DataParallel<Async, Spares<2>>> {};

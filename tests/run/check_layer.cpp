@@ -1,0 +1,48 @@
+// run/check_layer.cpp - a layer that is wrong is found out, and told what is wrong with it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave/layer/activation.hpp>
+#include <cleave/run/check_layer.hpp>
+
+using namespace cleave;
+
+namespace {
+
+struct Square {
+  static constexpr auto name = "square";
+  static constexpr bool from_output = false;
+  template <class A> CLEAVE_HD static A forward(A x) { return x * x; }
+  template <class A> CLEAVE_HD static A slope(A x) { return 2 * x; }
+};
+struct Hasty : Square {
+  template <class A> CLEAVE_HD static A slope(A x) { return x; }
+};
+
+/// Adds one in a rank's first slice, of which a layer must not know.
+struct Slicewise : op::Map<Square> {
+  template <op::Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, op::Operands<T> const& t) {
+    ctx.each(L.rows * L.y.size(), [&](long i) { t.y[i] = t.x[i] + (t.where.first_slice ? T{1} : T{0}); });
+  }
+  template <op::Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, op::Operands<T> const& t) {
+    ctx.each(L.rows * L.y.size(), [&](long i) { t.dx[i] = t.dy[i]; });
+  }
+};
+
+template <class L> LayerReport checked() { return check_layer<L, Vector<6>>(); }
+
+}  // namespace
+
+TEST_CASE("a layer of one's own that is right") { CHECK(checked<Elementwise<Square>>().text == "right"); }
+
+TEST_CASE("half a slope is no gradient") {
+  LayerReport const report = checked<Elementwise<Hasty>>();
+  CHECK(!report);
+  CHECK(report.text.find("check_layer: gradient of the input at 0 is ") == 0);
+  CHECK(report.text.find("differences say ") != std::string::npos);
+}
+
+TEST_CASE("what depends on how the batch is cut is told by the number of replicas") {
+  LayerReport const report = checked<layer::Chain<Slicewise>>();
+  CHECK(!report);
+  CHECK(report.text.find("two replicas: ") == 0);
+}

@@ -1,0 +1,232 @@
+// run/parameter_server.cpp - rows 13, 52, 53, 54, 57, 66: clients and servers as processes, some of them killed.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <cleave.hpp>
+
+#include "cleave/run/client.hpp"
+#include "cleave/run/parameter_server.hpp"
+
+using namespace cleave;
+using backend::tcp::Milliseconds;
+using session::Client;
+using session::ParameterServer;
+
+namespace {
+
+struct Net : Sequential<Vector<12>, Linear<24>, Relu, Linear<4>, CrossEntropy> {};
+struct Sync3 : Plan<Net, Batch<24>, MicroBatches<12>, DataParallel<Sync>, Shards<2>, Momentum> {};
+struct Spare : Plan<Net, Batch<24>, MicroBatches<12>, DataParallel<Sync, Spares<2>>, Shards<2>, Momentum> {};
+struct Wild : Plan<Net, Batch<24>, DataParallel<Async>, Shards<3>, Momentum> {};
+struct Half : Plan<Net, Batch<24>, DataParallel<Async>, Precision<bf16>, Momentum> {};
+struct Stretch : Plan<Net, Batch<24>, DataParallel<ElasticAveraging<4, 10>>, Momentum> {};
+
+float value(long sample, int i) {
+  tensor::Random const random{7, tensor::Purpose::Augment, static_cast<std::uint32_t>(i)};
+  return random.uniform(static_cast<std::uint64_t>(sample % 480)) - 0.5f;
+}
+backend::host::Feed const feed{nullptr,
+                               [](void const*, long step, long first, int count, float* out) {
+                                 for (long s = first; s < first + count; ++s) {
+                                   for (int i = 0; i < 12; ++i) *out++ = value(step * 24 + s, i);
+                                 }
+                               },
+                               [](void const*, long step, long first, int count, int* out) {
+                                 for (long s = first; s < first + count; ++s) {
+                                   *out++ = (value(step * 24 + s, 0) > 0) + 2 * (value(step * 24 + s, 1) > 0);
+                                 }
+                               }};
+Rate const rate = Rate::constant(0.05f);
+constexpr Milliseconds patience(20000);
+
+/// A process of its own. It must be made while this one has a single thread.
+struct Process {
+  pid_t id = 0;
+  int out = -1;
+  template <class Work> explicit Process(Work work) {
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    id = fork();
+    if (id == 0) {
+      close(ends[0]);
+      int code = 0;
+      try {
+        work(ends[1]);
+      } catch (Error const& e) {
+        dprintf(ends[1], "%s", e.what());
+        code = 2;
+      }
+      _exit(code);
+    }
+    close(ends[1]);
+    out = ends[0];
+  }
+  Process(Process const&) = delete;
+  ~Process() {
+    if (id > 0) end(SIGKILL);
+    close(out);
+  }
+  /// What it has said until it ended, after its exit code.
+  std::string wait() {
+    std::string said;
+    char c;
+    while (read(out, &c, 1) == 1) said += c;
+    int status = 0;
+    waitpid(id, &status, 0);
+    id = 0;
+    return std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : -1) + " " + said;
+  }
+  void end(int signal) {
+    kill(id, signal);
+    waitpid(id, nullptr, 0);
+    id = 0;
+  }
+};
+struct Place : Process {
+  int port = 0;
+  template <class P> static void serve(int to, int replicas, int part, int parts) {
+    ParameterServer<P> s(0, replicas, 1, part, parts, patience);
+    int const here = s.port();
+    if (write(to, &here, sizeof here) != sizeof here) _exit(3);
+    s.serve();
+  }
+  template <class P>
+  Place(P*, int replicas, int part = 0, int parts = 1) : Process([=](int to) { serve<P>(to, replicas, part, parts); }) {
+    REQUIRE(read(out, &port, sizeof port) == sizeof port);
+  }
+};
+template <class P> P* const of = nullptr;
+
+template <class P>
+void take_part(int to, std::vector<int> const& ports, std::string const& name, int r, int n, long steps, int slow = 0) {
+  std::vector<backend::tcp::Address> at;
+  for (int p : ports) at.push_back({"127.0.0.1", p});
+  Client<P> c(at, name, r, n, 1, patience);
+  c.train(
+      0, steps, feed, rate, [](long) {},
+      [&](long, double) { std::this_thread::sleep_for(std::chrono::microseconds(slow)); });
+  dprintf(to, "done");
+}
+template <class P> std::vector<float> weights(std::vector<int> const& ports, std::string const& name, int n) {
+  std::vector<backend::tcp::Address> at;
+  for (int p : ports) at.push_back({"127.0.0.1", p});
+  Client<P> c(at, name, -1, n, 1, patience);
+  std::vector<float> all;
+  for (session::Kept const& k : session::kept<P>()) {
+    for (auto v : session::whole(c, k)) all.push_back(static_cast<float>(v));
+  }
+  return all;
+}
+template <class P> double accuracy(int port, std::string const& name, int n) {
+  Client<P> c({{"127.0.0.1", port}}, name, -1, n, 1, patience);
+  return c.accuracy(feed, 240);
+}
+
+}  // namespace
+
+TEST_CASE("rows 13, 53: synchronous clients in processes have the bits of threads, and of one rank") {
+  Place a(of<Sync3>, 3);
+  std::vector<std::unique_ptr<Process>> all;
+  for (int r = 0; r < 3; ++r) {
+    all.push_back(std::make_unique<Process>([&, r](int to) { take_part<Sync3>(to, {a.port}, "net", r, 3, 40); }));
+  }
+  for (auto& p : all) CHECK(p->wait() == "0 done");
+  auto const apart = weights<Sync3>({a.port}, "net", 3);
+  struct One : Plan<Net, Batch<24>, MicroBatches<12>, Momentum> {};
+  Trainer<One> t(1, 1);
+  t.set_rate(rate);
+  t.train(0, 40, feed);
+  std::vector<float> whole;
+  for (session::Kept const& k : session::kept<One>()) {
+    for (float v : session::whole(t, k)) whole.push_back(v);
+  }
+  CHECK(apart == whole);
+}
+TEST_CASE_TEMPLATE("row 52: asynchronous clients, each as if alone, share what they learn", P, Wild, Half, Stretch) {
+  Place server(of<P>, 3);
+  std::vector<std::unique_ptr<Process>> all;
+  for (int r = 0; r < 3; ++r) {
+    all.push_back(std::make_unique<Process>([&, r](int to) { take_part<P>(to, {server.port}, "net", r, 3, 1500); }));
+  }
+  for (auto& p : all) CHECK(p->wait() == "0 done");
+  CHECK(accuracy<P>(server.port, "net", 3) > 0.9);
+}
+TEST_CASE("rows 57, 66: names keep jobs apart; who comes after the trainers reads, saves and goes on") {
+  Place server(of<Wild>, 2);
+  auto const fresh = weights<Wild>({server.port}, "a", 2);
+  CHECK(Process([&](int to) { take_part<Wild>(to, {server.port}, "a", 0, 2, 50); }).wait() == "0 done");
+  auto const a = weights<Wild>({server.port}, "a", 2);
+  CHECK(a != fresh);
+  CHECK(weights<Wild>({server.port}, "b", 2) == fresh);
+  CHECK(weights<Wild>({server.port}, "a", 2) == a);
+  CHECK(Process([&](int to) { take_part<Wild>(to, {server.port}, "a", 0, 2, 50); }).wait() == "0 done");
+  CHECK(weights<Wild>({server.port}, "a", 2) != a);
+}
+TEST_CASE("kill -9 of a worker, 20 times, under spares and without waiting: the others go on, and it comes back") {
+  for (bool spares : {true, false}) {
+    int const n = spares ? 6 : 3;
+    auto const go = [&](auto* p, auto& server, int r) {
+      using P = std::remove_pointer_t<decltype(p)>;
+      return std::make_unique<Process>(
+          [&server, r, n](int to) { take_part<P>(to, {server.port}, "net", r, n, 1200, 300); });
+    };
+    auto const run = [&](auto* p, double enough) {
+      using P = std::remove_pointer_t<decltype(p)>;
+      Place server(p, n);
+      std::vector<std::unique_ptr<Process>> all;
+      for (int r = 0; r < n; ++r) all.push_back(go(p, server, r));
+      tensor::Random const draw{9, tensor::Purpose::Shuffle, 0};
+      for (std::uint64_t k = 0; k < 20; ++k) {
+        std::this_thread::sleep_for(Milliseconds(5 + draw.below(20, k)));
+        int const r = static_cast<int>(draw.below(2, k, 1));  // never more than the spares at once
+        all[static_cast<std::size_t>(r)]->end(SIGKILL);
+        all[static_cast<std::size_t>(r)] = go(p, server, r);
+      }
+      for (auto& q : all) CHECK(q->wait() == "0 done");
+      CHECK(accuracy<P>(server.port, "net", n) > enough);
+    };
+    spares ? run(of<Spare>, 0.9) : run(of<Wild>, 0.9);
+  }
+}
+TEST_CASE("kill -9 of too many, and of a part of the server: an error that names it, and no hang") {
+  {
+    Place server(of<Sync3>, 3);
+    Process one([&](int to) { take_part<Sync3>(to, {server.port}, "net", 0, 3, 100000, 100); });
+    Process two([&](int to) { take_part<Sync3>(to, {server.port}, "net", 1, 3, 100000, 100); });
+    Process three([&](int to) { take_part<Sync3>(to, {server.port}, "net", 2, 3, 100000, 100); });
+    std::this_thread::sleep_for(Milliseconds(100));
+    two.end(SIGKILL);
+    for (Process* p : {&one, &three}) {
+      std::string const said = p->wait();
+      CHECK(said.find("replica 1 has left and 2 replicas live, where an update needs 3") != said.npos);
+    }
+  }
+  for (int k = 0; k < 20; ++k) {
+    Place a(of<Wild>, 2, 0, 2), b(of<Wild>, 2, 1, 2);
+    Process one([&](int to) { take_part<Wild>(to, {a.port, b.port}, "net", 0, 2, 100000, 50); });
+    Process two([&](int to) { take_part<Wild>(to, {a.port, b.port}, "net", 1, 2, 100000, 50); });
+    std::this_thread::sleep_for(Milliseconds(20 + 3 * k));
+    b.end(SIGKILL);
+    std::string const named = "127.0.0.1:" + std::to_string(b.port) + " has closed the connection";
+    std::string const first = one.wait(), second = two.wait();
+    CHECK(first == "2 " + named);
+    CHECK(second == "2 " + named);
+  }
+}
+TEST_CASE("a server of several parts is for replicas that do not wait") {
+  CHECK_THROWS_WITH_AS(ParameterServer<Sync3>(0, 3, 1, 0, 2), doctest::Contains("need one part"), Error);
+}
+TEST_CASE("another plan, another number of replicas, another protocol: refused before any data") {
+  Place server(of<Wild>, 2);
+  std::vector<backend::tcp::Address> const at{{"127.0.0.1", server.port}};
+  CHECK_THROWS_WITH_AS(Client<Half>(at, "net", 0, 2), doctest::Contains("the server runs another plan"), Error);
+  CHECK_THROWS_WITH_AS(Client<Wild>(at, "net", 0, 3), doctest::Contains("another number of replicas (2)"), Error);
+  CHECK_THROWS_WITH_AS(Client<Wild>(at, "net", 2, 2), doctest::Contains("replicas are counted from 0"), Error);
+  auto const stranger = backend::tcp::Socket::connect(at[0], Milliseconds(1000));
+  std::string const hello = "GET / HTTP/1.1\r\nHost: somewhere\r\n" + std::string(100, ' ');
+  stranger.send(hello.data(), hello.size(), Milliseconds(1000));
+  char c;
+  CHECK_THROWS_AS(stranger.receive(&c, 1, Milliseconds(5000)), backend::tcp::Closed);
+  CHECK(accuracy<Wild>(server.port, "net", 2) >= 0);
+}
