@@ -79,12 +79,17 @@ struct Normalise : Base {
         t.y[r * below + i] = static_cast<T>((v - m.mean) * scale + static_cast<A>(t.w1[c]));
       }
     });
-    if (!t.pass->training || !t.where.first_slice) return;
+    if (t.pass->training && t.where.first_slice) keep<L>(ctx, t);
+  }
+  /// The batch's mean and variance into the running ones.
+  template <Local L, class Ctx, class T> CLEAVE_HD static void keep(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    constexpr long channels = L.x[0];
     ctx.each(channels, [&](long c) {
-      constexpr A n = static_cast<A>(L.batch) * static_cast<A>(L.x.stride(0)), keep = static_cast<A>(1 - momentum);
+      constexpr A n = static_cast<A>(L.batch) * static_cast<A>(L.x.stride(0)), old = static_cast<A>(1 - momentum);
       A const mean = t.stats[c] / n, variance = t.stats[channels + c] / n - mean * mean;
-      t.state0[c] = keep * t.state0[c] + static_cast<A>(momentum) * mean;
-      t.state1[c] = keep * t.state1[c] + static_cast<A>(momentum) * variance * (n > A{1} ? n / (n - A{1}) : A{1});
+      t.state0[c] = old * t.state0[c] + static_cast<A>(momentum) * mean;
+      t.state1[c] = old * t.state1[c] + static_cast<A>(momentum) * variance * (n > A{1} ? n / (n - A{1}) : A{1});
     });
   }
   /// The part of dx that does not pass through the sums.
@@ -102,7 +107,6 @@ struct Normalise : Base {
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_weight(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr long channels = L.x[0], below = L.x.stride(0);
-    constexpr A n = static_cast<A>(L.batch) * static_cast<A>(L.x.stride(0));
     ctx.each(channels, [&](long c) {
       auto const m = moments<L>(t, c);
       A shift = 0, scale = 0;
@@ -113,13 +117,20 @@ struct Normalise : Base {
           scale += dy * (static_cast<A>(t.x[(b * channels + c) * below + i]) - m.mean) * m.inverse;
         }
       }
-      t.dw0[c] = scale;
-      t.dw1[c] = shift;
-      A const w = static_cast<A>(t.w0[c]) * m.inverse;
-      A const dmean = -w * shift, dvariance = A{-0.5} * w * scale * m.inverse;  // scale holds (x - mean) * inverse
-      t.dstats[c] = (dmean - A{2} * m.mean * dvariance) / n;
-      t.dstats[channels + c] = dvariance / n;
+      gradients<L>(t, c, shift, scale);
     });
+  }
+  /// Of channel c, from its sums of dy and of dy (x - mean) * inverse.
+  template <Local L, class T, class A> CLEAVE_HD static void gradients(Operands<T> const& t, long c, A shift, A scale) {
+    constexpr long channels = L.x[0];
+    constexpr A n = static_cast<A>(L.batch) * static_cast<A>(L.x.stride(0));
+    auto const m = moments<L>(t, c);
+    t.dw0[c] = scale;
+    t.dw1[c] = shift;
+    A const w = static_cast<A>(t.w0[c]) * m.inverse;
+    A const dmean = -w * shift, dvariance = A{-0.5} * w * scale * m.inverse;
+    t.dstats[c] = (dmean - A{2} * m.mean * dvariance) / n;
+    t.dstats[channels + c] = dvariance / n;
   }
 };
 

@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include "../meta/host_device.hpp"
+
 namespace cleave::op {
 
 enum class Verb : unsigned char { None, Slice, AllGather, ReduceScatter, AllReduce, AllToAll, Push, Illegal };
@@ -15,7 +17,7 @@ constexpr std::string_view name(Verb v) {
 }
 
 /// The part of E elements that rank r of n owns: contiguous, complete, disjoint, sizes differ by at most one.
-constexpr long part_begin(long elements, int r, int n) { return elements * r / n; }
+CLEAVE_HD constexpr long part_begin(long elements, int r, int n) { return elements * r / n; }
 constexpr long part_size(long elements, int r, int n) {
   return part_begin(elements, r + 1, n) - part_begin(elements, r, n);
 }

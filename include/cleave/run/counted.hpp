@@ -9,7 +9,8 @@ namespace cleave::session {
 
 /// After `steps` training steps and `passes` batches of evaluation since the trainer was made: nothing, or the first
 /// rank whose counters are not the constants, with the numbers.
-template <class P> std::string miscounted(Trainer<P> const& trainer, long steps, long passes = 0) {
+template <class Trained> std::string miscounted(Trained const& trainer, long steps, long passes = 0) {
+  using P = typename Trained::plan;
   for (int r = 0; r < trainer.ranks().world(); ++r) {
     auto const of = [&](bool evaluation) {
       return schedule::traffic(P::schedule, P::placed, P::request, P::format, trainer.ranks(), r, evaluation);

@@ -8,17 +8,13 @@
 
 #include "../backend/mpi/process.hpp"
 #include "../io/arguments.hpp"
-#include "../io/chart.hpp"
-#include "../io/json_line.hpp"
-#include "../io/picture.hpp"
-#include "../schedule/listing.hpp"
 #include "apart.hpp"
-#include "checkpoint.hpp"
-#include "data.hpp"
-#include "progress.hpp"
+#include "fit.hpp"
 #include "served.hpp"
 
 namespace cleave {
+
+template <class P, class Machine> class DeviceTrainer;  // device_trainer.hpp; comes with a device (cuda.hpp)
 
 namespace session {
 
@@ -41,7 +37,24 @@ template <class P> auto make_trainer(int replicas, std::uint64_t seed, [[maybe_u
   }
 }
 
-template <class P, class Data>
+/// On a device that the program was built for; `B` names it and its machine.
+template <class P, class Data, class B>
+int train_on(Job const& job, std::string const& resume, int replicas, io::Images const& training,
+             io::Images const& held_out) {
+  if constexpr (P::served) {
+    throw Error("--backend " + std::string(B::name) +
+                ": replicas around a parameter server run on the host; sum by collectives, DataParallel<Sync>, to run "
+                "on a device");
+  } else {
+    auto machine = std::make_unique<typename B::Machine>();
+    std::fprintf(job.say, "on %s\n", machine->title().c_str());
+    DeviceTrainer<P, typename B::Machine> trainer(replicas, job.seed, std::move(machine));
+    if (!resume.empty()) session::load(trainer, resume);
+    return fit<P, Data>(trainer, job, training, held_out);
+  }
+}
+
+template <class P, class Data, class... Backends>
 int train(int argc, char** argv, Launch const& launch, backend::mpi::Process const& process) {
   std::string const program = program_name(argv[0]);
   io::Options o(program, "trains on " + std::string(Data::name));
@@ -61,6 +74,8 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
   int const& limit = o.number("limit", 0, 0, 2147483647, "train on the first so many images only; 0: all");
   std::string const& out = o.text("out", "out/" + program, "folder for what is written");
   std::string const& resume = o.text("resume", "", "checkpoint to go on from");
+  std::string const& backend = o.text(
+      "backend", "host", "where kernels run: host" + (std::string() + ... + (std::string(", ") + Backends::name)));
   bool const& json = o.flag("json", "the last line of the output is one JSON object");
   bool const& plan_only = o.flag("plan", "print the plan and do nothing");
   Apart apart;
@@ -128,6 +143,18 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
                            out, json, [&] { process.wait_for_all(); });
   }
   std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(seed_given) : session::saved_seed(resume);
+  Job const job{program, out, ranks, epochs, seed, json, leads, say};
+  if (backend != "host") {
+    if (process.size() > 1) throw Error("--backend " + backend + ": ranks on a device are streams of one process");
+    int code = 0;
+    bool const known = ((backend == Backends::name &&
+                         (code = train_on<P, Data, Backends>(job, resume, mesh.data, training, held_out), true)) ||
+                        ... || false);
+    if (known) return code;
+    throw Error("--backend " + backend +
+                ": this program was built without it; for CUDA compile it with nvcc, include <cleave/cuda.hpp> and "
+                "return run<Plan, Data, Cuda>(argc, argv)");
+  }
   trainer_of<P> trainer = make_trainer<P>(mesh.data, seed, process.remote());
   if (!resume.empty()) session::load(trainer, resume);
   if constexpr (requires { P::delay(0, 0L); }) {  // a plan may make its replicas slow
@@ -136,92 +163,16 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
       if (shard == 0) P::delay(replica, step);
     };
   }
-  session::Scaling const scaling = session::Scaling::of(training);
-  session::Batches batches(training, scaling, P::batch, seed, true, Data::variation),
-      test(held_out, scaling, P::batch, seed, false);
-  long const per_epoch = batches.steps_per_epoch(), last = per_epoch * epochs, first = trainer.steps();
-  Rate const rate = P::rate.over(last);
-  trainer.set_rate(rate);
-  if (leads) io::make_folder(out);
-
-  io::Series losses{"loss", {}, {}}, accuracies{"held-out accuracy", {}, {}};
-  std::string metrics;
-  session::Progress progress(say, last - first, P::batch);
-  double loss = 0, accuracy = 0, training_seconds = 0;
-  for (long step = first; step < last;) {
-    batches.shuffle(step / per_epoch);
-    long const end = std::min(last, (step / per_epoch + 1) * per_epoch);
-    int const chunk = static_cast<int>(std::min<long>(P::served ? 64 : 16, end - step));
-    double const begin = progress.elapsed();
-    double mean = 0;
-    for (double l : trainer.train(step, chunk, batches.feed())) mean += l / chunk;
-    training_seconds += progress.elapsed() - begin;
-    step += chunk;
-    loss = mean;
-    losses.x.push_back(static_cast<double>(step));
-    losses.y.push_back(mean);
-    metrics += io::JsonLine()
-                   .add("step", step)
-                   .add("epoch", static_cast<double>(step) / static_cast<double>(per_epoch))
-                   .add("loss", mean)
-                   .add("rate", static_cast<double>(rate.at(step - 1)))
-                   .add("seconds", training_seconds)
-                   .text() +
-               "\n";
-    progress.show(step - first, mean);
-    if (step % per_epoch == 0) {
-      accuracy = trainer.accuracy(test.feed(), held_out.count);
-      accuracies.x.push_back(static_cast<double>(step));
-      accuracies.y.push_back(accuracy);
-      metrics += io::JsonLine().add("step", step).add("accuracy", accuracy).text() + "\n";
-      if (step < last) std::fprintf(say, "epoch %ld: held-out accuracy %.2f %%\n", step / per_epoch, 100 * accuracy);
-    }
-  }
-  if (first >= last) accuracy = trainer.accuracy(test.feed(), held_out.count);
-
-  double const images = static_cast<double>(last > first ? last - first : 0) * P::batch;
-  double const speed = training_seconds > 0 ? images / training_seconds : 0;
-  std::fprintf(say, "held-out accuracy %.2f %% of %d images; %.1f s, %.0f images/s\n", 100 * accuracy, held_out.count,
-               training_seconds, speed);
-  std::fprintf(
-      say, "rank 0 sent %s elements, waited %.2f s for others, %.2f s of it for gradients after its backward pass\n",
-      schedule::text::grouped(trainer.sent(0)).c_str(), trainer.waited(0), trainer.exposed(0));
-
-  if constexpr (P::served) std::fprintf(say, "%s", trainer.ledger().text().c_str());
-
-  std::string const curve = out + "/loss.svg", lines = out + "/metrics.jsonl",
-                    checkpoint = out + "/checkpoint.safetensors", sheet = out + "/samples.png";
-  if (leads && !losses.x.empty()) {
-    io::write_line_chart(curve, {program + ": loss", "step", "loss"}, {losses});
-    io::write_file(lines, io::Bytes(reinterpret_cast<unsigned char const*>(metrics.data()), metrics.size()));
-  }
-  session::save(trainer, checkpoint, seed, leads);
-  if (leads) io::write_png(sheet, io::sample_sheet(training, 10));
-  std::fprintf(say, "wrote %s, %s, %s, %s\n", curve.c_str(), lines.c_str(), checkpoint.c_str(), sheet.c_str());
-  io::JsonLine line;
-  line.add("accuracy", accuracy)
-      .add("loss", loss)
-      .add("seconds", training_seconds)
-      .add("images_per_second", speed)
-      .add("elements_sent", trainer.sent(0))
-      .add("bytes_sent", trainer.sent_bytes(0))
-      .add("ranks", ranks)
-      .add("steps", trainer.steps())
-      .add("exposed_seconds", trainer.exposed(0));
-  if constexpr (P::served) {
-    long dropped = 0;
-    for (long d : trainer.ledger().dropped) dropped += d;
-    line.add("mean_staleness", trainer.ledger().mean_age()).add("dropped", dropped);
-  }
-  if (json && leads) std::printf("%s\n", line.text().c_str());
-  return 0;
+  return fit<P, Data>(trainer, job, training, held_out);
 }
 
 }  // namespace session
 
 /// Trains plan P on Data (Mnist, Cifar10, or your own class with `name`, `variation` and `read`). Returns the exit
 /// code: 0, or 2 after one line on stderr that says what to mend.
-template <class P, class Data> int run(int argc, char** argv) {
+///
+/// `Backends` are devices that --backend may name, besides the host: `run<Train, Mnist, Cuda>` (cleave/cuda.hpp).
+template <class P, class Data, class... Backends> int run(int argc, char** argv) {
   auto const tell = [&](std::string const& who, Error const& e) {
     std::fprintf(stderr, "%s: %s%s\n", session::program_name(argv[0]).c_str(), who.c_str(), e.what());
     return 2;
@@ -230,7 +181,7 @@ template <class P, class Data> int run(int argc, char** argv) {
     session::Launch const launch = session::launched();
     backend::mpi::Process process(backend::mpi::Process::has_mpi && launch.mpi && launch.size > 1);
     try {
-      return session::train<P, Data>(argc, argv, launch, process);
+      return session::train<P, Data, Backends...>(argc, argv, launch, process);
     } catch (Error const& e) {
       int const code = tell(process.size() > 1 ? "rank " + std::to_string(process.rank()) + ": " : "", e);
       process.abort(code);

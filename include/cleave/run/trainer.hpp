@@ -10,6 +10,7 @@
 #include "../backend/host/rank.hpp"
 #include "../backend/host/team.hpp"
 #include "../optim/rate.hpp"
+#include "losses.hpp"
 
 namespace cleave {
 
@@ -25,7 +26,7 @@ template <class P> class Trainer {
 
   /// With `remote`, this process is one of the ranks and every call is made by all of them.
   explicit Trainer(int replicas, std::uint64_t seed = 1, backend::host::Remote* remote = nullptr)
-      : ranks_{checked(replicas), P::ways},
+      : ranks_{session::checked_replicas<P>(replicas), P::ways},
         layout_(schedule::layout(P::schedule, P::request, P::format, ranks_)),
         world_(ranks_, P::schedule.steps, remote),
         team_(world_) {
@@ -63,18 +64,7 @@ template <class P> class Trainer {
     collect(losses_.data(), count * P::micro_batches);
     means_.clear();
     for (int i = 0; i < count; ++i) {
-      A* const of = losses_.data() + i * P::micro_batches;
-      schedule::TreeSum sum{P::micro_batches};
-      A stack[schedule::most_branches];
-      for (int s = 0; s < P::micro_batches; ++s) {
-        stack[sum.depth] = of[s];
-        sum.push({s, 1}, [&](int a, int b) { stack[a] += stack[b]; });
-      }
-      means_.push_back(static_cast<double>(stack[0]) / P::batch);
-      if (!std::isfinite(means_.back())) {
-        throw Error("the loss is not finite at step " + std::to_string(first + i) +
-                    ": training has diverged; a smaller learning rate or a longer warm-up may help");
-      }
+      means_.push_back(session::mean_loss<P>(losses_.data() + i * P::micro_batches, first + i));
     }
     return means_;
   }
@@ -137,27 +127,6 @@ template <class P> class Trainer {
   Rank const& at(int rank) const { return *ranks_of_[static_cast<std::size_t>(rank)]; }
 
  private:
-  static int checked(int replicas) {
-    std::string const micro = std::to_string(P::micro_batches);
-    if (P::replicas > 0 && replicas != P::replicas) {
-      throw Error("this plan runs on exactly " + std::to_string(P::replicas) + " replicas, got " +
-                  std::to_string(replicas));
-    }
-    bool const all_cut = [] {
-      for (int k = 0; k < P::placed.count; ++k) {
-        if (P::placed.node[k].rows_cut) return true;
-      }
-      return false;
-    }();
-    int const ways = all_cut ? P::ways : 1, rounds = P::request.rounds, parts = replicas * ways * rounds;
-    if (replicas < 1 || parts > P::micro_batches) {
-      throw Error(std::to_string(replicas) + " replicas x " + std::to_string(ways) + " ways" +
-                  (rounds > 1 ? " x " + std::to_string(rounds) + " rounds" : "") + " cannot share " + micro +
-                  " micro-batches: every rank needs one" + (rounds > 1 ? " in every round" : "") +
-                  "; run fewer ranks, or say MicroBatches<" + std::to_string(parts) + "> in the plan");
-    }
-    return replicas;
-  }
   long total(int rank, std::vector<long> backend::host::Member::*what) const {
     long sum = 0;
     for (auto const& r : ranks_of_) sum += r ? (r->member().*what)[static_cast<std::size_t>(rank)] : 0;

@@ -17,6 +17,9 @@ struct Shape {
   CLEAVE_HD constexpr Shape(int a, int b, int c) : dims(3), e0(a), e1(b), e2(c) {}
   CLEAVE_HD constexpr Shape(int a, int b, int c, int d) : dims(4), e0(a), e1(b), e2(c), e3(d) {}
 
+  /// All members, as nvcc's stubs spell a template argument.
+  CLEAVE_HD constexpr Shape(int dims_, int a, int b, int c, int d) : dims(dims_), e0(a), e1(b), e2(c), e3(d) {}
+
   CLEAVE_HD constexpr int operator[](int d) const { return d == 0 ? e0 : d == 1 ? e1 : d == 2 ? e2 : e3; }
   CLEAVE_HD constexpr long size() const { return dims == 0 ? 0 : long{e0} * e1 * e2 * e3; }
   /// The number of elements below one index of dimension d.

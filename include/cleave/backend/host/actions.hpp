@@ -61,8 +61,9 @@ void update_weight(Context c, op::Operands<T> const& t, Stepping<T> const& s, lo
   }
 }
 
-template <class T> struct Action {
+template <class T, class On = Host> struct Action {
   using A = tensor::accumulate_t<T>;
+  using Context = typename On::Context;
   using Call = void (*)(Context, op::Operands<T> const&);
   using Update = void (*)(Context, op::Operands<T> const&, Stepping<T> const&, long);
   Act act = Act::Kernel;
@@ -77,32 +78,32 @@ template <class T> struct Action {
   bool rounded = false;  // of Merge
 };
 
-template <class T> struct Kernels {
-  typename Action<T>::Call forward = nullptr, backward_input = nullptr, backward_weight = nullptr;
-  typename Action<T>::Update update_weight = nullptr;
+template <class T, class On> struct Kernels {
+  typename Action<T, On>::Call forward = nullptr, backward_input = nullptr, backward_weight = nullptr;
+  typename Action<T, On>::Update update_weight = nullptr;
 };
 
 /// The functions of every node of program P. They are named by operation, extents and format only: equal layers share.
-template <class P> struct Table {
+template <class P, class On> struct Table {
   using T = typename P::number;
 
-  template <int K> static constexpr Kernels<T> kernels() {
+  template <int K> static constexpr Kernels<T, On> kernels() {
     constexpr place::Node const& n = P::placed.node[K];
     if constexpr (n.op >= 0) {
       using Op = meta::at<typename P::ops, static_cast<std::size_t>(n.op)>;
       constexpr bool bias = P::schedule.bias[K] >= 0;
-      Kernels<T> k;
-      k.backward_input = &Kernel<Op>::template backward_input<n.local, T>;
-      constexpr bool may_fuse = P::micro_batches == 1 && Op::weights > 0 && Op::inputs == 1;
+      using Kernel = typename On::template Kernel<Op>;
+      Kernels<T, On> k;
+      k.backward_input = &Kernel::template backward_input<n.local, T>;
+      constexpr bool may_fuse = On::updates_in_gradients && P::micro_batches == 1 && Op::weights > 0 && Op::inputs == 1;
       if constexpr (may_fuse) k.update_weight = &host::update_weight<Op, n.local, typename P::optimizer, T>;
-      if constexpr (!may_fuse || P::replicas != 1)
-        k.backward_weight = &Kernel<Op>::template backward_weight<n.local, T>;
+      if constexpr (!may_fuse || P::replicas != 1) k.backward_weight = &Kernel::template backward_weight<n.local, T>;
       if constexpr (P::schedule.map[K] >= 0) {
         constexpr int map = P::placed.node[P::schedule.map[K]].op;
         using Function = typename meta::at<typename P::ops, static_cast<std::size_t>(map)>::function;
-        k.forward = &Kernel<Op>::template forward<n.local, bias, Function, T>;
+        k.forward = &Kernel::template forward<n.local, bias, Function, T>;
       } else if constexpr (P::schedule.head[K] == K) {
-        k.forward = &Kernel<Op>::template forward<n.local, bias, void, T>;
+        k.forward = &Kernel::template forward<n.local, bias, void, T>;
       }
       return k;
     } else {
@@ -111,7 +112,7 @@ template <class P> struct Table {
   }
   template <std::size_t... K> static constexpr auto make(std::index_sequence<K...>) {
     struct {
-      Kernels<T> of[sizeof...(K)];
+      Kernels<T, On> of[sizeof...(K)];
     } made{{kernels<static_cast<int>(K)>()...}};
     return made;
   }

@@ -14,7 +14,12 @@ namespace cleave::backend::host {
 struct Context {
   std::byte* workspace = nullptr;  // schedule::workspace_bytes, aligned to 64
 
-  template <class F> void each(long n, F f) const { host::each(n, f); }
+  /// Marked for nvcc, which sees operations called with this; it never runs on a device.
+  template <class F> CLEAVE_HD void each([[maybe_unused]] long n, [[maybe_unused]] F f) const {
+#ifndef __CUDA_ARCH__
+    host::each(n, f);
+#endif
+  }
 };
 
 /// Specialised for the operations that earn it (product.hpp, convolve.hpp). `WithBias` and `Map` (a function class, or
@@ -40,6 +45,14 @@ template <class Op> struct Kernel {
   template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
     if constexpr (requires { Op::template backward_weight<L>(c, t); }) Op::template backward_weight<L>(c, t);
   }
+};
+
+/// What a schedule is prepared for: where kernels run, and what they are.
+struct Host {
+  using Context = host::Context;
+  template <class Op> using Kernel = host::Kernel<Op>;
+  static constexpr bool updates_in_gradients = true;                       // where nobody else has a part in them
+  template <class Loss> static constexpr bool loss_with_gradient = false;  // its gradient brings the loss too
 };
 
 }  // namespace cleave::backend::host

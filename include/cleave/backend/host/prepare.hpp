@@ -6,9 +6,12 @@
 
 namespace cleave::backend::host {
 
-template <class P> class Prepare {
+template <class P, class On = Host> class Prepare {
  public:
   using T = typename P::number;
+  using Made = Action<T, On>;
+  using Table = host::Table<P, On>;
+  using Loss = meta::at<typename P::ops, P::ops::size - 1>;
   using A = tensor::accumulate_t<T>;
   using Layout = schedule::Layout<P::ops::size>;
   static constexpr bool narrow = sizeof(T) < sizeof(A);
@@ -19,8 +22,9 @@ template <class P> class Prepare {
 
   /// The actions of each round. A layer's sum goes on where the round before left it; what is done with the sum, once,
   /// is done in the last.
-  std::vector<std::vector<Action<T>>> training() {
-    std::vector<std::vector<Action<T>>> all;
+  std::vector<std::vector<Made>> training() {
+    std::vector<std::vector<Made>> all;
+    training_ = true;
     for (round_ = 0; round_ < rounds; ++round_) {
       for (int s = 0; s < P::schedule.steps; ++s) {
         schedule::Do const what = P::schedule.step[s].what;
@@ -31,8 +35,8 @@ template <class P> class Prepare {
     }
     return all;
   }
-  std::vector<std::vector<Action<T>>> evaluation() {
-    std::vector<std::vector<Action<T>>> all;
+  std::vector<std::vector<Made>> evaluation() {
+    std::vector<std::vector<Made>> all;
     for (round_ = 0; round_ < rounds; ++round_) {
       evaluation_round();
       all.push_back(std::exchange(out_, {}));
@@ -116,14 +120,14 @@ template <class P> class Prepare {
            p * P::schedule.most_sum_leaf;
   }
 
-  Action<T>& emit(Act act, int step) {
+  Made& emit(Act act, int step) {
     out_.push_back({});
     out_.back().act = act;
     out_.back().step = step;
     return out_.back();
   }
-  void kernel(int step, typename Action<T>::Call call, op::Operands<T> const& t) {
-    Action<T>& a = emit(Act::Kernel, step);
+  void kernel(int step, typename Made::Call call, op::Operands<T> const& t) {
+    Made& a = emit(Act::Kernel, step);
     a.call = call;
     a.t = t;
   }
@@ -134,9 +138,9 @@ template <class P> class Prepare {
     int const k = step.node;
     switch (step.what) {
       case Forward:
-        if (op(k).sums_batch) return summed(s, k, Table<P>::table.of[k].forward);
-        for (int i = 0; i < slices(node(k).rows_cut).size(); ++i)
-          kernel(s, Table<P>::table.of[k].forward, operands(k, i));
+        if (training_ && op(k).is_loss && On::template loss_with_gradient<Loss>) return;
+        if (op(k).sums_batch) return summed(s, k, Table::table.of[k].forward);
+        for (int i = 0; i < slices(node(k).rows_cut).size(); ++i) kernel(s, Table::table.of[k].forward, operands(k, i));
         return;
       case BackwardInput:
         for (int i = 0; i < slices(node(k).rows_cut).size(); ++i) {
@@ -144,35 +148,35 @@ template <class P> class Prepare {
           long const row = long{i} * P::request.rows;
           t.dx = step.dx < 0 ? nullptr : buffer<T>(step.dx) + row * node(k).local.x.size();
           t.dx2 = step.dx2 < 0 ? nullptr : buffer<T>(step.dx2) + row * node(k).local.x2.size();
-          kernel(s, Table<P>::table.of[k].backward_input, t);
+          kernel(s, Table::table.of[k].backward_input, t);
         }
         return;
       case BackwardWeight:
         if (steps_alone(k)) {
-          Action<T>& a = emit(Act::UpdateWeight, s);
+          Made& a = emit(Act::UpdateWeight, s);
           a.t = operands(k, 0);
           a.t.dw0 = gradient(k, 0, 0);
           if (op(k).weights > 1) a.t.dw1 = gradient(k, 1, 0);
-          a.update = Table<P>::table.of[k].update_weight;
+          a.update = Table::table.of[k].update_weight;
           a.n = P::schedule.weight[P::schedule.first_weight[k]].offset;
           return;
         }
         reclaim(k);
-        return summed(s, k, Table<P>::table.of[k].backward_weight);
+        return summed(s, k, Table::table.of[k].backward_weight);
       case Start:
       case Update:
         if (!steps_alone(P::schedule.bucket[k].node)) emit(step.what == Start ? Act::Start : Act::Update, s).bucket = k;
         return;
       case Sum:
       case SumBack: {
-        Action<T>& a = emit(Act::Sum, s);
+        Made& a = emit(Act::Sum, s);
         a.to = buffer<A>(step.dx);
         a.from = sum(0);
         a.n = node(k).local.y.size();
         return;
       }
       case Add: {
-        Action<T>& a = emit(Act::Add, s);
+        Made& a = emit(Act::Add, s);
         a.add_to = buffer<T>(step.dx);
         a.add_from = buffer<T>(step.dx2);
         bool const rows = k < 0 ? P::placed.input == place::shard(place::batch) : node(k).rows_cut;
@@ -190,7 +194,7 @@ template <class P> class Prepare {
   /// Where no other rank and no other slice has a part in a gradient, the weights are stepped as it is made.
   bool steps_alone(int k) const {
     bool const world = node(k).w[0].kind == place::Kind::Replicate;
-    return Table<P>::table.of[k].update_weight && m_.size(world ? Axis::World : Axis::Data) == 1;
+    return Table::table.of[k].update_weight && m_.size(world ? Axis::World : Axis::Data) == 1;
   }
 
   /// Before a layer's first gradient of a pass. The way back meets the buckets from last to first.
@@ -201,7 +205,7 @@ template <class P> class Prepare {
   }
 
   /// One kernel per slice, each a leaf; siblings are merged as soon as both are there.
-  void summed(int step, int k, typename Action<T>::Call call) {
+  void summed(int step, int k, typename Made::Call call) {
     schedule::Range const range = slices(node(k).rows_cut);
     schedule::TreeSum& tree = tree_[static_cast<std::size_t>(k)];
     int const weights = op(k).sums_batch ? 0 : op(k).weights;
@@ -231,7 +235,7 @@ template <class P> class Prepare {
     }
   }
   void merge(int step, A* to, A* from, long n, bool is_rounded = rounded) {
-    Action<T>& a = emit(from ? Act::Merge : Act::Round, step);
+    Made& a = emit(from ? Act::Merge : Act::Round, step);
     a.to = to;
     a.from = from;
     a.n = n;
@@ -243,8 +247,9 @@ template <class P> class Prepare {
   Layout const& layout_;
   std::byte* base_;
   op::Pass const* pass_;
-  std::vector<Action<T>> out_;
+  std::vector<Made> out_;
   int round_ = 0;
+  bool training_ = false;
   std::vector<schedule::TreeSum> tree_ = std::vector<schedule::TreeSum>(  // of each node, over the rounds
       static_cast<std::size_t>(P::placed.count), schedule::TreeSum{share_.micro_batches});
   int unclaimed_ = P::schedule.buckets - 1;

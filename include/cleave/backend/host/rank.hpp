@@ -6,32 +6,17 @@
 #include <cstdlib>
 #include <new>
 
-#include "../../op/start.hpp"
-#include "../../schedule/shard.hpp"
 #include "bias.hpp"
 #include "convert.hpp"
 #include "convolve.hpp"
+#include "feed.hpp"
 #include "gradients.hpp"
 #include "pool.hpp"
 #include "prepare.hpp"
 #include "product.hpp"
+#include "start.hpp"
 
 namespace cleave::backend::host {
-
-/// Where samples come from. `pixels` writes (count, features) for the samples [first, first + count) of a step's batch.
-struct Feed {
-  void const* self = nullptr;
-  void (*pixels)(void const* self, long step, long first, int count, float* out) = nullptr;
-  void (*labels)(void const* self, long step, long first, int count, int* out) = nullptr;
-};
-
-/// What an evaluation pass saw on one rank; each sample is counted by exactly one rank.
-struct Seen {
-  long samples = 0, correct = 0;
-};
-
-/// What a checkpoint keeps of a rank: weights, the optimizer's tensors, running statistics.
-enum class Region : unsigned char { Weights, Moments, States };
 
 template <class P> class Rank {
  public:
@@ -71,7 +56,8 @@ template <class P> class Rank {
     }
     stepping_ = {
         weights(), narrow ? at<T>(layout_.copies) : nullptr, moments(), P::schedule.weight_elements, nullptr, 0, {}};
-    start(seed);
+    host::start<P>(seed, m_.way(), weights(), states());
+    refresh_copies();
     if (world.remote()) {
       world.shadow(bytes_);
       world.remote()->share_arena(base_, bytes_);
@@ -150,26 +136,6 @@ template <class P> class Rank {
     return m_.slices(share_, P::placed.node[P::placed.count - 1].rows_cut, round);
   }
   Context context() const { return {at<std::byte>(layout_.workspace)}; }
-
-  void start(std::uint64_t seed) {
-    for (int i = 0; i < P::schedule.weights; ++i) {
-      schedule::Weight const& w = P::schedule.weight[i];
-      place::Node const& n = P::placed.node[w.node];
-      op::Weight const whole = P::signatures.op[n.op].w[w.which];
-      tensor::Random const random{seed, tensor::Purpose::Weights, static_cast<std::uint32_t>(i)};
-      schedule::each_run(whole.shape, n.w[w.which], m_.way(), P::ways, [&](long local, long global, long count) {
-        for (long k = 0; k < count; ++k) {
-          weights()[w.offset + local + k] = static_cast<A>(op::start_value(whole, random, global + k));
-        }
-      });
-    }
-    for (int k = 0; k < P::placed.count; ++k) {  // a running variance starts at one
-      if (P::placed.node[k].op < 0 || P::signatures.op[P::placed.node[k].op].states < 2) continue;
-      long const size = P::placed.node[k].local.w0.size();
-      for (long i = 0; i < size; ++i) states()[P::schedule.state[k] + size + i] = 1;
-    }
-    refresh_copies();
-  }
 
   void pass(long step, bool training) {
     pass_.step = static_cast<std::uint32_t>(step);
@@ -252,16 +218,8 @@ template <class P> class Rank {
     constexpr place::Node const& last = P::placed.node[P::placed.last];
     if (!last.rows_cut && m_.way() != 0) return;
     schedule::Range const r = m_.slices(share_, last.rows_cut, round_);
-    T const* x = output();
-    int const* label = at<int>(layout_.labels);
-    long const n = last.local.y.size();
-    for (long row = r.begin * long{P::request.rows}; row < r.end * long{P::request.rows} && row < valid;
-         ++row, x += n, ++label) {
-      long best = 0;
-      for (long i = 1; i < n; ++i) best = static_cast<A>(x[i]) > static_cast<A>(x[best]) ? i : best;
-      ++seen.samples;
-      seen.correct += best == *label;
-    }
+    count_correct(output(), at<int>(layout_.labels), last.local.y.size(), r.begin * long{P::request.rows},
+                  r.end * long{P::request.rows}, valid, seen);
   }
 
   Layout const& layout_;

@@ -1,0 +1,56 @@
+// backend/cuda/device.hpp - what a kernel is given on a CUDA device: comes down to built-in variables and single instructions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#if !defined(__CUDACC__)
+#error "cleave/backend/cuda is for .cu files: compile this one with nvcc -std=c++20 (CMake: enable_language(CUDA))"
+#endif
+
+#include "../gpu/context.hpp"
+#include "../gpu/fragment.hpp"
+
+namespace cleave::backend::cuda {
+
+/// See gpu/context.hpp.
+template <int Threads> struct Context {
+  std::byte* shared_;
+
+  __device__ int thread() const { return static_cast<int>(threadIdx.x); }
+  __device__ static constexpr int threads() { return Threads; }
+  __device__ int block() const { return static_cast<int>(blockIdx.x); }
+  __device__ int blocks() const { return static_cast<int>(gridDim.x); }
+  __device__ std::byte* shared() const { return shared_; }
+  __device__ void barrier() const { __syncthreads(); }
+  template <class F> __device__ void each(long n, F const& f) const {
+    long const step = long{Threads} * gridDim.x;
+    for (long i = long{blockIdx.x} * Threads + threadIdx.x; i < n; i += step) f(i);
+  }
+  template <class V> __device__ V shuffle_xor(V v, int mask) const { return __shfl_xor_sync(0xffffffffu, v, mask); }
+  __device__ void multiply(gpu::Bf16Tile, float (&d)[4], std::uint32_t const (&a)[4],
+                           std::uint32_t const (&b)[2]) const {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
+        "%2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+  __device__ void multiply(gpu::Tf32Tile, float (&d)[4], std::uint32_t const (&a)[4],
+                           std::uint32_t const (&b)[2]) const {
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+        "%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
+};
+
+/// The one __global__ function: kernel K, named in profiles by its type.
+template <class K>
+__global__ void __launch_bounds__(K::threads, 1) entry(__grid_constant__ typename K::Args const args) {
+  if constexpr (K::shared_bytes > 0) {
+    __shared__ alignas(16) std::byte shared[K::shared_bytes];
+    K::run(Context<K::threads>{shared}, args);
+  } else {
+    K::run(Context<K::threads>{nullptr}, args);
+  }
+}
+
+}  // namespace cleave::backend::cuda

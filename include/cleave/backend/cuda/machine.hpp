@@ -1,0 +1,189 @@
+// backend/cuda/machine.hpp - a CUDA device: memory, streams, events and captured graphs, each call checked.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "device.hpp"
+
+#include <cuda_runtime.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../../meta/error.hpp"
+
+namespace cleave::backend::cuda {
+
+/// One line that says what failed, and where it was asked for.
+inline void check(cudaError_t e, char const* what) {
+  if (e == cudaSuccess) return;
+  cudaGetLastError();  // it must not be taken for the next call's
+  throw Error(std::string("CUDA: ") + what + ": " + cudaGetErrorString(e) + " (" + cudaGetErrorName(e) + ")");
+}
+
+/// How many devices can be used; says why in `why` when it is none.
+inline int devices(std::string* why = nullptr) {
+  int count = 0, driver = 0, runtime = 0;
+  cudaError_t const e = cudaGetDeviceCount(&count);
+  cudaGetLastError();
+  if (e == cudaSuccess && count > 0) return count;
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  auto const version = [](int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); };
+  if (why) {
+    *why = driver == 0        ? "there is no CUDA driver on this machine"
+           : driver < runtime ? "the CUDA driver knows CUDA " + version(driver) + ", this program was built with " +
+                                    version(runtime) + ": update the driver, or build with an older toolkit"
+                              : std::string("no CUDA device can be used: ") + cudaGetErrorString(e);
+  }
+  return 0;
+}
+
+/// Is there code for this device in the program?
+struct Probe {
+  struct Args {};
+  static constexpr int threads = gpu::lanes, shared_bytes = 0;
+  template <class Ctx> CLEAVE_HD static void run(Ctx const&, Args const&) {}
+};
+
+class Machine {
+ public:
+  using Stream = cudaStream_t;
+  using Event = cudaEvent_t;
+  struct Graph {
+    cudaGraphExec_t exec = nullptr;
+    Graph() = default;
+    explicit Graph(cudaGraphExec_t e) : exec(e) {}
+    Graph(Graph&& o) noexcept : exec(std::exchange(o.exec, nullptr)) {}
+    Graph& operator=(Graph&& o) noexcept {
+      std::swap(exec, o.exec);
+      return *this;
+    }
+    ~Graph() {
+      if (exec) cudaGraphExecDestroy(exec);
+    }
+  };
+  /// No wait lasts longer than the deadline.
+  explicit Machine(int device = 0, std::chrono::milliseconds deadline = std::chrono::seconds(60))
+      : device_(device), deadline_(deadline) {
+    std::string why;
+    int const count = devices(&why);
+    if (count == 0) throw Error(why + "; run without --backend cuda");
+    if (device < 0 || device >= count) {
+      throw Error("device " + std::to_string(device) + " is asked for, this machine has " + std::to_string(count) +
+                  " (counted from 0)");
+    }
+    check(cudaSetDevice(device), "set the device");
+    cudaDeviceProp of{};
+    check(cudaGetDeviceProperties(&of, device), "ask what the device is");
+    title_ = of.name;
+    title_ += " (sm_" + std::to_string(of.major) + std::to_string(of.minor) + ")";
+    cudaFuncAttributes has{};
+    if (cudaFuncGetAttributes(&has, entry<Probe>) != cudaSuccess) {
+      cudaGetLastError();
+      throw Error(title_ + ": this program has no code for it; compile with -arch=sm_" + std::to_string(of.major) +
+                  std::to_string(of.minor) + (of.major >= 9 ? "a" : ""));
+    }
+  }
+  Machine(Machine const&) = delete;
+  Machine& operator=(Machine const&) = delete;
+  ~Machine() {
+    cudaDeviceSynchronize();
+    for (Event e : events_) cudaEventDestroy(e);
+    for (Stream s : streams_) cudaStreamDestroy(s);
+    for (void* p : held_) cudaFree(p);
+    for (void* p : pinned_) cudaFreeHost(p);
+    cudaGetLastError();
+  }
+  std::string const& title() const { return title_; }
+
+  std::byte* allocate(long bytes) {
+    void* p = nullptr;
+    check(cudaMalloc(&p, static_cast<std::size_t>(bytes)), ("allocate " + std::to_string(bytes) + " bytes").c_str());
+    held_.push_back(p);
+    return static_cast<std::byte*>(p);
+  }
+  std::byte* allocate_pinned(long bytes) {
+    void* p = nullptr;
+    check(cudaMallocHost(&p, static_cast<std::size_t>(bytes)), ("pin " + std::to_string(bytes) + " bytes").c_str());
+    pinned_.push_back(p);
+    return static_cast<std::byte*>(p);
+  }
+  long free_bytes() const {
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "ask for free memory");
+    return static_cast<long>(free);
+  }
+
+  Stream stream() {
+    Stream s = nullptr;
+    check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "make a stream");
+    streams_.push_back(s);
+    return s;
+  }
+  Event event() {
+    Event e = nullptr;
+    check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "make an event");
+    events_.push_back(e);
+    return e;
+  }
+
+  template <class K> void launch(Stream s, int blocks, typename K::Args const& args) {
+    entry<K><<<static_cast<unsigned>(blocks), K::threads, 0, s>>>(args);
+    check(cudaGetLastError(), "launch a kernel");
+    ++launches_;
+  }
+  void copy(Stream s, void* to, void const* from, long bytes) {
+    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, s), "copy");
+  }
+  void record(Event e, Stream s) { check(cudaEventRecord(e, s), "record an event"); }
+  void wait(Stream s, Event e) { check(cudaStreamWaitEvent(s, e, 0), "wait for an event"); }
+
+  void begin(Stream origin) {
+    origin_ = origin;
+    check(cudaStreamBeginCapture(origin, cudaStreamCaptureModeThreadLocal), "begin a capture");
+  }
+  Graph end() {
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamEndCapture(origin_, &graph), "end a capture");
+    cudaGraphExec_t exec = nullptr;
+    cudaError_t const e = cudaGraphInstantiate(&exec, graph, 0);
+    cudaGraphDestroy(graph);
+    check(e, "make a graph of a capture");
+    return Graph(exec);
+  }
+  void run(Graph const& g, Stream s) { check(cudaGraphLaunch(g.exec, s), "launch a graph"); }
+
+  /// Waits, by asking again and again, until what stands before the event is done.
+  void finish(Event e) {
+    until([&] { return cudaEventQuery(e); }, "a step");
+  }
+  void finish() {
+    for (Stream s : streams_) until([&] { return cudaStreamQuery(s); }, "a stream");
+  }
+  long launches() const { return launches_; }
+
+ private:
+  template <class Ask> void until(Ask ask, char const* what) {
+    auto const last = std::chrono::steady_clock::now() + deadline_;
+    for (cudaError_t e = ask(); e != cudaSuccess; e = ask()) {
+      if (e != cudaErrorNotReady) check(e, what);
+      if (std::chrono::steady_clock::now() > last) {
+        throw Error(title_ + ": " + what + " did not end within " + std::to_string(deadline_.count()) + " ms");
+      }
+      std::this_thread::yield();
+    }
+  }
+
+  int device_;
+  std::chrono::milliseconds deadline_;
+  std::string title_;
+  std::vector<void*> held_, pinned_;
+  std::vector<Stream> streams_;
+  std::vector<Event> events_;
+  Stream origin_ = nullptr;
+  long launches_ = 0;
+};
+
+}  // namespace cleave::backend::cuda

@@ -1,0 +1,243 @@
+// backend/emulate/block.hpp - the threads of a block on a host, as fibers or as real threads: the same kernels, no GPU.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <pthread.h>
+#include <ucontext.h>
+
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "../../meta/error.hpp"
+#include "../gpu/context.hpp"
+#include "../gpu/fragment.hpp"
+
+namespace cleave::backend::emulate {
+
+/// Threads of a block that take turns on one core, in an order that changes from turn to turn. A barrier that some
+/// never reach is an error that says how many came.
+class Fibers {
+ public:
+  explicit Fibers(int count) : fiber_(static_cast<std::size_t>(count)) {}
+
+  void run(std::function<void(int)> const& body) {
+    body_ = &body;
+    int const n = static_cast<int>(fiber_.size());
+    left_ = n;
+    for (int i = 0; i < n; ++i) prepare(i);
+    long moved = 0;
+    for (bool forward = true; left_ > 0; forward = !forward) {
+      long const before = moved_;
+      for (int k = 0; k < n; ++k) {
+        now_ = forward ? k : n - 1 - k;
+        if (fiber_[static_cast<std::size_t>(now_)].over) continue;
+        current() = this;
+        swapcontext(&home_, &fiber_[static_cast<std::size_t>(now_)].at);
+      }
+      moved = moved_ == before ? moved + 1 : 0;
+      if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+      if (moved > 2) {
+        throw Error("a kernel stands still: " + std::to_string(n - left_) + " of " + std::to_string(n) +
+                    " threads have ended, the others wait at a barrier or a shuffle that these never reach");
+      }
+    }
+  }
+  /// The first `members` of a group to come wait for the last.
+  struct Meeting {
+    int came = 0;
+    long round = 0;
+  };
+  void meet(Meeting& m, int members) {
+    long const mine = m.round;
+    if (++m.came == members) {
+      m.came = 0;
+      ++m.round;
+      ++moved_;
+      return;
+    }
+    while (m.round == mine) swapcontext(&fiber_[static_cast<std::size_t>(now_)].at, &home_);
+  }
+
+ private:
+  static constexpr std::size_t stack_bytes = 64 << 10;
+  struct Fiber {
+    ucontext_t at;
+    bool over = false;
+  };
+  static std::vector<std::unique_ptr<std::byte[]>>& stacks() {  // of one block after another
+    static thread_local std::vector<std::unique_ptr<std::byte[]>> all;
+    return all;
+  }
+  static Fibers*& current() {
+    static thread_local Fibers* of = nullptr;
+    return of;
+  }
+  void prepare(int i) {
+    auto const k = static_cast<std::size_t>(i);
+    Fiber& f = fiber_[k];
+    f.over = false;
+    if (k == stacks().size()) stacks().emplace_back(new std::byte[stack_bytes]);
+    getcontext(&f.at);
+    f.at.uc_stack.ss_sp = stacks()[k].get();
+    f.at.uc_stack.ss_size = stack_bytes;
+    f.at.uc_link = &home_;
+    makecontext(&f.at, reinterpret_cast<void (*)()>(&Fibers::enter), 0);
+  }
+  static void enter() {
+    Fibers& f = *current();
+    int const me = f.now_;
+    try {
+      (*f.body_)(me);
+    } catch (...) {
+      f.failure_ = std::current_exception();
+    }
+    f.fiber_[static_cast<std::size_t>(me)].over = true;
+    --f.left_;
+    ++f.moved_;
+  }
+
+  std::vector<Fiber> fiber_;
+  ucontext_t home_;
+  std::function<void(int)> const* body_ = nullptr;
+  int now_ = 0, left_ = 0;
+  long moved_ = 0;  // whenever something happened that others may wait for
+  std::exception_ptr failure_;
+};
+
+/// Threads of a block as threads of the machine, for ThreadSanitizer: a barrier too few is a race that it tells.
+class Threads {
+ public:
+  explicit Threads(int count) : count_(count) {}
+  /// A POSIX barrier: std::barrier's waiters meet in a pool that all barriers share, which hides races.
+  struct Meeting {
+    pthread_barrier_t at;
+    bool made = false;
+    void make(int members) { made = pthread_barrier_init(&at, nullptr, static_cast<unsigned>(members)) == 0; }
+    ~Meeting() {
+      if (made) pthread_barrier_destroy(&at);
+    }
+  };
+  void run(std::function<void(int)> const& body) const {
+    std::vector<std::thread> all;
+    for (int i = 0; i < count_; ++i) all.emplace_back([&, i] { body(i); });
+    for (std::thread& t : all) t.join();
+  }
+  static void meet(Meeting& m, int) { pthread_barrier_wait(&m.at); }
+
+ private:
+  int count_;
+};
+
+/// One block: what its threads share, and where they meet.
+template <class Runner> struct Block {
+  int threads, blocks, block = 0;
+  Runner runner;
+  std::vector<std::byte> shared;
+  std::vector<std::uint64_t> exchange;  // of each thread: a word that others of its warp read, then fragments
+  typename Runner::Meeting all;
+  std::vector<typename Runner::Meeting> warp;
+  static constexpr int words = 8;
+
+  Block(int threads_, int blocks_, std::size_t shared_bytes)
+      : threads(threads_),
+        blocks(blocks_),
+        runner(threads_),
+        shared(shared_bytes + 16),
+        exchange(static_cast<std::size_t>(threads_ * words)),
+        warp(static_cast<std::size_t>((threads_ + gpu::lanes - 1) / gpu::lanes)) {
+    if constexpr (std::is_same_v<Runner, Threads>) {
+      all.make(threads);
+      for (std::size_t w = 0; w < warp.size(); ++w) warp[w].make(in_warp(w));
+    }
+  }
+  int in_warp(std::size_t w) const {
+    int const rest = threads - static_cast<int>(w) * gpu::lanes;
+    return rest < gpu::lanes ? rest : gpu::lanes;
+  }
+  std::byte* shared_at() {
+    auto const at = reinterpret_cast<std::uintptr_t>(shared.data());
+    return shared.data() + (16 - at % 16) % 16;
+  }
+};
+
+/// What a kernel is given here. See gpu/context.hpp.
+template <class Runner> struct Context {
+  Block<Runner>* of;
+  int thread_;
+
+  int thread() const { return thread_; }
+  int threads() const { return of->threads; }
+  int block() const { return of->block; }
+  int blocks() const { return of->blocks; }
+  std::byte* shared() const { return of->shared_at(); }
+  void barrier() const { of->runner.meet(of->all, of->threads); }
+  void warp_barrier() const {
+    auto const w = static_cast<std::size_t>(thread_ / gpu::lanes);
+    of->runner.meet(of->warp[w], of->in_warp(w));
+  }
+  template <class F> void each(long n, F const& f) const {
+    long const step = long{threads()} * blocks();
+    for (long i = long{block()} * threads() + thread_; i < n; i += step) f(i);
+  }
+  template <class V> V shuffle_xor(V v, int mask) const {
+    static_assert(sizeof(V) <= 8);
+    std::memcpy(slot(thread_), &v, sizeof(V));
+    warp_barrier();
+    std::memcpy(&v, slot(thread_ ^ mask), sizeof(V));
+    warp_barrier();
+    return v;
+  }
+  /// The model of mma.sync: products in f32, summed in the order of k.
+  template <class Tile>
+  void multiply(Tile, float (&d)[4], std::uint32_t const (&a)[4], std::uint32_t const (&b)[2]) const {
+    auto* mine = reinterpret_cast<std::uint32_t*>(slot(thread_));
+    for (int i = 0; i < 4; ++i) mine[i] = a[i];
+    for (int i = 0; i < 2; ++i) mine[4 + i] = b[i];
+    warp_barrier();
+    int const warp = thread_ / gpu::lanes * gpu::lanes, g = thread_ % gpu::lanes / 4, t = thread_ % 4;
+    constexpr int half = Tile::k / 2;
+    for (int i = 0; i < 4; ++i) {
+      int const row = g + 8 * (i / 2), column = 2 * t + i % 2;
+      for (int k = 0; k < Tile::k; ++k) {
+        int const from = k % half / Tile::per, upper = k / half;
+        auto const* of_a = reinterpret_cast<std::uint32_t const*>(slot(warp + row % 8 * 4 + from));
+        auto const* of_b = reinterpret_cast<std::uint32_t const*>(slot(warp + column * 4 + from));
+        d[i] += Tile::value(of_a[row / 8 + 2 * upper], k % Tile::per) * Tile::value(of_b[4 + upper], k % Tile::per);
+      }
+    }
+    warp_barrier();
+  }
+
+ private:
+  std::uint64_t* slot(int thread) const {
+    return of->exchange.data() + static_cast<std::size_t>(thread * Block<Runner>::words);
+  }
+};
+
+#if defined(__SANITIZE_THREAD__)
+using Usual = Threads;  // ThreadSanitizer knows no fibers
+#else
+using Usual = Fibers;
+#endif
+
+/// Runs kernel K on `blocks` blocks, one after another. Shared memory starts as garbage, and differs from block to
+/// block.
+template <class K, class Runner = Usual> void launch(int blocks, typename K::Args const& args) {
+  Block<Runner> b(K::threads, blocks, static_cast<std::size_t>(K::shared_bytes));
+  for (b.block = 0; b.block < blocks; ++b.block) {
+    std::memset(b.shared.data(), 0xa5 + b.block, b.shared.size());
+    if constexpr (K::alone) {
+      for (int t = 0; t < K::threads; ++t) K::run(Context<Runner>{&b, t}, args);
+    } else {
+      b.runner.run([&](int t) { K::run(Context<Runner>{&b, t}, args); });
+    }
+  }
+}
+
+}  // namespace cleave::backend::emulate

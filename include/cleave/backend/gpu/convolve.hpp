@@ -1,0 +1,96 @@
+// backend/gpu/convolve.hpp - convolution on a device as implicit products: patches are gathered as tiles are read.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../../op/convolve.hpp"
+#include "contract.hpp"
+#include "kernel.hpp"
+
+namespace cleave::backend::gpu {
+
+/// What the three contractions of a convolution share. x (b, i, h, w), w (o, i/groups, K, K), y (b, o, h', w').
+template <op::Local L, int K, int Stride, int Pad, class T_> struct Patches {
+  using T = T_;
+  using A = tensor::accumulate_t<T>;
+  using Args = op::Operands<T>;
+  static constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;  // channels of one group
+  static constexpr int H = L.x[1], W = L.x[2], positions = L.y[1] * L.y[2], taps = in * K * K;
+
+  /// x under tap q = (i, row, column) of the window at position p = (b, h', w').
+  CLEAVE_HD static T patch(Args const& t, int g, int q, int p) {
+    int const b = p / positions, at = p % positions;
+    int const h = at / L.y[2] * Stride - Pad + q / K % K, w = at % L.y[2] * Stride - Pad + q % K;
+    if (h < 0 || h >= H || w < 0 || w >= W) return T{};
+    return t.x[((long{b} * L.x[0] + g * in + q / (K * K)) * H + h) * W + w];
+  }
+  CLEAVE_HD static T dy(Args const& t, int g, int o, int p) {
+    return t.dy[(long{p / positions} * L.y[0] + g * out + o) * positions + p % positions];
+  }
+};
+
+template <op::Local L, int K, int Stride, int Pad, bool WithBias, class Map, class T_>
+struct ConvolveForward : Patches<L, K, Stride, Pad, T_> {
+  using P = Patches<L, K, Stride, Pad, T_>;
+  using typename P::A, typename P::Args, typename P::T;
+  static constexpr int m = P::out, n = L.rows * P::positions, k = P::taps;
+  static constexpr bool a_along_k = true, b_along_n = true;
+  static constexpr int a_width = width_for<T>(k), b_width = 1;
+  CLEAVE_HD static T const* a_at(Args const& t, int g, int o, int q) { return t.w0 + (long{g} * m + o) * k + q; }
+  CLEAVE_HD static T a(Args const& t, int g, int o, int q) { return *a_at(t, g, o, q); }
+  CLEAVE_HD static T b(Args const& t, int g, int q, int p) { return P::patch(t, g, q, p); }
+  CLEAVE_HD static void store(Args const& t, int g, int o, int p, A v) {
+    int const channel = g * m + o;
+    if constexpr (WithBias) v += static_cast<A>(t.bias[channel]);
+    if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
+    t.y[(long{p / P::positions} * L.y[0] + channel) * P::positions + p % P::positions] = static_cast<T>(v);
+  }
+};
+
+/// dx under every position is the sum over the windows that cover it.
+template <op::Local L, int K, int Stride, int Pad, class T_> struct ConvolveInput : Patches<L, K, Stride, Pad, T_> {
+  using P = Patches<L, K, Stride, Pad, T_>;
+  using typename P::A, typename P::Args, typename P::T;
+  static constexpr int m = P::in, n = L.rows * P::H * P::W, k = P::out * K * K;  // q = (o, row, column)
+  static constexpr bool a_along_k = true, b_along_n = true;
+  static constexpr int a_width = 1, b_width = 1;
+  CLEAVE_HD static T a(Args const& t, int g, int i, int q) {
+    return t.w0[((long{g} * P::out + q / (K * K)) * m + i) * (K * K) + q % (K * K)];
+  }
+  CLEAVE_HD static T b(Args const& t, int g, int q, int p) {
+    int const at = p % (P::H * P::W), h = at / P::W + Pad - q / K % K, w = at % P::W + Pad - q % K;
+    if (h < 0 || w < 0 || h % Stride != 0 || w % Stride != 0 || h / Stride >= L.y[1] || w / Stride >= L.y[2])
+      return T{};
+    return t.dy[(long{p / (P::H * P::W)} * L.y[0] + g * P::out + q / (K * K)) * P::positions + h / Stride * L.y[2] +
+                w / Stride];
+  }
+  CLEAVE_HD static void store(Args const& t, int g, int i, int p, A v) {
+    t.dx[(long{p / (P::H * P::W)} * L.x[0] + g * m + i) * (P::H * P::W) + p % (P::H * P::W)] = static_cast<T>(v);
+  }
+};
+
+template <op::Local L, int K, int Stride, int Pad, class T_> struct ConvolveWeight : Patches<L, K, Stride, Pad, T_> {
+  using P = Patches<L, K, Stride, Pad, T_>;
+  using typename P::A, typename P::Args, typename P::T;
+  static constexpr int m = P::out, n = P::taps, k = L.rows * P::positions;
+  static constexpr bool a_along_k = true, b_along_n = false;
+  static constexpr int a_width = 1, b_width = 1;
+  CLEAVE_HD static T a(Args const& t, int g, int o, int p) { return P::dy(t, g, o, p); }
+  CLEAVE_HD static T b(Args const& t, int g, int p, int q) { return P::patch(t, g, q, p); }
+  CLEAVE_HD static void store(Args const& t, int g, int o, int q, A v) { t.dw0[(long{g} * m + o) * n + q] = v; }
+};
+
+template <int Out, int K, int Stride, int Pad, int Groups, op::Start How>
+struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
+  template <op::Local L, bool WithBias, class Map, class T, class Q>
+  static void forward(Q q, op::Operands<T> const& t) {
+    contract<ConvolveForward<L, K, Stride, Pad, WithBias, Map, T>>(q, t);
+  }
+  template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
+    contract<ConvolveInput<L, K, Stride, Pad, T>>(q, t);
+  }
+  template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
+    contract<ConvolveWeight<L, K, Stride, Pad, T>>(q, t);
+  }
+};
+
+}  // namespace cleave::backend::gpu

@@ -1,0 +1,106 @@
+// backend/gpu/kernel.hpp - how an operation runs on a device: by its own definition, unless there is a kernel for it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../../op/operands.hpp"
+#include "../../schedule/arena.hpp"
+#include "context.hpp"
+
+namespace cleave::backend::gpu {
+
+/// Where kernels are put: a machine (cuda/machine.hpp, emulate/machine.hpp), one of its streams, a rank's workspace.
+template <class Machine> struct Queue {
+  static constexpr long workspace_bytes = schedule::workspace_bytes;
+  Machine* machine = nullptr;
+  typename Machine::Stream stream{};
+  std::byte* workspace = nullptr;
+
+  template <class K> void launch(int blocks, typename K::Args const& args) const {
+    static_assert(K::threads % lanes == 0 && K::threads <= 1024);
+    static_assert(K::shared_bytes <= 48 << 10, "what a block may share without asking");
+    machine->template launch<K>(stream, blocks, args);
+  }
+};
+
+enum class Part : unsigned char { Forward, BackwardInput, BackwardWeight };
+
+template <class Op, op::Local L, Part What, class Ctx, class T>
+CLEAVE_HD void define(Ctx const& c, op::Operands<T> const& t) {
+  if constexpr (What == Part::Forward) Op::template forward<L>(c, t);
+  if constexpr (What == Part::BackwardInput) Op::template backward_input<L>(c, t);
+  if constexpr (What == Part::BackwardWeight) Op::template backward_weight<L>(c, t);
+}
+template <class Op, op::Local L, Part What, class T>
+concept defined = What == Part::Forward ||
+                  (What == Part::BackwardInput && requires { &Op::template backward_input<L, int, T>; }) ||
+                  (What == Part::BackwardWeight && requires { &Op::template backward_weight<L, int, T>; });
+
+struct Count {
+  long* most;
+  template <class F> CLEAVE_HD void each(long n, F const&) const { *most = n > *most ? n : *most; }
+};
+
+/// An operation's own loops, dealt out over the threads of a device. Loops of one function must not wait for each
+/// other.
+template <class Op, op::Local L, Part What, class T> struct Defined {
+  using Args = op::Operands<T>;
+  static constexpr int threads = 256, shared_bytes = 0;
+  static constexpr bool alone = true;
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& t) { define<Op, L, What>(c, t); }
+
+  /// The longest of its loops.
+  static long length(Args t) {
+    long most = 0;
+    op::Pass const pass{};
+    t.pass = &pass;  // the real one lies on the device
+    t.where.first_slice = true;
+    define<Op, L, What>(Count{&most}, t);
+    return most;
+  }
+};
+
+/// y = map(y + bias), for an operation without an end of its own.
+template <op::Local L, bool WithBias, class Map, class T> struct Finished {
+  using Args = op::Operands<T>;
+  static constexpr int threads = 256, shared_bytes = 0;
+  static constexpr bool alone = true;
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& t) {
+    using A = tensor::accumulate_t<T>;
+    constexpr long below = L.y.stride(0), size = L.y.size();
+    c.each(L.rows * size, [&](long e) {
+      A v = static_cast<A>(t.y[e]);
+      if constexpr (WithBias) v += static_cast<A>(t.bias[e % size / below]);
+      if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
+      t.y[e] = static_cast<T>(v);
+    });
+  }
+};
+
+template <class Op> struct ByDefinition {
+  template <op::Local L, bool WithBias, class Map, class T, class Q>
+  static void forward(Q q, op::Operands<T> const& t) {
+    run<L, Part::Forward>(q, t);
+    if constexpr (WithBias || !std::is_void_v<Map>) {
+      q.template launch<Finished<L, WithBias, Map, T>>(blocks_each(L.rows * L.y.size()), t);
+    }
+  }
+  template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
+    run<L, Part::BackwardInput>(q, t);
+  }
+  template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
+    run<L, Part::BackwardWeight>(q, t);
+  }
+
+ private:
+  template <op::Local L, Part What, class T, class Q> static void run(Q q, op::Operands<T> const& t) {
+    if constexpr (defined<Op, L, What, T>) {
+      using K = Defined<Op, L, What, T>;
+      q.template launch<K>(blocks_each(K::length(t)), t);
+    }
+  }
+};
+
+/// Specialised for the operations that earn it (product.hpp, convolve.hpp, rows.hpp, columns.hpp).
+template <class Op> struct Kernel : ByDefinition<Op> {};
+
+}  // namespace cleave::backend::gpu

@@ -1,0 +1,119 @@
+// backend/gpu/move.hpp - kernels that move and add: packing for conversions, the ordered sum over ranks, merges, inputs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../../tensor/number.hpp"
+#include "context.hpp"
+
+namespace cleave::backend::gpu {
+
+/// What element-wise kernels have in common: no thread meets another.
+struct Each {
+  static constexpr int threads = 256, shared_bytes = 0;
+  static constexpr bool alone = true;
+};
+
+/// `lines` runs of `width` elements, each in its own format; runs begin `apart` elements from each other.
+template <class To, class From> struct CopyLines : Each {
+  struct Args {
+    To* to;
+    From const* from;
+    long lines, width, to_apart, from_apart;
+  };
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    c.each(a.lines * a.width, [&](long e) {
+      long const line = e / a.width, i = e % a.width;
+      if constexpr (std::is_same_v<To, From>) {
+        a.to[line * a.to_apart + i] = a.from[line * a.from_apart + i];
+      } else {
+        a.to[line * a.to_apart + i] = static_cast<To>(a.from[line * a.from_apart + i]);
+      }
+    });
+  }
+};
+
+inline constexpr int most_sources = 64;
+
+/// Lines again: the sum over the sources, in their order.
+template <class T> struct SumLines : Each {
+  using A = tensor::accumulate_t<T>;
+  struct Args {
+    T* to;
+    long lines, width, to_apart, from_apart;
+    int sources;
+    T const* from[most_sources];
+  };
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    c.each(a.lines * a.width, [&](long e) {
+      long const line = e / a.width, i = e % a.width;
+      A sum = static_cast<A>(a.from[0][line * a.from_apart + i]);
+      for (int s = 1; s < a.sources; ++s) sum += static_cast<A>(a.from[s][line * a.from_apart + i]);
+      a.to[line * a.to_apart + i] = static_cast<T>(sum);
+    });
+  }
+};
+
+/// to += from; sums rounded to T where one rank and many shall agree in a narrow format.
+template <class T, bool Rounded> struct AddTo : Each {
+  using A = tensor::accumulate_t<T>;
+  struct Args {
+    A* to;
+    A const* from;  // null: only round
+    long n;
+  };
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    c.each(a.n, [&](long i) {
+      A const sum = a.from ? a.to[i] + a.from[i] : a.to[i];
+      a.to[i] = Rounded ? static_cast<A>(static_cast<T>(sum)) : sum;
+    });
+  }
+};
+/// A value read twice has two gradients.
+template <class T> struct AddValues : Each {
+  using A = tensor::accumulate_t<T>;
+  struct Args {
+    T* to;
+    T const* from;
+    long n;
+  };
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    c.each(a.n, [&](long i) { a.to[i] = static_cast<T>(static_cast<A>(a.to[i]) + static_cast<A>(a.from[i])); });
+  }
+};
+
+/// The sum over the branches that the ranks of a group hold, in the tree of schedule/slices.hpp: leaves from left to
+/// right, after each as many siblings are merged as `merges` says. The stack is kept in registers.
+template <class T, class Wire, bool Rounded> struct SumLeaves : Each {
+  using A = tensor::accumulate_t<T>;
+  static constexpr int most_depth = 8;
+  struct Args {
+    Wire* to;
+    long n;
+    int leaves;
+    Wire const* from[most_sources];
+    signed char merges[most_sources];
+  };
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    c.each(a.n, [&](long i) {
+      A stack[most_depth]{};
+      int depth = 0;
+      for (int l = 0; l < a.leaves; ++l) {
+        A const v = static_cast<A>(a.from[l][i]);
+        CLEAVE_UNROLL
+        for (int d = 0; d < most_depth; ++d) stack[d] = d == depth ? v : stack[d];
+        ++depth;
+        for (int m = 0; m < a.merges[l]; ++m) {
+          --depth;
+          CLEAVE_UNROLL
+          for (int d = 1; d < most_depth; ++d) {
+            A const sum = stack[d - 1] + stack[d];
+            if (d == depth) stack[d - 1] = Rounded ? static_cast<A>(static_cast<T>(sum)) : sum;
+          }
+        }
+      }
+      a.to[i] = static_cast<Wire>(stack[0]);
+    });
+  }
+};
+
+}  // namespace cleave::backend::gpu

@@ -1,0 +1,109 @@
+// backend/gpu/rows.hpp - what goes over a sample's features: softmax with cross-entropy, and layer normalisation.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+
+#include "../../op/layer_norm.hpp"
+#include "../../op/loss.hpp"
+#include "kernel.hpp"
+
+namespace cleave::backend::gpu {
+
+/// The slice's sum of losses and, `WithGradient`, the gradient of its logits, in one pass. One block: teams take rows
+/// in turn, and their sums are joined in one order.
+template <op::Local L, bool WithGradient, class T> struct CrossEntropy {
+  using Args = op::Operands<T>;
+  using A = tensor::accumulate_t<T>;
+  static constexpr long n = L.x.size();
+  static constexpr bool warps = n <= 1024;
+  static constexpr int threads = !warps || L.rows > 8 ? 1024 : 256;
+  using Of = Team<warps, threads>;
+  static constexpr int shared_bytes = 64 * static_cast<int>(sizeof(A));
+  static constexpr bool alone = false;
+
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& t) {
+    int const me = Of::member(c);
+    A total = 0;
+    for (long first = 0; first < L.rows; first += Of::in_block) {  // every thread, so that all meet
+      long const b = first + Of::row(c);
+      bool const there = b < L.rows;
+      T const* const x = t.x + (there ? b : 0) * n;
+      A top = static_cast<A>(x[0]), sum = 0;
+      for (long i = me; i < n; i += Of::size) top = Max::join(top, static_cast<A>(x[i]));
+      top = Of::template over<Max>(c, top);
+      for (long i = me; i < n; i += Of::size) sum += std::exp(static_cast<A>(x[i]) - top);
+      sum = Of::template over<Sum>(c, sum);
+      if (!there) continue;
+      int const label = t.labels[b];
+      if (me == 0) total += std::log(sum) + top - static_cast<A>(x[label]);
+      if constexpr (WithGradient) {
+        for (long i = me; i < n; i += Of::size) {
+          A const p = std::exp(static_cast<A>(x[i]) - top) / sum;
+          t.dx[b * n + i] = static_cast<T>((p - (i == label ? A{1} : A{0})) * t.scale);
+        }
+      }
+    }
+    total = over_block<Sum>(c, total, reinterpret_cast<A*>(c.shared()) + 32);
+    if (c.thread() == 0) *t.loss = total;
+  }
+};
+
+template <> struct Kernel<op::SoftmaxCrossEntropy> : ByDefinition<op::SoftmaxCrossEntropy> {
+  static constexpr bool loss_with_gradient = true;
+  template <op::Local L, bool, class, class T, class Q> static void forward(Q q, op::Operands<T> const& t) {
+    q.template launch<CrossEntropy<L, false, T>>(1, t);
+  }
+  template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
+    q.template launch<CrossEntropy<L, true, T>>(1, t);
+  }
+};
+
+template <op::Local L, bool Forward, class T> struct LayerNormRows {
+  using Args = op::Operands<T>;
+  using A = tensor::accumulate_t<T>;
+  static constexpr long n = L.x.size();
+  using Of = team_for<n>;
+  static constexpr int threads = Of::size * Of::in_block, shared_bytes = 64 * static_cast<int>(sizeof(A));
+  static constexpr bool alone = false;
+  static constexpr int blocks = blocks_for(L.rows, Of::in_block);
+
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& t) {
+    int const me = Of::member(c);
+    long const b = Of::row(c);
+    bool const there = b < L.rows;
+    T const* const x = t.x + (there ? b : 0) * n;
+    A sum = 0, along = 0;
+    if constexpr (Forward) {
+      for (long i = me; i < n; i += Of::size) sum += static_cast<A>(x[i]);
+      A const mean = Of::template over<Sum>(c, sum) / A{n};
+      for (long i = me; i < n; i += Of::size) along += (static_cast<A>(x[i]) - mean) * (static_cast<A>(x[i]) - mean);
+      A const squares = Of::template over<Sum>(c, along);
+      A const inverse = A{1} / std::sqrt(squares / A{n} + static_cast<A>(op::LayerNorm::epsilon));
+      if (!there) return;
+      if (me == 0) t.aux[2 * b] = mean, t.aux[2 * b + 1] = inverse;
+      for (long i = me; i < n; i += Of::size) {
+        A const unit = (static_cast<A>(x[i]) - mean) * inverse;
+        t.y[b * n + i] = static_cast<T>(unit * static_cast<A>(t.w0[i]) + static_cast<A>(t.w1[i]));
+      }
+    } else {
+      T const* const dy = t.dy + (there ? b : 0) * n;
+      A const mean = t.aux[there ? 2 * b : 0], inverse = t.aux[there ? 2 * b + 1 : 1];
+      for (long i = me; i < n; i += Of::size) {
+        A const g = static_cast<A>(dy[i]) * static_cast<A>(t.w0[i]);
+        sum += g;
+        along += g * (static_cast<A>(x[i]) - mean) * inverse;
+      }
+      sum = Of::template over<Sum>(c, sum);
+      along = Of::template over<Sum>(c, along);
+      if (!there) return;
+      for (long i = me; i < n; i += Of::size) {
+        A const g = static_cast<A>(dy[i]) * static_cast<A>(t.w0[i]);
+        A const unit = (static_cast<A>(x[i]) - mean) * inverse;
+        t.dx[b * n + i] = static_cast<T>(inverse * (g - sum / A{n} - unit * along / A{n}));
+      }
+    }
+  }
+};
+
+}  // namespace cleave::backend::gpu

@@ -1,0 +1,118 @@
+// run/device_trainer.hpp - a plan on the ranks of one device: what Trainer is on threads, step by captured step.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "../backend/gpu/fleet.hpp"
+#include "../optim/rate.hpp"
+#include "../schedule/listing.hpp"
+#include "losses.hpp"
+
+namespace cleave {
+
+/// `DeviceTrainer<Train, backend::cuda::Machine> trainer(8, seed);` All ranks are streams of one device. What Machine
+/// is decides the rest: backend::emulate::Machine runs the same kernels without a GPU.
+template <class P, class Machine> class DeviceTrainer {
+  static_assert(!P::served, "a device sums by collectives; for this agreement take Served<Plan>");
+
+ public:
+  using plan = P;
+  using A = tensor::accumulate_t<typename P::number>;
+  using Region = backend::host::Region;
+  static constexpr int most_steps = 256;  // in one call of train
+
+  explicit DeviceTrainer(int replicas, std::uint64_t seed = 1,
+                         std::unique_ptr<Machine> machine = std::make_unique<Machine>())
+      : ranks_{session::checked_replicas<P>(replicas), P::ways},
+        machine_(std::move(machine)),
+        fleet_((fits(), *machine_), ranks_, seed),
+        losses_(P::micro_batches) {
+    means_.reserve(most_steps);
+  }
+
+  /// Runs the steps [first, first + count) and returns the mean loss of each; a loss that is not finite is an error.
+  /// Losses are read one step behind, so that the device always has the next.
+  std::vector<double> const& train(long first, int count, backend::host::Feed const& feed, double rate_scale = 1) {
+    if (count > most_steps)
+      throw Error("train: at most " + std::to_string(most_steps) + " steps in one call, got " + std::to_string(count));
+    means_.clear();
+    for (int i = 0; i < count; ++i) {
+      fleet_.train(first + i, feed, optim::now<typename P::optimizer, A>(rate_.at(first + i) * rate_scale, first + i));
+      if (i > 0) hear(1, first + i - 1);
+    }
+    if (count > 0) hear(0, first + count - 1);
+    steps_ += count;
+    return means_;
+  }
+  /// The share of samples whose largest output is at their label, over `samples` samples from the feed's start.
+  double accuracy(backend::host::Feed const& feed, long samples) {
+    backend::host::Seen all;
+    for (long b = 0; b * P::batch < samples; ++b) {
+      auto const s = fleet_.evaluate(b, feed, samples - b * P::batch);
+      all.samples += s.samples;
+      all.correct += s.correct;
+    }
+    return all.samples == 0 ? 0 : static_cast<double>(all.correct) / static_cast<double>(all.samples);
+  }
+
+  /// Elements (or bytes) that a rank has sent in all training steps: what the others read from it.
+  long sent(int rank) const { return fleet_.sent(rank); }
+  long sent_bytes(int rank) const { return fleet_.sent_bytes(rank); }
+  double exposed(int) const { return 0; }  // seconds: on a device nobody waits on the host
+  double waited(int) const { return 0; }
+  long allocated(int) const { return memory().total; }
+
+  /// Elements [offset, offset + count) of a way's region, from its first replica; and into all of its replicas.
+  void read(int way, Region region, long offset, long count, A* out) {
+    fleet_.read(way, at(region) + offset * bytes_each, out, count * bytes_each);
+  }
+  void write(int way, Region region, long offset, long count, A const* in) {
+    for (int r = way; r < ranks_.world(); r += P::ways) {
+      fleet_.write(r, at(region) + offset * bytes_each, in, count * bytes_each);
+    }
+  }
+  void refresh_copies() { fleet_.refresh_copies(); }
+  long steps() const { return steps_; }
+  void set_steps(long steps) { steps_ = steps; }
+  void set_rate(Rate rate) { rate_ = rate; }
+  schedule::Ranks ranks() const { return ranks_; }
+  schedule::Memory memory() const { return fleet_.layout().memory; }
+  Machine& machine() { return *machine_; }
+
+ private:
+  static constexpr long bytes_each = sizeof(A);
+  long at(Region r) const {
+    auto const& l = fleet_.layout();
+    return r == Region::Weights ? l.weights : r == Region::Moments ? l.moments : l.states;
+  }
+  void hear(int back, long step) {
+    fleet_.each_loss(back, [&](int s, A loss) { losses_[static_cast<std::size_t>(s)] = loss; });
+    means_.push_back(session::mean_loss<P>(losses_.data(), step));
+  }
+  /// Before anything is allocated, with what takes the memory.
+  void fits() const {
+    schedule::Memory const m = schedule::layout(P::schedule, P::request, P::format, ranks_).memory;
+    long const needed = m.total * ranks_.world(), free = machine_->free_bytes();
+    if (needed <= free) return;
+    std::string by;
+    for (int c = 0; c < schedule::categories; ++c) {
+      by += (c ? ", " : "") + std::string(name(static_cast<schedule::Category>(c))) + " " +
+            std::to_string(m.bytes[c] >> 20);
+    }
+    throw Error("the device has " + std::to_string(free >> 20) + " MiB free, " + std::to_string(ranks_.world()) +
+                " ranks need " + std::to_string(needed >> 20) + " MiB; each in MiB: " + by +
+                "; run fewer ranks, or say Accumulate<2>, a smaller Batch or Precision<bf16> in the plan");
+  }
+
+  schedule::Ranks ranks_;
+  std::unique_ptr<Machine> machine_;
+  backend::gpu::Fleet<P, Machine> fleet_;
+  std::vector<A> losses_;
+  std::vector<double> means_;
+  long steps_ = 0;
+  Rate rate_ = P::rate;
+};
+
+}  // namespace cleave

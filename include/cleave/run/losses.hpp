@@ -1,0 +1,52 @@
+// run/losses.hpp - what every trainer by collectives has in common: how many replicas may be, and the loss of a step.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "../meta/error.hpp"
+#include "../schedule/slices.hpp"
+
+namespace cleave::session {
+
+/// `replicas` itself, or an error that says how many the plan can have.
+template <class P> int checked_replicas(int replicas) {
+  std::string const micro = std::to_string(P::micro_batches);
+  if (P::replicas > 0 && replicas != P::replicas) {
+    throw Error("this plan runs on exactly " + std::to_string(P::replicas) + " replicas, got " +
+                std::to_string(replicas));
+  }
+  bool const all_cut = [] {
+    for (int k = 0; k < P::placed.count; ++k) {
+      if (P::placed.node[k].rows_cut) return true;
+    }
+    return false;
+  }();
+  int const ways = all_cut ? P::ways : 1, rounds = P::request.rounds, parts = replicas * ways * rounds;
+  if (replicas < 1 || parts > P::micro_batches) {
+    throw Error(std::to_string(replicas) + " replicas x " + std::to_string(ways) + " ways" +
+                (rounds > 1 ? " x " + std::to_string(rounds) + " rounds" : "") + " cannot share " + micro +
+                " micro-batches: every rank needs one" + (rounds > 1 ? " in every round" : "") +
+                "; run fewer ranks, or say MicroBatches<" + std::to_string(parts) + "> in the plan");
+  }
+  return replicas;
+}
+
+/// The mean over a batch from the sums of its micro-batches, in the tree in which everything over the batch is summed.
+template <class P, class A> double mean_loss(A const* of, long step) {
+  schedule::TreeSum sum{P::micro_batches};
+  A stack[schedule::most_branches];
+  for (int s = 0; s < P::micro_batches; ++s) {
+    stack[sum.depth] = of[s];
+    sum.push({s, 1}, [&](int a, int b) { stack[a] += stack[b]; });
+  }
+  double const mean = static_cast<double>(stack[0]) / P::batch;
+  if (!std::isfinite(mean)) {
+    throw Error("the loss is not finite at step " + std::to_string(step) +
+                ": training has diverged; a smaller learning rate or a longer warm-up may help");
+  }
+  return mean;
+}
+
+}  // namespace cleave::session

@@ -1,0 +1,89 @@
+// backend/emulate/block.cpp - the threads of a block: barriers, shuffles, shared memory, and what stands still.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+
+#include <cleave/backend/emulate/block.hpp>
+
+#include <vector>
+
+using namespace cleave;
+using namespace cleave::backend;
+
+namespace {
+
+/// y (blocks): the sum of each block's part of x.
+struct Add {
+  struct Args {
+    double const* x;
+    double* y;
+  };
+  static constexpr int threads = 96, shared_bytes = 32 * 8;
+  static constexpr bool alone = false;
+  template <class Ctx> static void run(Ctx const& c, Args const& a) {
+    double const sum =
+        gpu::over_block<gpu::Sum>(c, a.x[c.block() * threads + c.thread()], reinterpret_cast<double*>(c.shared()));
+    if (c.thread() == 95) a.y[c.block()] = sum;
+  }
+};
+template <class Runner> void sums() {
+  std::vector<double> x(96 * 5), y(5, -1);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i);
+  emulate::launch<Add, Runner>(5, {x.data(), y.data()});
+  for (int b = 0; b < 5; ++b) CHECK(y[static_cast<std::size_t>(b)] == 96 * 96 * b + 95 * 48);
+}
+
+/// Half of the block comes to a barrier, the other half has gone.
+struct Half {
+  struct Args {};
+  static constexpr int threads = 64, shared_bytes = 0;
+  static constexpr bool alone = false;
+  template <class Ctx> static void run(Ctx const& c, Args const&) {
+    if (c.thread() % 2 == 0) c.barrier();
+  }
+};
+struct Throws : Half {
+  template <class Ctx> static void run(Ctx const& c, Args const&) {
+    if (c.thread() == 7) throw Error("thread 7");
+    c.barrier();
+  }
+};
+struct Where {
+  struct Args {
+    int* count;
+    long n;
+  };
+  static constexpr int threads = 32, shared_bytes = 0;
+  static constexpr bool alone = true;
+  template <class Ctx> static void run(Ctx const& c, Args const& a) {
+    c.each(a.n, [&](long i) { ++a.count[i]; });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a block's sum, by fibers and by threads") {
+#if !defined(__SANITIZE_THREAD__)
+  sums<emulate::Fibers>();
+#endif
+  sums<emulate::Threads>();
+}
+#if !defined(__SANITIZE_THREAD__)
+TEST_CASE("a barrier that half of a block never reaches is told, with numbers") {
+  CHECK_THROWS_WITH_AS((emulate::launch<Half, emulate::Fibers>(1, {})),
+                       doctest::Contains("32 of 64 threads have ended"), Error);
+  CHECK_THROWS_WITH_AS((emulate::launch<Throws, emulate::Fibers>(1, {})), "thread 7", Error);
+}
+#endif
+TEST_CASE("each deals every index out once") {
+  for (long n : {0L, 1L, 31L, 64L, 1000L}) {
+    std::vector<int> count(static_cast<std::size_t>(n + 1), 0);
+    emulate::launch<Where>(3, {count.data(), n});
+    for (long i = 0; i < n; ++i) CHECK(count[static_cast<std::size_t>(i)] == 1);
+    CHECK(count.back() == 0);
+  }
+}
+TEST_CASE("a NaN stays one in a maximum") {
+  CHECK(gpu::Max::join(1.0, 2.0) == 2.0);
+  double const nan = 0.0 / static_cast<double>(0);
+  CHECK(gpu::Max::join(1.0, nan) != gpu::Max::join(1.0, nan));
+}

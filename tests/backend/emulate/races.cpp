@@ -1,0 +1,118 @@
+// backend/emulate/races.cpp - each barrier of the kernels, removed in turn: ThreadSanitizer must tell, and only then.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cleave/backend/emulate/block.hpp>
+#include <cleave/backend/gpu/columns.hpp>
+#include <cleave/backend/gpu/product.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+using namespace cleave;
+using namespace cleave::backend;
+
+namespace {
+
+int left_out = 0;  // the barrier, counted from 1, that no thread comes to; 0: none
+
+/// The usual context, less one barrier.
+struct Less : emulate::Context<emulate::Threads> {
+  mutable int came = 0;
+  Less(emulate::Context<emulate::Threads> c) : emulate::Context<emulate::Threads>(c) {}
+  void barrier() const {
+    if (++came != left_out) emulate::Context<emulate::Threads>::barrier();
+  }
+};
+template <class K> struct Mutant : K {
+  template <class Ctx> static void run(Ctx const& c, typename K::Args const& a) { K::run(Less(c), a); }
+};
+
+std::vector<float> floats(long n) { return std::vector<float>(static_cast<std::size_t>(n), 0.5f); }
+constexpr op::Local rows(int count, int columns) {
+  return {count, count, Shape(columns), {}, Shape(columns), Shape(columns), Shape(columns)};
+}
+
+void softmax() {
+  constexpr op::Local l = rows(2, 1100);
+  auto x = floats(2200), dx = x, loss = floats(1);
+  int const labels[] = {3, 1000};
+  op::Operands<float> t;
+  t.x = x.data(), t.dx = dx.data(), t.loss = loss.data(), t.labels = labels;
+  emulate::launch<Mutant<gpu::CrossEntropy<l, true, float>>, emulate::Threads>(1, t);
+}
+void layer_norm() {
+  constexpr op::Local l = rows(1, 1100);
+  auto x = floats(1100), y = x, w = x, aux = floats(2);
+  op::Operands<float> t;
+  t.x = x.data(), t.y = y.data(), t.w0 = w.data(), t.w1 = w.data(), t.aux = aux.data();
+  emulate::launch<Mutant<gpu::LayerNormRows<l, true, float>>, emulate::Threads>(1, t);
+}
+void across() {
+  constexpr op::Local l{9, 9, Shape(20), {}, Shape(20), Shape(20), {}};
+  auto dy = floats(180), dw = floats(20);
+  op::Operands<float> t;
+  t.dy = dy.data(), t.dw0 = dw.data();
+  emulate::launch<Mutant<gpu::SumAcross<gpu::BiasSum<l, float>>>, emulate::Threads>(1, t);
+}
+void along() {
+  constexpr op::Local l{9, 9, Shape(1, 8, 8), {}, Shape(1, 8, 8), Shape(1), {}};
+  auto dy = floats(9 * 64), dw = floats(1);
+  op::Operands<float> t;
+  t.dy = dy.data(), t.dw0 = dw.data();
+  emulate::launch<Mutant<gpu::SumAlong<gpu::BiasSum<l, float>>>, emulate::Threads>(1, t);
+}
+template <class T, class Tile> void product() {
+  constexpr op::Local l{5, 5, Shape(70), {}, Shape(20), Shape(70, 20), {}};
+  std::vector<T> x(350), w(1400), y(100);
+  op::Operands<T> t;
+  t.x = x.data(), t.w0 = w.data(), t.y = y.data();
+  using K = gpu::Contract<gpu::ProductForward<l, false, void, T>, float, Tile, 1>;
+  emulate::launch<Mutant<K>, emulate::Threads>(1, {t, nullptr});
+}
+
+struct Case {
+  char const* name;
+  void (*run)();
+  std::string race;  // of barrier 1, 2, ...: is it a race without it?
+};
+// In sums over a block the first barrier keeps a line that is read from being written: at its first use nobody reads.
+Case const cases[] = {{"softmax", softmax, "0111"},
+                      {"layer norm", layer_norm, "0111"},
+                      {"sums across", across, "1"},
+                      {"sums along", along, "01"},
+                      {"plain product", product<float, gpu::Plain>, "11"},
+                      {"product of fragments", product<bf16, gpu::Bf16Tile>, "11"}};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 3) {
+    left_out = std::atoi(argv[2]);
+    cases[std::atoi(argv[1])].run();
+    return 0;
+  }
+  int wrong = 0;
+  for (std::size_t c = 0; c < std::size(cases); ++c) {
+    for (std::size_t b = 0; b <= cases[c].race.size(); ++b) {
+      pid_t const child = fork();
+      if (child == 0) {
+        if (!std::freopen("/dev/null", "w", stderr)) _exit(3);
+        ::execl(argv[0], argv[0], std::to_string(c).c_str(), std::to_string(b).c_str(), nullptr);
+        _exit(4);
+      }
+      int status = 0;
+      waitpid(child, &status, 0);
+      int const wanted = b > 0 && cases[c].race[b - 1] == '1' ? 66 : 0;
+      int const code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+      if (code == wanted) continue;
+      std::printf("%s without barrier %zu: exit code %d, wanted %d\n", cases[c].name, b, code, wanted);
+      ++wrong;
+    }
+  }
+  std::printf("%s\n", wrong ? "wrong" : "every race was told, and no other");
+  return wrong != 0;
+}

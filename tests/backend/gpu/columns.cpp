@@ -1,0 +1,16 @@
+// backend/gpu/columns.cpp - sums over the batch: where outputs are neighbours, and where terms are.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cleave/backend/gpu/columns.hpp>
+
+#include "compare.hpp"
+
+using namespace cleave;
+using namespace cleave::testing;
+
+template <class Op> void both() {
+  compare_all<Op, local<Op>(19, Shape(45))>();
+  compare_all<Op, local<Op>(3, Shape(5, 7, 3))>();
+}
+TEST_CASE("a bias's gradient") { both<op::Bias>(); }
+TEST_CASE("the sums that BatchNorm takes") { both<op::BatchSums>(); }
+TEST_CASE("BatchNorm with its sums, forward, back, and its running statistics") { both<op::Normalise>(); }

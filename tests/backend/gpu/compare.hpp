@@ -1,0 +1,167 @@
+// backend/gpu/compare.hpp - an operation's kernels on an emulated device against its definition in f64.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <cleave/backend/emulate/machine.hpp>
+#include <cleave/backend/gpu/kernel.hpp>
+#include <cleave/tensor/philox.hpp>
+
+namespace cleave::testing {
+
+struct Plainly {
+  template <class F> void each(long n, F const& f) const {
+    for (long i = 0; i < n; ++i) f(i);
+  }
+};
+
+/// All that an operation may read or write, in one number format; outputs are poisoned.
+template <class Op, op::Local L, class T> struct Tensors {
+  using A = tensor::accumulate_t<T>;
+  static constexpr long rows = L.rows;
+  std::vector<T> x, x2, w0, w1, bias, y, dy, dx, dx2;
+  std::vector<A> aux, state0, state1, stats, dstats, dw0, dw1;
+  std::vector<int> labels;
+  A loss = std::numeric_limits<A>::quiet_NaN();
+  op::Pass pass{3, 5, true};
+
+  template <class E> static void fill(std::vector<E>& v, long n, std::uint32_t which, double low = -1) {
+    tensor::Random const random{11, tensor::Purpose::Augment, which};
+    v.resize(static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < v.size(); ++i) {  // in bf16, so that every format starts from the same numbers
+      double const u = static_cast<double>(random.uniform(i)) * (1 - low) + low;
+      v[i] = static_cast<E>(static_cast<float>(static_cast<bf16>(static_cast<float>(u))));
+    }
+  }
+  template <class E> static void poison(std::vector<E>& v, long n) {
+    v.resize(static_cast<std::size_t>(n));
+    if (n > 0) std::memset(static_cast<void*>(v.data()), 0xff, v.size() * sizeof(E));
+  }
+  Tensors() {
+    fill(x, rows * L.x.size(), 1);
+    fill(x2, rows * L.x2.size(), 2);
+    fill(w0, L.w0.size(), 3);
+    fill(w1, L.w1.size(), 4);
+    fill(bias, L.y.dims > 0 ? L.y[0] : 0, 5);
+    fill(dy, rows * L.y.size(), 6);
+    fill(stats, 2 * L.x[0], 7, 0.5);
+    fill(state0, L.x[0], 8);
+    fill(state1, L.x[0], 9, 0.25);
+    fill(dstats, 2 * L.x[0], 10);
+    for (std::size_t i = stats.size() / 2; i < stats.size(); ++i)
+      stats[i] = A(1e3) + stats[i];  // squares: more than mean^2
+    poison(y, rows * L.y.size());
+    poison(dx, rows * L.x.size());
+    poison(dx2, rows * L.x2.size());
+    poison(aux, rows * Op::aux(L.x, L.y) + 1);
+    poison(dw0, L.w0.size());
+    poison(dw1, L.w1.size());
+    for (long b = 0; b < rows; ++b) labels.push_back(static_cast<int>(b * 7 % L.x.size()));
+  }
+  op::Operands<T> operands() {
+    op::Operands<T> t;
+    t.x = x.data(), t.x2 = x2.data(), t.w0 = w0.data(), t.w1 = w1.data(), t.bias = bias.data();
+    t.y = y.data(), t.dy = dy.data(), t.dx = dx.data(), t.dx2 = dx2.data();
+    t.aux = aux.data(), t.state0 = state0.data(), t.state1 = state1.data();
+    t.stats = stats.data(), t.dstats = dstats.data(), t.dw0 = dw0.data(), t.dw1 = dw1.data();
+    t.labels = labels.data(), t.loss = &loss, t.scale = A{1} / A(rows), t.pass = &pass;
+    t.where.features = L.y.size();
+    return t;
+  }
+};
+
+/// What is undefined by one must be undefined by both; the rest agrees to `tolerance` of the largest.
+template <class E, class D>
+void agree(char const* what, std::vector<E> const& got, std::vector<D> const& wanted, double tolerance) {
+  REQUIRE(got.size() == wanted.size());
+  auto const of = [](auto v) { return static_cast<double>(static_cast<tensor::accumulate_t<decltype(v)>>(v)); };
+  double most = 0, far = 0;
+  std::size_t at = 0;
+  for (D v : wanted) most = std::isnan(of(v)) ? most : std::max(most, std::fabs(of(v)));
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    double const a = of(got[i]), b = of(wanted[i]);
+    double const gap = std::isnan(a) && std::isnan(b) ? 0 : std::isnan(a - b) ? 1e300 : std::fabs(a - b);
+    if (gap > far) far = gap, at = i;
+  }
+  INFO(what << " at " << at << " of " << got.size());
+  CHECK(far <= tolerance * most);
+}
+
+/// Forward, backward_input and backward_weight of Op's kernels, with or without what may be merged into it.
+template <class Op, op::Local L, class T, bool WithBias = false, class Map = void> void compare(double tolerance) {
+  using A = tensor::accumulate_t<T>;
+  Tensors<Op, L, double> oracle;
+  Tensors<Op, L, T> tried;
+  auto o = oracle.operands();
+  auto t = tried.operands();
+  backend::emulate::Machine machine;
+  std::vector<std::byte> workspace(schedule::workspace_bytes);
+  backend::gpu::Queue<backend::emulate::Machine> const q{&machine, machine.stream(), workspace.data()};
+  using K = backend::gpu::Kernel<Op>;
+
+  if (!Op::is_loss) o.loss = nullptr;
+  Op::template forward<L>(Plainly{}, o);
+  for (long e = 0; (WithBias || !std::is_void_v<Map>)&&e < L.rows * L.y.size(); ++e) {
+    double v = o.y[e] + (WithBias ? o.bias[e % L.y.size() / L.y.stride(0)] : 0.0);
+    if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
+    o.y[e] = v;
+  }
+  K::template forward<L, WithBias, Map, T>(q, t);
+  agree("y", tried.y, oracle.y, tolerance);
+  agree("aux", tried.aux, oracle.aux, tolerance);
+  agree("stats", tried.stats, oracle.stats, tolerance);
+  agree("running mean", tried.state0, oracle.state0, tolerance);
+  agree("running variance", tried.state1, oracle.state1, tolerance);
+  if (Op::is_loss) agree("loss", std::vector<A>{tried.loss}, std::vector<double>{oracle.loss}, tolerance);
+
+  oracle = {};  // what the way back reads of the way forward comes from the oracle
+  tried = {};
+  o = oracle.operands();
+  t = tried.operands();
+  Op::template forward<L>(Plainly{}, o);
+  for (std::size_t i = 0; i < oracle.y.size(); ++i) tried.y[i] = static_cast<T>(static_cast<A>(oracle.y[i]));
+  for (std::size_t i = 0; i < oracle.aux.size(); ++i) tried.aux[i] = static_cast<A>(oracle.aux[i]);
+  for (std::size_t i = 0; i < oracle.stats.size(); ++i) tried.stats[i] = static_cast<A>(oracle.stats[i]);
+  if constexpr (requires { Op::template backward_input<L>(Plainly{}, o); }) {
+    Op::template backward_input<L>(Plainly{}, o);
+    K::template backward_input<L, T>(q, t);
+    agree("dx", tried.dx, oracle.dx, tolerance);
+    agree("dx2", tried.dx2, oracle.dx2, tolerance);
+  }
+  if constexpr (requires { Op::template backward_weight<L>(Plainly{}, o); }) {
+    Op::template backward_weight<L>(Plainly{}, o);
+    K::template backward_weight<L, T>(q, t);
+    agree("dw0", tried.dw0, oracle.dw0, tolerance);
+    agree("dw1", tried.dw1, oracle.dw1, tolerance);
+    agree("dstats", tried.dstats, oracle.dstats, tolerance);
+  }
+}
+
+/// The usual formats and their tolerances.
+template <class Op, op::Local L, bool WithBias = false, class Map = void> void compare_all() {
+  compare<Op, L, float, WithBias, Map>(1e-5);
+  compare<Op, L, double, WithBias, Map>(1e-13);
+  compare<Op, L, bf16, WithBias, Map>(1e-2);
+}
+
+/// The extents of an operation on `rows` samples.
+template <class Op> constexpr op::Local local(int rows, Shape x, Shape x2 = {}) {
+  op::Local l{rows, rows, x, x2, {}, {}, {}};
+  if constexpr (Op::inputs == 2 && requires { Op::output(x, x2); }) {
+    l.y = Op::output(x, x2);
+  } else {
+    l.y = Op::output(x);
+  }
+  if (Op::weights > 0) l.w0 = Op::weight(0, x).shape;
+  if (Op::weights > 1) l.w1 = Op::weight(1, x).shape;
+  return l;
+}
+
+}  // namespace cleave::testing

@@ -1,0 +1,58 @@
+// backend/gpu/product.cpp - products in tiles, plain and by tensor cores: odd sizes, split sums, merged bias and map.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cleave/backend/gpu/product.hpp>
+#include <cleave/layer/activation.hpp>
+
+#include "compare.hpp"
+
+using namespace cleave;
+using namespace cleave::testing;
+
+TEST_CASE("a product of odd extents, its adjoints, and its end with bias and map") {
+  compare_all<op::Product<37>, local<op::Product<37>>(13, Shape(21))>();
+  compare_all<op::Product<37>, local<op::Product<37>>(13, Shape(21)), true, layer::ReluFunction>();
+  compare_all<op::Product<5>, local<op::Product<5>>(1, Shape(3)), true>();
+}
+TEST_CASE("extents that are read 16 bytes at a time, several tiles along every side") {
+  compare_all<op::Product<72>, local<op::Product<72>>(72, Shape(136)), true, layer::TanhFunction>();
+}
+TEST_CASE("large tiles of tensor cores") {
+  using Op = op::Product<264>;
+  static_assert(backend::gpu::Blocking<backend::gpu::ProductForward<local<Op>(257, Shape(40)), false, void, bf16>,
+                                       backend::gpu::Bf16Tile>::large);
+  compare<Op, local<Op>(257, Shape(40)), bf16>(1e-2);
+}
+TEST_CASE("a long sum is split, so that a small result fills a device; the parts are joined in their order") {
+  using Op = op::Product<10>;
+  constexpr op::Local l = local<Op>(4, Shape(1000));
+  static_assert(backend::gpu::splits<backend::gpu::ProductForward<l, false, void, float>, backend::gpu::Plain, float>(
+                    1 << 20) > 1);
+  compare_all<Op, l, true>();
+}
+TEST_CASE("weights that do not begin at a multiple of 16 bytes are read all the same") {
+  struct alignas(16) Line {
+    float v[9];
+  } const line{{0, 1, 2, 3, 4, 5, 6, 7, 8}};
+  for (int off = 0; off < 4; ++off) {
+    auto const p = backend::gpu::load<4>(line.v + off);
+    for (int i = 0; i < 4; ++i) CHECK(p.v[i] == static_cast<float>(off + i));
+  }
+}
+TEST_CASE("a plain product's bits do not depend on how many rows there are") {
+  using Op = op::Product<24>;
+  constexpr op::Local one = local<Op>(1, Shape(40)), many = local<Op>(70, Shape(40));
+  Tensors<Op, many, float> t;
+  backend::emulate::Machine m;
+  std::vector<std::byte> workspace(schedule::workspace_bytes);
+  backend::gpu::Queue<backend::emulate::Machine> const q{&m, m.stream(), workspace.data()};
+  auto all = t.operands();
+  backend::gpu::Kernel<Op>::forward<many, false, void, float>(q, all);
+  std::vector<float> row(24);
+  for (long b : {0, 33, 69}) {
+    auto single = all;
+    single.x += b * 40;
+    single.y = row.data();
+    backend::gpu::Kernel<Op>::forward<one, false, void, float>(q, single);
+    for (int o = 0; o < 24; ++o) CHECK(row[static_cast<std::size_t>(o)] == t.y[static_cast<std::size_t>(b * 24 + o)]);
+  }
+}

@@ -1,0 +1,44 @@
+// run/device_trainer.cpp - rows 5, 11: plans on an emulated device against the same plans on threads; checkpoints; errors.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cstdio>
+
+#include "on_device.hpp"
+
+using namespace cleave;
+using namespace cleave::testing;
+
+TEST_CASE("data parallel: a net of many layers") {
+  as_on_threads<Of<Net, DataParallel<Sync>, Momentum>>(1e-6, {1, 2, 3, 5});
+}
+TEST_CASE("the other layers") { as_on_threads<Of<Other, DataParallel<Sync>, Adam>>(1e-5, {1, 2}); }
+TEST_CASE("f64, and sums as they come") {
+  as_on_threads<Of<Mlp, Precision<f64>, RmsProp>>(1e-12, {1});
+  as_on_threads<Of<Mlp, DataParallel<Sync>, Fastest, Adagrad>>(1e-5, {3});
+}
+TEST_CASE("a checkpoint of a device goes on on threads, and back") {
+  using P = Of<Mlp, DataParallel<Sync>, ModelParallel<SplitCols>, Precision<bf16>, Momentum>;
+  std::string const path = "device_trainer.safetensors", back = "device_trainer.back.safetensors";
+  DeviceTrainer<P, backend::emulate::Machine> device(2, 7);
+  device.train(0, 3, feed<P>());
+  session::save(device, path, 7);
+  Trainer<P> threads(1, 1);
+  session::load(threads, path);
+  CHECK(threads.steps() == 3);
+  session::save(threads, back, 7);
+  DeviceTrainer<P, backend::emulate::Machine> again(1, 5);
+  session::load(again, back);
+  CHECK(again.train(3, 2, feed<P>()) == device.train(3, 2, feed<P>()));
+  std::remove(path.c_str());
+  std::remove(back.c_str());
+}
+TEST_CASE("a plan that does not fit the device is told before anything is allocated, and what diverges by its step") {
+  struct Small : backend::emulate::Machine {
+    long free_bytes() const { return 1 << 20; }
+  };
+  using P = Of<Mlp, DataParallel<Sync>>;
+  CHECK_THROWS_WITH_AS((DeviceTrainer<P, Small>(2)), doctest::Contains("the device has 1 MiB free, 2 ranks need"),
+                       Error);
+  DeviceTrainer<P, backend::emulate::Machine> t(1);
+  t.set_rate(Rate::constant(1e30f));
+  CHECK_THROWS_WITH_AS(t.train(0, 9, feed<P>()), doctest::Contains("the loss is not finite at step"), Error);
+}

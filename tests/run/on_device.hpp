@@ -1,0 +1,78 @@
+// run/on_device.hpp - a plan on an emulated device held against the same plan on threads.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <doctest/doctest.h>
+#include <cleave/emulated.hpp>
+
+namespace cleave::testing {
+
+struct Mlp : Sequential<Vector<20>, Linear<24>, Relu, Linear<16>, Gelu, Linear<4>, CrossEntropy> {};
+struct Net : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, BatchNorm, Relu, MaxPool<2>, Linear<24>, LayerNorm, Tanh,
+                        Dropout<20>, Residual<Linear<24>, Relu>, Linear<4>, CrossEntropy> {};
+struct Other
+    : Sequential<Image<2, 6, 6>, Conv<4, 3>, Sigmoid, LocalResponseNorm<3>, AvgPool<2>, Linear<4>, MeanSquaredError> {};
+
+template <class N, class... Ps> struct Of : Plan<N, Batch<24>, MicroBatches<12>, Ps...> {
+  static constexpr Rate rate = Rate::constant(0.05f);
+};
+
+inline float value(long sample, int i) {
+  tensor::Random const random{7, tensor::Purpose::Augment, static_cast<std::uint32_t>(i)};
+  return random.uniform(static_cast<std::uint64_t>(sample % 480)) - 0.5f;
+}
+template <class P> backend::host::Feed feed() {
+  constexpr int n = static_cast<int>(P::Net::input::shape.size());
+  return {nullptr,
+          [](void const*, long step, long first, int count, float* out) {
+            for (long s = first; s < first + count; ++s) {
+              for (int i = 0; i < n; ++i) *out++ = value(step * P::batch + s, i);
+            }
+          },
+          [](void const*, long step, long first, int count, int* out) {
+            for (long s = first; s < first + count; ++s) {
+              *out++ = (value(step * P::batch + s, 0) > 0) + 2 * (value(step * P::batch + s, 1) > 0);
+            }
+          }};
+}
+struct Outcome {
+  std::vector<double> losses, state;
+  double accuracy = 0;
+  friend bool operator==(Outcome const&, Outcome const&) = default;
+};
+template <class Trained> Outcome outcome(Trained&& t, int steps = 3) {
+  using P = typename std::remove_cvref_t<Trained>::plan;
+  Outcome o;
+  o.losses = t.train(0, steps, feed<P>());
+  o.accuracy = t.accuracy(feed<P>(), P::batch + 5);
+  CHECK(session::miscounted(t, steps, 2) == "");
+  for (session::Kept const& k : session::kept<P>()) {
+    for (auto v : session::whole(t, k)) o.state.push_back(static_cast<double>(v));
+  }
+  return o;
+}
+/// The same as on threads to rounding; the same bits whatever the number of ranks and whatever the order in which
+/// kernels run that no event orders.
+template <class P> void as_on_threads(double tolerance, std::initializer_list<int> replicas) {
+  Outcome first;
+  for (int r : replicas) {
+    INFO(r << " replicas x " << P::ways << " ways");
+    auto device = std::make_unique<backend::emulate::Machine>(static_cast<std::uint64_t>(r));
+    Outcome const got = outcome(DeviceTrainer<P, backend::emulate::Machine>(r, 7, std::move(device)));
+    Outcome const wanted = outcome(Trainer<P>(r, 7));
+    REQUIRE(got.state.size() == wanted.state.size());
+    double far = 0;
+    for (std::size_t i = 0; i < got.state.size(); ++i) far = std::max(far, std::fabs(got.state[i] - wanted.state[i]));
+    for (std::size_t i = 0; i < got.losses.size(); ++i)
+      far = std::max(far, std::fabs(got.losses[i] - wanted.losses[i]));
+    CHECK(far <= tolerance);
+    CHECK(got.accuracy == doctest::Approx(wanted.accuracy).epsilon(0.05));
+    if (first.state.empty()) {
+      first = got;
+    } else {
+      CHECK(got == first);
+    }
+  }
+}
+
+}  // namespace cleave::testing
