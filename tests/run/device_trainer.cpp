@@ -18,27 +18,27 @@ TEST_CASE("f64, and sums as they come") {
 TEST_CASE("a checkpoint of a device goes on on threads, and back") {
   using P = Of<Mlp, DataParallel<Sync>, ModelParallel<SplitCols>, Precision<bf16>, Momentum>;
   std::string const path = "device_trainer.safetensors", back = "device_trainer.back.safetensors";
-  DeviceTrainer<P, backend::emulate::Machine> device(2, 7);
+  DeviceTrainer<P, OnDevice> device(2, 7);
   device.train(0, 3, feed<P>());
   session::save(device, path, 7);
   Trainer<P> threads(1, 1);
   session::load(threads, path);
   CHECK(threads.steps() == 3);
   session::save(threads, back, 7);
-  DeviceTrainer<P, backend::emulate::Machine> again(1, 5);
+  DeviceTrainer<P, OnDevice> again(1, 5);
   session::load(again, back);
   CHECK(again.train(3, 2, feed<P>()) == device.train(3, 2, feed<P>()));
   std::remove(path.c_str());
   std::remove(back.c_str());
 }
 TEST_CASE("a plan that does not fit the device is told before anything is allocated, and what diverges by its step") {
-  struct Small : backend::emulate::Machine {
+  struct Small : OnDevice {
     long free_bytes() const { return 1 << 20; }
   };
   using P = Of<Mlp, DataParallel<Sync>>;
   CHECK_THROWS_WITH_AS((DeviceTrainer<P, Small>(2)), doctest::Contains("the device has 1 MiB free, 2 ranks need"),
                        Error);
-  DeviceTrainer<P, backend::emulate::Machine> t(1);
+  DeviceTrainer<P, OnDevice> t(1);
   t.set_rate(Rate::constant(1e30f));
   CHECK_THROWS_WITH_AS(t.train(0, 9, feed<P>()), doctest::Contains("the loss is not finite at step"), Error);
 }

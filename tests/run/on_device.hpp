@@ -3,9 +3,22 @@
 #pragma once
 
 #include <doctest/doctest.h>
-#include <cleave/emulated.hpp>
+#include <cleave.hpp>
+#ifdef __CUDACC__
+#include <cleave/run/cuda.hpp>
+#else
+#include <cleave/run/emulated.hpp>
+#endif
 
 namespace cleave::testing {
+
+#ifdef __CUDACC__
+using OnDevice = backend::cuda::Machine;
+inline auto device(int) { return std::make_unique<OnDevice>(); }
+#else
+using OnDevice = backend::emulate::Machine;
+inline auto device(int seed) { return std::make_unique<OnDevice>(static_cast<std::uint64_t>(seed)); }
+#endif
 
 struct Mlp : Sequential<Vector<20>, Linear<24>, Relu, Linear<16>, Gelu, Linear<4>, CrossEntropy> {};
 struct Net : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, BatchNorm, Relu, MaxPool<2>, Linear<24>, LayerNorm, Tanh,
@@ -57,8 +70,7 @@ template <class P> void as_on_threads(double tolerance, std::initializer_list<in
   Outcome first;
   for (int r : replicas) {
     INFO(r << " replicas x " << P::ways << " ways");
-    auto device = std::make_unique<backend::emulate::Machine>(static_cast<std::uint64_t>(r));
-    Outcome const got = outcome(DeviceTrainer<P, backend::emulate::Machine>(r, 7, std::move(device)));
+    Outcome const got = outcome(DeviceTrainer<P, OnDevice>(r, 7, device(r)));
     Outcome const wanted = outcome(Trainer<P>(r, 7));
     REQUIRE(got.state.size() == wanted.state.size());
     double far = 0;

@@ -4,8 +4,12 @@
 
 #ifdef __CUDACC__
 #define CLEAVE_HD __host__ __device__
-#define CLEAVE_UNROLL _Pragma("unroll")
 #else
 #define CLEAVE_HD
+#endif
+
+#ifdef __CUDA_ARCH__
+#define CLEAVE_UNROLL _Pragma("unroll")
+#else
 #define CLEAVE_UNROLL
 #endif

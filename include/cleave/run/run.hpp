@@ -11,10 +11,14 @@
 #include "apart.hpp"
 #include "fit.hpp"
 #include "served.hpp"
+#ifdef CLEAVE_CUDA  // cleave::cuda says so to sources that are compiled as CUDA
+#include "cuda.hpp"
+#endif
 
 namespace cleave {
 
-template <class P, class Machine> class DeviceTrainer;  // device_trainer.hpp; comes with a device (cuda.hpp)
+template <class P, class Machine>
+class DeviceTrainer;  // device_trainer.hpp; comes with a device (cuda.hpp, emulated.hpp)
 
 namespace session {
 
@@ -151,9 +155,10 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
                          (code = train_on<P, Data, Backends>(job, resume, mesh.data, training, held_out), true)) ||
                         ... || false);
     if (known) return code;
-    throw Error("--backend " + backend +
-                ": this program was built without it; for CUDA compile it with nvcc, include <cleave/cuda.hpp> and "
-                "return run<Plan, Data, Cuda>(argc, argv)");
+    throw Error(
+        "--backend " + backend +
+        ": this program was built without it; for CUDA link cleave::cuda and compile the source as CUDA, or say "
+        "nvcc -std=c++20 -x cu -DCLEAVE_CUDA");
   }
   trainer_of<P> trainer = make_trainer<P>(mesh.data, seed, process.remote());
   if (!resume.empty()) session::load(trainer, resume);
@@ -171,7 +176,7 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
 /// Trains plan P on Data (Mnist, Cifar10, or your own class with `name`, `variation` and `read`). Returns the exit
 /// code: 0, or 2 after one line on stderr that says what to mend.
 ///
-/// `Backends` are devices that --backend may name, besides the host: `run<Train, Mnist, Cuda>` (cleave/cuda.hpp).
+/// `Backends` are further devices that --backend may name (emulated.hpp); Cuda is one wherever it can be.
 template <class P, class Data, class... Backends> int run(int argc, char** argv) {
   auto const tell = [&](std::string const& who, Error const& e) {
     std::fprintf(stderr, "%s: %s%s\n", session::program_name(argv[0]).c_str(), who.c_str(), e.what());
@@ -181,7 +186,11 @@ template <class P, class Data, class... Backends> int run(int argc, char** argv)
     session::Launch const launch = session::launched();
     backend::mpi::Process process(backend::mpi::Process::has_mpi && launch.mpi && launch.size > 1);
     try {
+#ifdef CLEAVE_CUDA
+      return session::train<P, Data, Backends..., Cuda>(argc, argv, launch, process);
+#else
       return session::train<P, Data, Backends...>(argc, argv, launch, process);
+#endif
     } catch (Error const& e) {
       int const code = tell(process.size() > 1 ? "rank " + std::to_string(process.rank()) + ": " : "", e);
       process.abort(code);

@@ -1,4 +1,4 @@
-// backend/gpu/compare.hpp - an operation's kernels on an emulated device against its definition in f64.
+// backend/gpu/compare.hpp - an operation's kernels, emulated or (compiled as CUDA) on a device, against its definition in f64.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -10,15 +10,42 @@
 #include <string>
 #include <vector>
 
-#include <cleave/backend/emulate/machine.hpp>
 #include <cleave/backend/gpu/kernel.hpp>
 #include <cleave/tensor/philox.hpp>
+#ifdef __CUDACC__
+#include <cleave/backend/cuda/machine.hpp>
+#else
+#include <cleave/backend/emulate/machine.hpp>
+#endif
 
 namespace cleave::testing {
 
+#ifdef __CUDACC__
+using Machine = backend::cuda::Machine;
+/// Memory that both sides see.
+template <class E> struct Shared {
+  using value_type = E;
+  Shared() = default;
+  template <class F> Shared(Shared<F> const&) {}
+  E* allocate(std::size_t n) {
+    void* p = nullptr;
+    backend::cuda::check(cudaMallocManaged(&p, n * sizeof(E)), "share memory");
+    return static_cast<E*>(p);
+  }
+  void deallocate(E* p, std::size_t) { cudaFree(p); }
+  friend bool operator==(Shared, Shared) { return true; }
+};
+template <class E> using Many = std::vector<E, Shared<E>>;
+#else
+using Machine = backend::emulate::Machine;
+template <class E> using Many = std::vector<E>;
+#endif
+
 struct Plainly {
-  template <class F> void each(long n, F const& f) const {
+  template <class F> CLEAVE_HD void each([[maybe_unused]] long n, [[maybe_unused]] F const& f) const {
+#ifndef __CUDA_ARCH__
     for (long i = 0; i < n; ++i) f(i);
+#endif
   }
 };
 
@@ -26,13 +53,13 @@ struct Plainly {
 template <class Op, op::Local L, class T> struct Tensors {
   using A = tensor::accumulate_t<T>;
   static constexpr long rows = L.rows;
-  std::vector<T> x, x2, w0, w1, bias, y, dy, dx, dx2;
-  std::vector<A> aux, state0, state1, stats, dstats, dw0, dw1;
-  std::vector<int> labels;
-  A loss = std::numeric_limits<A>::quiet_NaN();
-  op::Pass pass{3, 5, true};
+  Many<T> x, x2, w0, w1, bias, y, dy, dx, dx2;
+  Many<A> aux, state0, state1, stats, dstats, dw0, dw1;
+  Many<int> labels;
+  Many<A> loss = {std::numeric_limits<A>::quiet_NaN()};
+  Many<op::Pass> pass = {{3, 5, true}};
 
-  template <class E> static void fill(std::vector<E>& v, long n, std::uint32_t which, double low = -1) {
+  template <class E> static void fill(Many<E>& v, long n, std::uint32_t which, double low = -1) {
     tensor::Random const random{11, tensor::Purpose::Augment, which};
     v.resize(static_cast<std::size_t>(n));
     for (std::size_t i = 0; i < v.size(); ++i) {  // in bf16, so that every format starts from the same numbers
@@ -40,7 +67,7 @@ template <class Op, op::Local L, class T> struct Tensors {
       v[i] = static_cast<E>(static_cast<float>(static_cast<bf16>(static_cast<float>(u))));
     }
   }
-  template <class E> static void poison(std::vector<E>& v, long n) {
+  template <class E> static void poison(Many<E>& v, long n) {
     v.resize(static_cast<std::size_t>(n));
     if (n > 0) std::memset(static_cast<void*>(v.data()), 0xff, v.size() * sizeof(E));
   }
@@ -71,15 +98,14 @@ template <class Op, op::Local L, class T> struct Tensors {
     t.y = y.data(), t.dy = dy.data(), t.dx = dx.data(), t.dx2 = dx2.data();
     t.aux = aux.data(), t.state0 = state0.data(), t.state1 = state1.data();
     t.stats = stats.data(), t.dstats = dstats.data(), t.dw0 = dw0.data(), t.dw1 = dw1.data();
-    t.labels = labels.data(), t.loss = &loss, t.scale = A{1} / A(rows), t.pass = &pass;
+    t.labels = labels.data(), t.loss = loss.data(), t.scale = A{1} / A(rows), t.pass = pass.data();
     t.where.features = L.y.size();
     return t;
   }
 };
 
 /// What is undefined by one must be undefined by both; the rest agrees to `tolerance` of the largest.
-template <class E, class D>
-void agree(char const* what, std::vector<E> const& got, std::vector<D> const& wanted, double tolerance) {
+template <class E, class D> void agree(char const* what, Many<E> const& got, Many<D> const& wanted, double tolerance) {
   REQUIRE(got.size() == wanted.size());
   auto const of = [](auto v) { return static_cast<double>(static_cast<tensor::accumulate_t<decltype(v)>>(v)); };
   double most = 0, far = 0;
@@ -101,9 +127,9 @@ template <class Op, op::Local L, class T, bool WithBias = false, class Map = voi
   Tensors<Op, L, T> tried;
   auto o = oracle.operands();
   auto t = tried.operands();
-  backend::emulate::Machine machine;
-  std::vector<std::byte> workspace(schedule::workspace_bytes);
-  backend::gpu::Queue<backend::emulate::Machine> const q{&machine, machine.stream(), workspace.data()};
+  Machine machine;
+  Many<std::byte> workspace(schedule::workspace_bytes);
+  backend::gpu::Queue<Machine> const q{&machine, machine.stream(), workspace.data()};
   using K = backend::gpu::Kernel<Op>;
 
   if (!Op::is_loss) o.loss = nullptr;
@@ -114,12 +140,13 @@ template <class Op, op::Local L, class T, bool WithBias = false, class Map = voi
     o.y[e] = v;
   }
   K::template forward<L, WithBias, Map, T>(q, t);
+  machine.finish();
   agree("y", tried.y, oracle.y, tolerance);
   agree("aux", tried.aux, oracle.aux, tolerance);
   agree("stats", tried.stats, oracle.stats, tolerance);
   agree("running mean", tried.state0, oracle.state0, tolerance);
   agree("running variance", tried.state1, oracle.state1, tolerance);
-  if (Op::is_loss) agree("loss", std::vector<A>{tried.loss}, std::vector<double>{oracle.loss}, tolerance);
+  if (Op::is_loss) agree("loss", tried.loss, oracle.loss, tolerance);
 
   oracle = {};  // what the way back reads of the way forward comes from the oracle
   tried = {};
@@ -132,12 +159,14 @@ template <class Op, op::Local L, class T, bool WithBias = false, class Map = voi
   if constexpr (requires { Op::template backward_input<L>(Plainly{}, o); }) {
     Op::template backward_input<L>(Plainly{}, o);
     K::template backward_input<L, T>(q, t);
+    machine.finish();
     agree("dx", tried.dx, oracle.dx, tolerance);
     agree("dx2", tried.dx2, oracle.dx2, tolerance);
   }
   if constexpr (requires { Op::template backward_weight<L>(Plainly{}, o); }) {
     Op::template backward_weight<L>(Plainly{}, o);
     K::template backward_weight<L, T>(q, t);
+    machine.finish();
     agree("dw0", tried.dw0, oracle.dw0, tolerance);
     agree("dw1", tried.dw1, oracle.dw1, tolerance);
     agree("dstats", tried.dstats, oracle.dstats, tolerance);
@@ -147,7 +176,9 @@ template <class Op, op::Local L, class T, bool WithBias = false, class Map = voi
 /// The usual formats and their tolerances.
 template <class Op, op::Local L, bool WithBias = false, class Map = void> void compare_all() {
   compare<Op, L, float, WithBias, Map>(1e-5);
+#ifndef __CUDACC__  // twice the code to compile for what nobody trains with
   compare<Op, L, double, WithBias, Map>(1e-13);
+#endif
   compare<Op, L, bf16, WithBias, Map>(1e-2);
 }
 

@@ -42,17 +42,18 @@ TEST_CASE("a plain product's bits do not depend on how many rows there are") {
   using Op = op::Product<24>;
   constexpr op::Local one = local<Op>(1, Shape(40)), many = local<Op>(70, Shape(40));
   Tensors<Op, many, float> t;
-  backend::emulate::Machine m;
-  std::vector<std::byte> workspace(schedule::workspace_bytes);
-  backend::gpu::Queue<backend::emulate::Machine> const q{&m, m.stream(), workspace.data()};
+  Machine m;
+  Many<std::byte> workspace(schedule::workspace_bytes);
+  backend::gpu::Queue<Machine> const q{&m, m.stream(), workspace.data()};
   auto all = t.operands();
   backend::gpu::Kernel<Op>::forward<many, false, void, float>(q, all);
-  std::vector<float> row(24);
+  Many<float> row(24);
   for (long b : {0, 33, 69}) {
     auto single = all;
     single.x += b * 40;
     single.y = row.data();
     backend::gpu::Kernel<Op>::forward<one, false, void, float>(q, single);
+    m.finish();
     for (int o = 0; o < 24; ++o) CHECK(row[static_cast<std::size_t>(o)] == t.y[static_cast<std::size_t>(b * 24 + o)]);
   }
 }

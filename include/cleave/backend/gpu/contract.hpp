@@ -34,7 +34,9 @@ struct Plain {};
 template <class Case, class Tile> struct Blocking {
   static constexpr bool plain = std::is_same_v<Tile, Plain>;
   static constexpr bool large = !plain && Case::m >= 256 && Case::n >= 256;
-  static constexpr int threads = plain || large ? 256 : 128;
+  static constexpr bool gathers =
+      Case::a_width == 1 || Case::b_width == 1;  // element by element: more threads, fewer each
+  static constexpr int threads = plain || large || gathers ? 256 : 128;
   static constexpr int rows = large ? 128 : 64, columns = large ? 128 : 64, depth = plain ? 16 : 32;
   static constexpr int rows_of_blocks = blocks_for(Case::m, rows), columns_of_blocks = blocks_for(Case::n, columns);
   static constexpr int tiles = rows_of_blocks * columns_of_blocks * Case::groups;
@@ -195,7 +197,7 @@ template <class Case, class A, class Tile, int Splits> struct Contract {
         for (int q = 0; q < Q; ++q) end(args, split, g, i0 + ti * R + r, j0 + tj * Q + q, sum[r][q]);
       }
     } else {
-      constexpr int across = B::large ? 4 : 2;  // warps along n; two along m
+      constexpr int across = threads / 64;  // warps along n; two along m
       constexpr int WM = BM / 2, WN = BN / across, MT = WM / 16, NT = WN / 8;
       float sum[MT][NT][4]{};
       int const warp = c.thread() / lanes, lane = c.thread() % lanes, row = lane / 4, at = lane % 4;

@@ -1,0 +1,95 @@
+// backend/cuda/resources.cu - kernels beside what one would write by hand; resources.sh compares what ptxas makes of both.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cleave/backend/cuda/device.hpp>
+#include <cleave/backend/gpu/columns.hpp>
+#include <cleave/backend/gpu/convolve.hpp>
+#include <cleave/backend/gpu/product.hpp>
+#include <cleave/backend/gpu/update.hpp>
+#include <cleave/layer/activation.hpp>
+#include <cleave/optim/sgd.hpp>
+
+using namespace cleave;
+using namespace cleave::backend;
+
+template <class K> void use() { cuda::entry<K><<<1, K::threads>>>(typename K::Args{}); }
+
+// --- pairs: entry<K> and its twin -----------------------------------------------------------------------------------
+
+constexpr op::Local rows_of(int count, int columns) {
+  return {count, count, Shape(columns), {}, Shape(columns), Shape(columns), Shape(columns)};
+}
+using Norm = gpu::LayerNormRows<rows_of(64, 768), true, float>;
+__global__ void __launch_bounds__(128, 1) twin_LayerNormRows(__grid_constant__ op::Operands<float> const t) {
+  long const b = long{static_cast<int>(blockIdx.x)} * 4 + static_cast<int>(threadIdx.x) / 32;
+  int const me = static_cast<int>(threadIdx.x) % 32;
+  bool const there = b < 64;
+  float const* const x = t.x + (there ? b : 0) * 768;
+  float sum = 0, squares = 0;
+  for (long i = me; i < 768; i += 32) sum += x[i];
+  for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, mask);
+  float const mean = sum / 768.0f;
+  for (long i = me; i < 768; i += 32) squares += (x[i] - mean) * (x[i] - mean);
+  for (int mask = 16; mask > 0; mask /= 2) squares += __shfl_xor_sync(0xffffffffu, squares, mask);
+  float const inverse = 1.0f / sqrtf(squares / 768.0f + 1e-5f);
+  if (!there) return;
+  if (me == 0) t.aux[2 * b] = mean, t.aux[2 * b + 1] = inverse;
+  for (long i = me; i < 768; i += 32) t.y[b * 768 + i] = (x[i] - mean) * inverse * t.w0[i] + t.w1[i];
+}
+
+using Sums = gpu::SumAcross<gpu::BiasSum<op::Local{128, 128, Shape(512), {}, Shape(512), Shape(512), {}}, float>>;
+__global__ void __launch_bounds__(256, 1) twin_SumAcross(__grid_constant__ op::Operands<float> const t) {
+  __shared__ float2 line[256];
+  int const o = static_cast<int>(blockIdx.x) * 32 + static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  float2 sum{0, 0};
+  for (long r = warp; o < 512 && r < 128; r += 8) {
+    sum.x += t.dy[r * 512 + o];
+    sum.y += 0.0f;
+  }
+  line[threadIdx.x] = sum;
+  __syncthreads();
+  if (warp != 0 || o >= 512) return;
+  for (int w = 1; w < 8; ++w) {
+    sum.x += line[w * 32 + static_cast<int>(threadIdx.x)].x;
+    sum.y += line[w * 32 + static_cast<int>(threadIdx.x)].y;
+  }
+  t.dw0[o] = sum.x;
+}
+
+using Narrow = gpu::CopyLines<bf16, float>;
+__global__ void __launch_bounds__(256, 1) twin_CopyLines(__grid_constant__ Narrow::Args const a) {
+  long const step = 256L * gridDim.x, n = a.lines * a.width;
+  for (long e = 256L * blockIdx.x + threadIdx.x; e < n; e += step) {
+    long const line = e / a.width, i = e % a.width;
+    a.to[line * a.to_apart + i] = static_cast<bf16>(a.from[line * a.from_apart + i]);
+  }
+}
+
+// --- no spills: the widest of each kind -----------------------------------------------------------------------------
+
+template <class T> void products() {
+  constexpr op::Local l{256, 256, Shape(768), {}, Shape(3072), Shape(768, 3072), {}};
+  constexpr op::Local odd{31, 31, Shape(77), {}, Shape(33), Shape(77, 33), {}};
+  using A = tensor::accumulate_t<T>;
+  using Tile = gpu::tile_of<T>;
+  use<gpu::Contract<gpu::ProductForward<l, true, layer::GeluFunction, T>, A, Tile, 1>>();
+  use<gpu::Contract<gpu::ProductInput<l, T>, A, Tile, 1>>();
+  use<gpu::Contract<gpu::ProductWeight<l, T>, A, Tile, 1>>();
+  use<gpu::Contract<gpu::ProductForward<odd, true, layer::TanhFunction, T>, A, Tile, 1>>();
+  use<gpu::Contract<gpu::ProductWeight<odd, T>, A, Tile, 1>>();
+  constexpr op::Local c{64, 64, Shape(64, 16, 16), {}, Shape(64, 16, 16), Shape(64, 64, 5, 5), {}};
+  use<gpu::Contract<gpu::ConvolveForward<c, 5, 1, 2, true, layer::ReluFunction, T>, A, Tile, 1>>();
+  use<gpu::Contract<gpu::ConvolveInput<c, 5, 1, 2, T>, A, Tile, 1>>();
+  use<gpu::Contract<gpu::ConvolveWeight<c, 5, 1, 2, T>, A, Tile, 4>>();
+  use<gpu::SumLeaves<T, T, sizeof(T) == 2>>();
+  use<gpu::SumLines<T>>();
+  use<gpu::CrossEntropy<rows_of(128, 10), true, T>>();
+  use<gpu::CrossEntropy<rows_of(4, 5000), true, T>>();
+  use<gpu::Update<Momentum, T, A>>();
+}
+void all() {
+  use<Norm>();
+  use<Sums>();
+  use<Narrow>();
+  products<float>();
+  products<bf16>();
+}

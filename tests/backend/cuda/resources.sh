@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# resources.sh NVCC ARCH SOURCE ROOT FOLDER - what ptxas says of the kernels: no spill, no stack, and pairs within 3 %.
+set -eu
+nvcc=$1 arch=$2 source=$3 root=$4 folder=$5
+mkdir -p "$folder"
+"$nvcc" -std=c++20 -O3 -arch="$arch" -cubin -I"$root/include" -Xptxas -v "$source" -o "$folder/$arch.cubin" 2>"$folder/$arch.txt" || { cat "$folder/$arch.txt"; exit 1; }
+awk '
+  /Compiling entry function/ { split($0, part, "\047"); name = part[2]; ++kernels }
+  /bytes stack frame/ && !/^ *0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads/ { print "spills: " name ": " $0; ++wrong }
+  END { print kernels " kernels, " wrong + 0 " with spills or a stack"; exit wrong > 0 || kernels == 0 }' "$folder/$arch.txt"
+# 16 bytes an instruction; a function is filled up to 128
+readelf -SW "$folder/$arch.cubin" 2>/dev/null | awk '
+  function value(hex,   i, v) {
+    for (i = 1; i <= length(hex); ++i) v = 16 * v + index("0123456789abcdef", substr(hex, i, 1)) - 1
+    return v
+  }
+  match($0, / \.text\.[^ ]+/) {
+    name = substr($0, RSTART + 7, RLENGTH - 7)
+    split(substr($0, RSTART + RLENGTH), field)
+    count[name] = value(field[4]) / 16
+  }
+  END {
+    for (n in count) if (match(n, /twin_[A-Za-z]+/)) {
+      word = substr(n, RSTART + 5, RLENGTH - 5)
+      sub(/N[0-9]?$/, "", word)
+      ours = 0
+      for (m in count) if (m ~ /5entry/ && index(m, word)) ours = count[m]
+      print word ": " ours " instructions, by hand " count[n]
+      ++pairs
+      if (ours == 0 || ours > 1.03 * count[n] + 8) { print word ": more than one would write by hand"; ++wrong }
+    }
+    if (pairs < 3) { print "pairs are missing"; ++wrong }
+    exit wrong > 0
+  }'
+awk '
+  /Compiling entry function/ { split($0, part, "\047"); name = part[2] }
+  /Used [0-9]+ registers/ { match($0, /Used [0-9]+/); used[name] = substr($0, RSTART + 5, RLENGTH - 5) + 0 }
+  END {
+    for (n in used) if (match(n, /twin_[A-Za-z]+/)) {
+      word = substr(n, RSTART + 5, RLENGTH - 5)
+      sub(/N[0-9]?$/, "", word)
+      for (m in used) if (m ~ /5entry/ && index(m, word)) ours = used[m]
+      print word ": " ours " registers, by hand " used[n]
+      if (ours > used[n] + 2) { print word ": more registers than by hand"; ++wrong }
+    }
+    exit wrong > 0
+  }' "$folder/$arch.txt"
