@@ -80,6 +80,7 @@ template <class P, class Machine> class DeviceTrainer {
   schedule::Ranks ranks() const { return ranks_; }
   schedule::Memory memory() const { return fleet_.layout().memory; }
   Machine& machine() { return *machine_; }
+  backend::gpu::Fleet<P, Machine>& fleet() { return fleet_; }
 
  private:
   static constexpr long bytes_each = sizeof(A);

@@ -54,8 +54,7 @@ template <class T, class Machine> class Converter {
   void count(int w, long n) { m_.read_from(m_.peer(host::Axis::Model, w), n, sizeof(T)); }
 
   void copy(T* to, T const* from, long lines, long width, long to_apart, long from_apart) {
-    if (lines * width == 0) return;
-    q_.template launch<CopyLines<T, T>>(blocks_each(lines * width), {to, from, lines, width, to_apart, from_apart});
+    copy_lines(q_, to, from, lines, width, to_apart, from_apart);
   }
   void sum(T* to, long at, long lines, long width, long to_apart, long from_apart) {
     if (lines * width == 0) return;

@@ -46,6 +46,8 @@ template <class P, class Machine> class Fleet {
   using On = Device<Machine>;
   using Layout = schedule::Layout<P::ops::size>;
   using Action = host::Action<T, On>;
+  using Stream = typename Machine::Stream;
+  using Event = typename Machine::Event;
   static constexpr bool narrow = sizeof(T) < sizeof(A);
   static constexpr int rounds = P::request.rounds, inboxes = 2;
 
@@ -108,6 +110,9 @@ template <class P, class Machine> class Fleet {
     machine_.record(done_[b], base_);
     ++steps_;
   }
+  /// The last step's graph once more, on the samples that are there: for measuring.
+  void again() { machine_.run(training_[(passes_ - 1) % inboxes], base_); }
+  Stream stream() const { return base_; }
   /// Of the last or last but one step: calls told(micro-batch, sum of its samples' losses).
   template <class Told> void each_loss(int back, Told told) {
     int const b = static_cast<int>((passes_ - 1 - back) % inboxes);
@@ -163,8 +168,6 @@ template <class P, class Machine> class Fleet {
   long sent_bytes(int rank) const { return total(rank, &host::Member::received_bytes); }
 
  private:
-  using Stream = typename Machine::Stream;
-  using Event = typename Machine::Event;
   struct One {
     host::Member m;
     std::byte* arena = nullptr;
@@ -237,9 +240,8 @@ template <class P, class Machine> class Fleet {
   }
   void put_copies(One& one) {
     long const n = P::schedule.weight_elements;
-    one.compute.template launch<CopyLines<T, A>>(
-        blocks_each(n),
-        {in_arena<T>(one.m.rank, layout_.copies), in_arena<A>(one.m.rank, layout_.weights), 1, n, n, n});
+    copy_lines(one.compute, in_arena<T>(one.m.rank, layout_.copies), in_arena<A const>(one.m.rank, layout_.weights), 1,
+               n, n, n);
   }
   std::byte* bounce(long bytes) {
     if (bytes > bounce_bytes_) bounce_ = machine_.allocate_pinned(bounce_bytes_ = bytes);
@@ -279,16 +281,10 @@ template <class P, class Machine> class Fleet {
     long const n = long{one.m.slices(share_, input_cut, round).size()} * P::request.rows * input_size;
     long const labels = long{told_in(one.m, round).size()} * P::request.rows;
     int const r = one.m.rank;
-    if (n > 0) {
-      one.compute.template launch<CopyLines<T, float>>(
-          blocks_each(n), {in_arena<T>(r, layout_.buffer[P::schedule.input_value]),
-                           reinterpret_cast<float const*>(inbox_[b] + one.pixels[i]), 1, n, n, n});
-    }
-    if (labels > 0) {
-      one.compute.template launch<CopyLines<int, int>>(
-          blocks_each(labels), {in_arena<int>(r, layout_.labels),
-                                reinterpret_cast<int const*>(inbox_[b] + one.labels[i]), 1, labels, labels, labels});
-    }
+    copy_lines(one.compute, in_arena<T>(r, layout_.buffer[P::schedule.input_value]),
+               reinterpret_cast<float const*>(inbox_[b] + one.pixels[i]), 1, n, n, n);
+    copy_lines(one.compute, in_arena<int>(r, layout_.labels), reinterpret_cast<int const*>(inbox_[b] + one.labels[i]),
+               1, labels, labels, labels);
   }
   static bool meets(host::Act a) {
     using enum host::Act;
@@ -399,8 +395,8 @@ template <class P, class Machine> class Fleet {
         long const begin = op::part_begin(a.n, i, one.m.size(axis)), count = op::part_size(a.n, i, one.m.size(axis));
         if (peer == one.m.rank || count == 0) continue;
         one.m.read_from(peer, count, sizeof(A));
-        one.compute.template launch<CopyLines<A, A>>(
-            blocks_each(count), {a.to + begin, in_arena<A>(peer, byte_of(one, a.to)) + begin, 1, count, count, count});
+        copy_lines(one.compute, a.to + begin, in_arena<A const>(peer, byte_of(one, a.to)) + begin, 1, count, count,
+                   count);
       }
     }
     meet(axis);
@@ -455,9 +451,8 @@ template <class P, class Machine> class Fleet {
         for (int branch = 0; branch < layout_.branches; ++branch) {
           A const* const from =
               in_arena<A>(one.m.rank, layout_.gradients) + branch * P::schedule.weight_elements + bucket.offset;
-          one.compute.template launch<CopyLines<T, A>>(
-              blocks_each(bucket.count), {in_arena<T>(one.m.rank, wire(branch, bucket.offset)), from, 1, bucket.count,
-                                          bucket.count, bucket.count});
+          copy_lines(one.compute, in_arena<T>(one.m.rank, wire(branch, bucket.offset)), from, 1, bucket.count,
+                     bucket.count, bucket.count);
         }
       }
     }

@@ -13,6 +13,23 @@ struct Each {
   static constexpr bool alone = true;
 };
 
+template <class To, class From> CLEAVE_HD To in_format(From v) {
+  if constexpr (std::is_same_v<To, From>) {
+    return v;
+  } else {
+    return static_cast<To>(v);
+  }
+}
+template <class To, class From> struct Copy : Each {
+  struct Args {
+    To* to;
+    From const* from;
+    long n;
+  };
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    c.each(a.n, [&](long i) { a.to[i] = in_format<To>(a.from[i]); });
+  }
+};
 /// `lines` runs of `width` elements, each in its own format; runs begin `apart` elements from each other.
 template <class To, class From> struct CopyLines : Each {
   struct Args {
@@ -23,14 +40,21 @@ template <class To, class From> struct CopyLines : Each {
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     c.each(a.lines * a.width, [&](long e) {
       long const line = e / a.width, i = e % a.width;
-      if constexpr (std::is_same_v<To, From>) {
-        a.to[line * a.to_apart + i] = a.from[line * a.from_apart + i];
-      } else {
-        a.to[line * a.to_apart + i] = static_cast<To>(a.from[line * a.from_apart + i]);
-      }
+      a.to[line * a.to_apart + i] = in_format<To>(a.from[line * a.from_apart + i]);
     });
   }
 };
+
+/// Puts the one or the other: a copy without gaps needs no division.
+template <class To, class From, class Q>
+void copy_lines(Q const& q, To* to, From const* from, long lines, long width, long to_apart, long from_apart) {
+  if (lines * width == 0) return;
+  if (lines == 1 || (width == to_apart && width == from_apart)) {
+    q.template launch<Copy<To, From>>(blocks_each(lines * width), {to, from, lines * width});
+  } else {
+    q.template launch<CopyLines<To, From>>(blocks_each(lines * width), {to, from, lines, width, to_apart, from_apart});
+  }
+}
 
 inline constexpr int most_sources = 64;
 
