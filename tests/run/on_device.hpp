@@ -51,6 +51,7 @@ template <class P> backend::host::Feed feed() {
 struct Outcome {
   std::vector<double> losses, state;
   double accuracy = 0;
+  std::string miscounted;
   friend bool operator==(Outcome const&, Outcome const&) = default;
 };
 template <class Trained> Outcome outcome(Trained&& t, int steps = 3) {
@@ -58,7 +59,8 @@ template <class Trained> Outcome outcome(Trained&& t, int steps = 3) {
   Outcome o;
   o.losses = t.train(0, steps, feed<P>());
   o.accuracy = t.accuracy(feed<P>(), P::batch + 5);
-  CHECK(session::miscounted(t, steps, 2) == "");
+  o.miscounted = session::miscounted(t, steps, 2);
+  CHECK(o.miscounted == "");
   for (session::Kept const& k : session::kept<P>()) {
     for (auto v : session::whole(t, k)) o.state.push_back(static_cast<double>(v));
   }

@@ -4,6 +4,9 @@
 
 #include "../backend/cuda/machine.hpp"
 #include "device_trainer.hpp"
+#ifdef CLEAVE_NCCL
+#include "nccl.hpp"
+#endif
 
 namespace cleave {
 
@@ -11,6 +14,14 @@ namespace cleave {
 struct Cuda {
   static constexpr auto name = "cuda";
   using Machine = backend::cuda::Machine;
+  using Link = backend::gpu::AllHere;
+#ifdef CLEAVE_NCCL  // processes have a GPU each
+  static auto machine(int local_rank) {
+    int const count = backend::cuda::devices();
+    return std::make_unique<Machine>(count > 0 ? local_rank % count : 0);
+  }
+  static auto connect(backend::host::Remote& peers, int size) { return session::connect(peers, size); }
+#endif
 };
 
 }  // namespace cleave

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -13,8 +14,9 @@
 namespace cleave {
 
 /// `DeviceTrainer<Train, backend::cuda::Machine> trainer(8, seed);` All ranks are streams of one device. What Machine
-/// is decides the rest: backend::emulate::Machine runs the same kernels without a GPU.
-template <class P, class Machine> class DeviceTrainer {
+/// is decides the rest: backend::emulate::Machine runs the same kernels without a GPU. With a Link (nccl/link.hpp) this
+/// process is one of the ranks, on a device of its own, and every call is made by all of them.
+template <class P, class Machine, class Link = backend::gpu::AllHere> class DeviceTrainer {
   static_assert(!P::served, "a device sums by collectives; for this agreement take Served<Plan>");
 
  public:
@@ -24,10 +26,13 @@ template <class P, class Machine> class DeviceTrainer {
   static constexpr int most_steps = 256;  // in one call of train
 
   explicit DeviceTrainer(int replicas, std::uint64_t seed = 1,
-                         std::unique_ptr<Machine> machine = std::make_unique<Machine>())
+                         std::unique_ptr<Machine> machine = std::make_unique<Machine>()) requires(!Link::remote)
+      : DeviceTrainer(replicas, seed, std::move(machine), std::make_unique<Link>()) {}
+  DeviceTrainer(int replicas, std::uint64_t seed, std::unique_ptr<Machine> machine, std::unique_ptr<Link> link)
       : ranks_{session::checked_replicas<P>(replicas), P::ways},
         machine_(std::move(machine)),
-        fleet_((fits(), *machine_), ranks_, seed),
+        link_(std::move(link)),
+        fleet_((fits(), *machine_), *link_, ranks_, seed),
         losses_(P::micro_batches) {
     means_.reserve(most_steps);
   }
@@ -54,7 +59,9 @@ template <class P, class Machine> class DeviceTrainer {
       all.samples += s.samples;
       all.correct += s.correct;
     }
-    return all.samples == 0 ? 0 : static_cast<double>(all.correct) / static_cast<double>(all.samples);
+    double counts[] = {static_cast<double>(all.correct), static_cast<double>(all.samples)};
+    collect(counts, 2);
+    return counts[1] == 0 ? 0 : counts[0] / counts[1];
   }
 
   /// Elements (or bytes) that a rank has sent in all training steps: what the others read from it.
@@ -66,11 +73,12 @@ template <class P, class Machine> class DeviceTrainer {
 
   /// Elements [offset, offset + count) of a way's region, from its first replica; and into all of its replicas.
   void read(int way, Region region, long offset, long count, A* out) {
-    fleet_.read(way, at(region) + offset * bytes_each, out, count * bytes_each);
+    if (fleet_.here(way)) fleet_.read(way, at(region) + offset * bytes_each, out, count * bytes_each);
+    if constexpr (Link::remote) link_->share(*machine_, fleet_.stream(), way, out, count * bytes_each);
   }
   void write(int way, Region region, long offset, long count, A const* in) {
     for (int r = way; r < ranks_.world(); r += P::ways) {
-      fleet_.write(r, at(region) + offset * bytes_each, in, count * bytes_each);
+      if (fleet_.here(r)) fleet_.write(r, at(region) + offset * bytes_each, in, count * bytes_each);
     }
   }
   void refresh_copies() { fleet_.refresh_copies(); }
@@ -80,7 +88,7 @@ template <class P, class Machine> class DeviceTrainer {
   schedule::Ranks ranks() const { return ranks_; }
   schedule::Memory memory() const { return fleet_.layout().memory; }
   Machine& machine() { return *machine_; }
-  backend::gpu::Fleet<P, Machine>& fleet() { return fleet_; }
+  backend::gpu::Fleet<P, Machine, Link>& fleet() { return fleet_; }
 
  private:
   static constexpr long bytes_each = sizeof(A);
@@ -88,28 +96,39 @@ template <class P, class Machine> class DeviceTrainer {
     auto const& l = fleet_.layout();
     return r == Region::Weights ? l.weights : r == Region::Moments ? l.moments : l.states;
   }
+  void collect(double* values, int n) {
+    if constexpr (Link::remote) link_->sum(*machine_, fleet_.stream(), values, n);
+  }
   void hear(int back, long step) {
+    std::fill(losses_.begin(), losses_.end(), A{0});
     fleet_.each_loss(back, [&](int s, A loss) { losses_[static_cast<std::size_t>(s)] = loss; });
+    if constexpr (Link::remote) {
+      link_->check();
+      std::vector<double> all(losses_.begin(), losses_.end());
+      collect(all.data(), P::micro_batches);
+      for (std::size_t i = 0; i < all.size(); ++i) losses_[i] = static_cast<A>(all[i]);
+    }
     means_.push_back(session::mean_loss<P>(losses_.data(), step));
   }
   /// Before anything is allocated, with what takes the memory.
   void fits() const {
     schedule::Memory const m = schedule::layout(P::schedule, P::request, P::format, ranks_).memory;
-    long const needed = m.total * ranks_.world(), free = machine_->free_bytes();
+    long const here = Link::remote ? 1 : ranks_.world(), needed = m.total * here, free = machine_->free_bytes();
     if (needed <= free) return;
     std::string by;
     for (int c = 0; c < schedule::categories; ++c) {
       by += (c ? ", " : "") + std::string(name(static_cast<schedule::Category>(c))) + " " +
             std::to_string(m.bytes[c] >> 20);
     }
-    throw Error("the device has " + std::to_string(free >> 20) + " MiB free, " + std::to_string(ranks_.world()) +
-                " ranks need " + std::to_string(needed >> 20) + " MiB; each in MiB: " + by +
+    throw Error("the device has " + std::to_string(free >> 20) + " MiB free, " + std::to_string(here) + " ranks need " +
+                std::to_string(needed >> 20) + " MiB; each in MiB: " + by +
                 "; run fewer ranks, or say Accumulate<2>, a smaller Batch or Precision<bf16> in the plan");
   }
 
   schedule::Ranks ranks_;
   std::unique_ptr<Machine> machine_;
-  backend::gpu::Fleet<P, Machine> fleet_;
+  std::unique_ptr<Link> link_;
+  backend::gpu::Fleet<P, Machine, Link> fleet_;
   std::vector<A> losses_;
   std::vector<double> means_;
   long steps_ = 0;

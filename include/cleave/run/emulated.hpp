@@ -11,6 +11,7 @@ namespace cleave {
 struct Emulated {
   static constexpr auto name = "emulated";
   using Machine = backend::emulate::Machine;
+  using Link = backend::gpu::AllHere;
 };
 
 }  // namespace cleave

@@ -17,8 +17,7 @@
 
 namespace cleave {
 
-template <class P, class Machine>
-class DeviceTrainer;  // device_trainer.hpp; comes with a device (cuda.hpp, emulated.hpp)
+template <class P, class Machine, class Link> class DeviceTrainer;  // comes with a device: cuda.hpp, emulated.hpp
 
 namespace session {
 
@@ -41,20 +40,38 @@ template <class P> auto make_trainer(int replicas, std::uint64_t seed, [[maybe_u
   }
 }
 
-/// On a device that the program was built for; `B` names it and its machine.
+/// On a device that the program was built for; `B` names it, its machine, and how processes with one each connect.
 template <class P, class Data, class B>
 int train_on(Job const& job, std::string const& resume, int replicas, io::Images const& training,
-             io::Images const& held_out) {
+             io::Images const& held_out, Launch const& launch, backend::mpi::Process const& process) {
   if constexpr (P::served) {
     throw Error("--backend " + std::string(B::name) +
                 ": replicas around a parameter server run on the host; sum by collectives, DataParallel<Sync>, to run "
                 "on a device");
   } else {
+    auto const go = [&](auto trainer) {
+      if (!resume.empty()) session::load(*trainer, resume);
+      return fit<P, Data>(*trainer, job, training, held_out);
+    };
+    if constexpr (requires { B::machine(0); }) {
+      if (process.size() > 1) {
+        auto machine = B::machine(launch.local_rank);
+        auto link = B::connect(*process.remote(), process.size());
+        std::fprintf(job.say, "on %s, and %d more\n", machine->title().c_str(), process.size() - 1);
+        using Link = typename decltype(link)::element_type;
+        return go(std::make_unique<DeviceTrainer<P, typename B::Machine, Link>>(replicas, job.seed, std::move(machine),
+                                                                                std::move(link)));
+      }
+    }
+    if (process.size() > 1 && launch.size > 1) {
+      throw Error("--backend " + std::string(B::name) +
+                  ": this program has no way between the devices of several processes; build with cleave::nccl, or "
+                  "run one process, whose ranks share a device");
+    }
     auto machine = std::make_unique<typename B::Machine>();
     std::fprintf(job.say, "on %s\n", machine->title().c_str());
-    DeviceTrainer<P, typename B::Machine> trainer(replicas, job.seed, std::move(machine));
-    if (!resume.empty()) session::load(trainer, resume);
-    return fit<P, Data>(trainer, job, training, held_out);
+    return go(std::make_unique<DeviceTrainer<P, typename B::Machine, typename B::Link>>(replicas, job.seed,
+                                                                                        std::move(machine)));
   }
 }
 
@@ -149,11 +166,11 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
   std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(seed_given) : session::saved_seed(resume);
   Job const job{program, out, ranks, epochs, seed, json, leads, say};
   if (backend != "host") {
-    if (process.size() > 1) throw Error("--backend " + backend + ": ranks on a device are streams of one process");
     int code = 0;
-    bool const known = ((backend == Backends::name &&
-                         (code = train_on<P, Data, Backends>(job, resume, mesh.data, training, held_out), true)) ||
-                        ... || false);
+    bool const known =
+        ((backend == Backends::name &&
+          (code = train_on<P, Data, Backends>(job, resume, mesh.data, training, held_out, launch, process), true)) ||
+         ... || false);
     if (known) return code;
     throw Error(
         "--backend " + backend +

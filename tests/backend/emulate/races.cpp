@@ -87,6 +87,19 @@ Case const cases[] = {{"softmax", softmax, "0111"},
                       {"plain product", product<float, gpu::Plain>, "11"},
                       {"product of fragments", product<bf16, gpu::Bf16Tile>, "11"}};
 
+/// In a process of its own: 66 if ThreadSanitizer has told a race.
+int run(char const* program, std::size_t c, std::size_t b) {
+  pid_t const child = fork();
+  if (child == 0) {
+    if (!std::freopen("/dev/null", "w", stderr)) _exit(3);
+    ::execl(program, program, std::to_string(c).c_str(), std::to_string(b).c_str(), nullptr);
+    _exit(4);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -98,16 +111,10 @@ int main(int argc, char** argv) {
   int wrong = 0;
   for (std::size_t c = 0; c < std::size(cases); ++c) {
     for (std::size_t b = 0; b <= cases[c].race.size(); ++b) {
-      pid_t const child = fork();
-      if (child == 0) {
-        if (!std::freopen("/dev/null", "w", stderr)) _exit(3);
-        ::execl(argv[0], argv[0], std::to_string(c).c_str(), std::to_string(b).c_str(), nullptr);
-        _exit(4);
-      }
-      int status = 0;
-      waitpid(child, &status, 0);
       int const wanted = b > 0 && cases[c].race[b - 1] == '1' ? 66 : 0;
-      int const code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+      int code = run(argv[0], c, b);
+      for (int again = 0; code == 0 && wanted != 0 && again < 9; ++again)
+        code = run(argv[0], c, b);  // it may not come up
       if (code == wanted) continue;
       std::printf("%s without barrier %zu: exit code %d, wanted %d\n", cases[c].name, b, code, wanted);
       ++wrong;

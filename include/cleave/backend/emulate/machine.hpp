@@ -50,6 +50,8 @@ class Machine {
   void copy(Stream s, void* to, void const* from, long bytes) {
     put(s, [=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
   }
+  /// Host work on a stream.
+  void call(Stream s, std::function<void()> work) { put(s, std::move(work)); }
   void record(Event e, Stream s) {
     if (capturing_) recorded_[static_cast<std::size_t>(e)] = tail(s);
   }

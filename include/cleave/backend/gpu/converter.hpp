@@ -3,41 +3,40 @@
 #pragma once
 
 #include "../host/convert.hpp"
-#include "kernel.hpp"
 #include "move.hpp"
+#include "ranks.hpp"
 
 namespace cleave::backend::gpu {
 
-/// One rank's side of a conversion; the same as host::Converter's, put on its stream. Whoever calls stands events
+/// One rank's side of a conversion; the same as host::Converter's, put on its stream. Whoever calls lets the ranks meet
 /// before the first phase, between phases and after the last.
-template <class T, class Machine> class Converter {
+template <class Ranks> class Converter {
  public:
-  Converter(host::Member& m, Queue<Machine> const& q, host::Value const& v, long from, long to)
-      : m_(m), q_(q), v_(v), from_(from), to_(to), ways_(m.size(host::Axis::Model)) {}
+  using One = typename Ranks::One;
+  using T = typename Ranks::T;
+
+  Converter(Ranks& ranks, One& one, host::Value const& v, long from, long to)
+      : ranks_(ranks), one_(one), v_(v), from_(from), to_(to), ways_(one.m.size(host::Axis::Model)) {}
 
   static int phases(op::Verb verb) { return verb == op::Verb::AllReduce ? 2 : 1; }
   void put(op::Verb verb, bool from_rows, bool to_rows, int phase) {
-    int const mine = m_.way();
+    int const mine = one_.m.way();
     switch (verb) {
       case op::Verb::Slice:
-        if (to_rows)
-          return copy(target(), source(mine) + first_row(mine) * v_.features, 1, rows_of(mine) * v_.features, 0, 0);
-        return copy(target(), source(mine) + mine * part(), v_.rows, part(), part(), v_.features);
+        if (to_rows) return copy(0, mine, first_row(mine) * v_.features, 1, rows_of(mine) * v_.features, 0, 0);
+        return copy(0, mine, mine * part(), v_.rows, part(), part(), v_.features);
       case op::Verb::AllGather:
         for (int w = 0; w < ways_; ++w) {
-          count(w, from_rows ? rows_of(w) * v_.features : v_.rows * part());
           if (from_rows) {
-            copy(target() + first_row(w) * v_.features, source(w), 1, rows_of(w) * v_.features, 0, 0);
+            copy(first_row(w) * v_.features, w, 0, 1, rows_of(w) * v_.features, 0, 0);
           } else {
-            copy(target() + w * part(), source(w), v_.rows, part(), v_.features, part());
+            copy(w * part(), w, 0, v_.rows, part(), v_.features, part());
           }
         }
         return;
-      case op::Verb::ReduceScatter: {
-        long const lines = to_rows ? rows_of(mine) : v_.rows, width = to_rows ? v_.features : part();
-        for (int w = 0; w < ways_; ++w) count(w, lines * width);
-        return sum(target(), to_rows ? first_row(mine) * v_.features : mine * part(), lines, width, width, v_.features);
-      }
+      case op::Verb::ReduceScatter:
+        if (to_rows) return sum(0, first_row(mine) * v_.features, 1, rows_of(mine) * v_.features, 0, 0);
+        return sum(0, mine * part(), v_.rows, part(), part(), v_.features);
       case op::Verb::AllReduce:
         return all_reduce(phase);
       default:
@@ -49,50 +48,43 @@ template <class T, class Machine> class Converter {
   long part() const { return v_.features / ways_; }
   long rows_of(int w) const { return v_.row[static_cast<std::size_t>(w) + 1] - v_.row[static_cast<std::size_t>(w)]; }
   long first_row(int w) const { return v_.row[static_cast<std::size_t>(w)]; }
-  T const* source(int w) const { return m_.at<T const>(m_.peer(host::Axis::Model, w), from_); }
-  T* target() const { return m_.at<T>(m_.rank, to_); }
-  void count(int w, long n) { m_.read_from(m_.peer(host::Axis::Model, w), n, sizeof(T)); }
+  int peer(int w) const { return one_.m.peer(host::Axis::Model, w); }
+  T* target(long at) const { return ranks_.template in_arena<T>(one_, to_) + at; }
 
-  void copy(T* to, T const* from, long lines, long width, long to_apart, long from_apart) {
-    copy_lines(q_, to, from, lines, width, to_apart, from_apart);
+  void copy(long to, int w, long at, long lines, long width, long to_apart, long from_apart, bool result = false) {
+    auto const from = ranks_.template reach<T>(one_, peer(w), result ? to_ : from_, at, lines, width, from_apart);
+    if (!ranks_.planning()) copy_lines(one_.compute, target(to), from.at, lines, width, to_apart, from.apart);
   }
-  void sum(T* to, long at, long lines, long width, long to_apart, long from_apart) {
-    if (lines * width == 0) return;
-    typename SumLines<T>::Args args{to, lines, width, to_apart, from_apart, ways_, {}};
-    if (ways_ > most_sources)
+  void sum(long to, long at, long lines, long width, long to_apart, long from_apart) {
+    typename SumLines<T>::Args args{target(to), lines, width, to_apart, ways_, {}, {}};
+    if (ways_ > most_sources) {
       throw Error("a sum over " + std::to_string(ways_) + " ways on a device: at most " + std::to_string(most_sources));
-    for (int w = 0; w < ways_; ++w) args.from[w] = source(w) + at;
-    q_.template launch<SumLines<T>>(blocks_each(lines * width), args);
+    }
+    for (int w = 0; w < ways_; ++w) {
+      auto const from = ranks_.template reach<T>(one_, peer(w), from_, at, lines, width, from_apart);
+      args.from[w] = from.at;
+      args.apart[w] = from.apart;
+    }
+    if (ranks_.planning() || lines * width == 0) return;
+    one_.compute.template launch<SumLines<T>>(blocks_each(lines * width), args);
   }
   void all_reduce(int phase) {
     long const n = v_.rows * v_.features;
-    int const mine = m_.way();
-    if (phase == 0) {
-      long const begin = op::part_begin(n, mine, ways_), size = op::part_size(n, mine, ways_);
-      for (int w = 0; w < ways_; ++w) count(w, size);
-      return sum(target() + begin, begin, 1, size, 0, 0);
-    }
     for (int w = 0; w < ways_; ++w) {
-      if (w == mine) continue;
-      long const at = op::part_begin(n, w, ways_), size = op::part_size(n, w, ways_);
-      count(w, size);
-      copy(target() + at, m_.at<T const>(m_.peer(host::Axis::Model, w), to_) + at, 1, size, 0, 0);
+      long const begin = op::part_begin(n, w, ways_), size = op::part_size(n, w, ways_);
+      if (phase == 0 && w == one_.m.way()) sum(begin, begin, 1, size, size, size);
+      if (phase == 1 && w != one_.m.way()) copy(begin, w, begin, 1, size, size, size, true);
     }
   }
   /// From rows to features or back: what both of us hold a part of.
   void exchange(int w, bool to_rows) {
-    int const mine = m_.way();
-    long const lines = to_rows ? rows_of(mine) : rows_of(w);
-    count(w, lines * part());
-    if (to_rows) {
-      copy(target() + w * part(), source(w) + first_row(mine) * part(), lines, part(), v_.features, part());
-    } else {
-      copy(target() + first_row(w) * part(), source(w) + mine * part(), lines, part(), part(), v_.features);
-    }
+    int const mine = one_.m.way();
+    if (to_rows) return copy(w * part(), w, first_row(mine) * part(), rows_of(mine), part(), v_.features, part());
+    copy(first_row(w) * part(), w, mine * part(), rows_of(w), part(), part(), v_.features);
   }
 
-  host::Member& m_;
-  Queue<Machine> const& q_;
+  Ranks& ranks_;
+  One& one_;
   host::Value const& v_;
   long from_, to_;
   int ways_;

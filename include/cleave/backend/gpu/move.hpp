@@ -63,15 +63,16 @@ template <class T> struct SumLines : Each {
   using A = tensor::accumulate_t<T>;
   struct Args {
     T* to;
-    long lines, width, to_apart, from_apart;
+    long lines, width, to_apart;
     int sources;
     T const* from[most_sources];
+    long apart[most_sources];  // of each source's lines
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     c.each(a.lines * a.width, [&](long e) {
       long const line = e / a.width, i = e % a.width;
-      A sum = static_cast<A>(a.from[0][line * a.from_apart + i]);
-      for (int s = 1; s < a.sources; ++s) sum += static_cast<A>(a.from[s][line * a.from_apart + i]);
+      A sum = static_cast<A>(a.from[0][line * a.apart[0] + i]);
+      for (int s = 1; s < a.sources; ++s) sum += static_cast<A>(a.from[s][line * a.apart[s] + i]);
       a.to[line * a.to_apart + i] = static_cast<T>(sum);
     });
   }
