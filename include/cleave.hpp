@@ -12,6 +12,7 @@
 #include "cleave/agree/laws.hpp"
 #include "cleave/place/laws.hpp"
 #include "cleave/plan/laws.hpp"
+#include "cleave/send/laws.hpp"
 
 // tensor: what is a datum? Shapes, number formats, random numbers by index.
 #include "cleave/tensor/bytes.hpp"
@@ -54,6 +55,12 @@
 #include "cleave/agree/async.hpp"
 #include "cleave/agree/averaging.hpp"
 #include "cleave/agree/sync.hpp"
+
+// send: in which formats do gradients travel? Codecs, and what they leave for the next time.
+#include "cleave/send/bf16.hpp"
+#include "cleave/send/int8.hpp"
+#include "cleave/send/one_bit.hpp"
+#include "cleave/send/top_k.hpp"
 
 // plan: what did the user ask? A model and its policies, checked once.
 #include "cleave/plan/plan.hpp"

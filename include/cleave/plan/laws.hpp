@@ -85,6 +85,33 @@ template <int Ways, int Replicas> struct sizes_are_positive {
   static constexpr bool holds = Ways >= 1 && Replicas >= 0;
   template <bool Holds> struct tell { static_assert(Holds, "Mesh: ways and replicas are whole numbers from 1"); };
 };
+template <class Format, bool Known> struct compress_names_a_codec {
+  static constexpr bool holds = Known;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Compress: no format of gradients; there are bf16, Int8, OneBit, TopK<per mille>, or your own");
+  };
+};
+template <bool Compressed, bool Sends> struct what_is_compressed_is_sent {
+  static constexpr bool holds = !Compressed || Sends;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Compress: this plan sends no gradients; say DataParallel, or leave Compress out");
+  };
+};
+template <bool Compressed, agree::Change How> struct only_gradients_are_compressed {
+  static constexpr bool holds = !Compressed || How == agree::Change::Step;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Compress: LocalSGD and ElasticAveraging push weights, and only gradients are compressed");
+  };
+};
+template <bool Compressed, bool OrderedSums, bool Waits> struct compressed_sums_depend_on_the_replicas {
+  static constexpr bool holds = !Compressed || !OrderedSums || !Waits;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Compress: what is lost depends on which rank summed what, so no sum has the bits of another number "
+                  "of replicas, which Ordered promises; say Fastest");
+  };
+};
 /// Told by `fits`. Its own teller, not enforce: each level of instantiation costs three lines of clang's answer.
 template <long NeededBytes, long GivenBytes, class... About> struct the_plan_fits_its_memory {
   static_assert(NeededBytes <= GivenBytes,

@@ -30,6 +30,23 @@ struct NoMesh {
 struct NoCount {
   static constexpr int count = 0;
 };
+struct NoCompress {
+  using codec = void;
+  static constexpr bool feedback = false;
+};
+template <class Codec> constexpr schedule::Encoding encoding(bool feedback) {
+  if constexpr (std::is_void_v<Codec>) {
+    return {};
+  } else {
+    return {&Codec::bytes, Codec::resums, feedback, Codec::name};
+  }
+}
+template <class Codec> struct law_of_codec { using is = send::sendable; };
+template <class Codec>
+requires requires { typename Codec::law; }
+struct law_of_codec<Codec> {
+  using is = typename Codec::law;
+};
 struct NoRounds {
   static constexpr int rounds = 1;
 };
@@ -49,7 +66,7 @@ template <class P, class Kinds> inline constexpr bool is_policy = false;
 template <Policy P, class... Kinds>
 inline constexpr bool is_policy<P, meta::list<Kinds...>> = (is_kind<Kinds, P> || ...);
 using kinds = meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, MeshKind, PrecisionKind,
-                         SumKind, ConversionKind, InputKind, optim::OptimizerKind>;
+                         SumKind, CompressKind, ConversionKind, InputKind, optim::OptimizerKind>;
 
 /// Who is to be named: the first that breaks a law, or the first of all when none does.
 struct Culprit {
@@ -120,6 +137,17 @@ template <class NetT, class... Policies> struct Plan {
   /// By a parameter server; otherwise by collectives.
   static constexpr bool served = agreed::served || shards_said > 0;
 
+  using compress = policy<plan::CompressKind, plan::NoCompress>;
+  using codec = typename compress::codec;
+  static constexpr bool compressed = !std::is_void_v<codec>;
+  static constexpr bool codec_known = !compressed || std::is_base_of_v<send::Codec, codec>;
+  static_assert(sizeof(meta::enforce<plan::compress_names_a_codec<codec, codec_known>>) > 0);
+  static_assert(sizeof(meta::enforce<typename plan::law_of_codec<codec>::is, compress>) > 0);
+  static_assert(sizeof(meta::enforce<plan::only_gradients_are_compressed<compressed, agreed::change>, agreement>) > 0);
+  static constexpr bool ordered = policy<plan::SumKind, Ordered>::ordered;
+  static_assert(sizeof(meta::enforce<plan::compressed_sums_depend_on_the_replicas<compressed, ordered, agreed::waits>,
+                                     compress>) > 0);
+
   using model_policy = policy<plan::ModelKind, plan::NoModel>;
   using mesh = policy<plan::MeshKind, plan::NoMesh>;
   static_assert(sizeof(meta::enforce<plan::the_ways_agree<model_policy::ways, mesh::ways>, mesh, model_policy>) > 0);
@@ -128,6 +156,7 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr int replicas = mesh::replicas > 0 ? mesh::replicas : data_parallel ? 0 : 1;
   static constexpr bool cuts_batch = (data_parallel && agreed::waits) || model_policy::convolutions == 'b' ||
                                      model_policy::products == 'b' || plan::some_layer_says(leaves{}, 'b');
+  static_assert(sizeof(meta::enforce<plan::what_is_compressed_is_sent<compressed, cuts_batch || served>, Net>) > 0);
   static constexpr int rounds = policy<plan::RoundKind, plan::NoRounds>::rounds;
   static constexpr int micro_batches = plan::said<plan::MicroBatchKind, Policies...> > 0
                                            ? policy<plan::MicroBatchKind, plan::NoCount>::count
@@ -166,11 +195,15 @@ template <class NetT, class... Policies> struct Plan {
 
   static constexpr auto schedule = cleave::schedule::build(signatures, placed, request);
   static constexpr cleave::schedule::Format format{
-      sizeof(number), sizeof(tensor::accumulate_t<number>),
-      served&& agreed::change == agree::Change::Step ? 0 : optimizer::moments, policy<plan::SumKind, Ordered>::ordered,
+      sizeof(number),
+      sizeof(tensor::accumulate_t<number>),
+      served&& agreed::change == agree::Change::Step ? 0 : optimizer::moments,
+      ordered,
       !served                                 ? 0
       : agreed::change == agree::Change::Step ? sizeof(number)
-                                              : sizeof(tensor::accumulate_t<number>)};
+                                              : sizeof(tensor::accumulate_t<number>),
+      agreed::waits ? 1 : shards,
+      plan::encoding<std::conditional_t<codec_known, codec, void>>(compress::feedback)};
   static constexpr cleave::schedule::Share share(cleave::schedule::Ranks ranks) {
     return cleave::schedule::shared(request, ranks);
   }

@@ -9,6 +9,7 @@
 #include "../optim/adaptive.hpp"
 #include "../optim/sgd.hpp"
 #include "../place/split.hpp"
+#include "../send/codec.hpp"
 #include "../tensor/number.hpp"
 
 namespace cleave {
@@ -23,6 +24,7 @@ struct ModelKind {};
 struct MeshKind {};
 struct PrecisionKind {};
 struct SumKind {};
+struct CompressKind {};
 struct ConversionKind {};
 struct InputKind {};
 }  // namespace plan
@@ -112,6 +114,23 @@ struct Ordered {
 struct Fastest {
   using kind = plan::SumKind;
   static constexpr bool ordered = false;
+};
+
+/// `Compress<bf16>`, `Compress<Int8>`, `Compress<OneBit>`, `Compress<TopK<per mille>>`: gradients are sent in that
+/// format (send/codec.hpp says how to add one), layer by layer, and summed in that of sums. What a message lacks is
+/// added to the next gradient, unless `NoFeedback` is said. By all-reduce, sums are sent in the format too where it can
+/// hold them; weights never are. Wants `Fastest` where replicas wait for each other, as what is lost depends on who
+/// summed what. A run that is resumed begins with nothing left over.
+struct Feedback {
+  static constexpr bool keeps = true;
+};
+struct NoFeedback {
+  static constexpr bool keeps = false;
+};
+template <class Format, class Keeps = Feedback> struct Compress {
+  using kind = plan::CompressKind;
+  using codec = typename send::codec_of<Format>::is;
+  static constexpr bool feedback = Keeps::keeps;
 };
 
 /// `Conversions<Written>`: a partial sum is taken only where the model says AllReduce; anything else does not compile.

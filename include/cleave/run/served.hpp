@@ -10,7 +10,7 @@
 
 #include "../optim/rate.hpp"
 #include "ledger.hpp"
-#include "server.hpp"
+#include "pushes.hpp"
 #include "trainer.hpp"
 
 namespace cleave {
@@ -134,7 +134,10 @@ template <class P> class Served {
     std::size_t const r = static_cast<std::size_t>(rank / P::ways);
     return ledger_.sent[r] / P::ways + one(rank / P::ways).replica->sent(rank % P::ways);
   }
-  long sent_bytes(int rank) const { return sent(rank) * static_cast<long>(sizeof(typename Server::Sent)); }
+  long sent_bytes(int rank) const {
+    std::size_t const r = static_cast<std::size_t>(rank / P::ways);
+    return ledger_.sent_bytes[r] / P::ways + one(rank / P::ways).replica->sent_bytes(rank % P::ways);
+  }
   double exposed(int rank) const { return waited(rank); }
   double waited(int rank) const { return ledger_.waited[static_cast<std::size_t>(rank / P::ways)]; }
   void read(int way, backend::host::Region region, long offset, long count, A* out) {
@@ -180,6 +183,7 @@ template <class P> class Served {
     try {
       session::Replica<P>& mine = *one(r).replica;
       mine.forget_pushed();
+      session::Pushes<P>::forget(mine);
       Worker w;
       w.pace = P::agreed::pace;
       for (agree::Turn turn = agree::Turn::Nothing;;) {
@@ -310,6 +314,7 @@ template <class P> class Served {
   }
   void push(int r, int life, Worker const& w, agree::Said const& said, double loss) {
     session::Replica<P>& mine = *one(r).replica;
+    session::Pushes<P>::encode(mine);
     for (int s = 0; s < shards; ++s) {
       if (before_push) before_push(r, one(r).draw, s);
       if (dead(r)) throw Crash{};
@@ -333,6 +338,7 @@ template <class P> class Served {
     bool mailed = false;
     if (e.what == agree::Heard::Pushed) {
       ledger_.sent[static_cast<std::size_t>(e.worker)] += Server::end(s) - Server::begin(s);
+      ledger_.sent_bytes[static_cast<std::size_t>(e.worker)] += session::Pushes<P>::bytes(s);
       if (s == 0) ++ledger_.pushed[static_cast<std::size_t>(e.worker)];
     }
     for (agree::Action const& a : actions) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "build.hpp"
+#include "encoding.hpp"
 #include "slices.hpp"
 
 namespace cleave::schedule {
@@ -18,6 +19,8 @@ struct Format {
   int moments = 0;  // optimizer tensors per weight
   bool ordered = true;
   int pushed = 0;  // bytes of an element that goes to a parameter server; 0: there is none
+  int shards = 1;  // of that server: what goes to each is encoded alone
+  Encoding encoding{};
 };
 
 constexpr Share shared(place::Request r, Ranks ranks) {
@@ -87,9 +90,26 @@ template <int Ops> struct Layout {
   long buffer[Schedule<Ops>::most_buffers]{};
   long weights = 0, copies = 0, states = 0, moments = 0, gradients = 0, scratch = 0, wire = 0, labels = 0, losses = 0;
   long workspace = 0, outbox = 0;
+  // Of each bucket, where gradients are encoded: its messages, what these lacked, and what those of its sums lacked.
+  long encoded[Ops * 2 + 1]{}, left[Ops * 2 + 1]{}, left_of_sum[Ops * 2 + 1]{};
   int branches = 1, deepest = 1, kept = 1;
   Memory memory;
 };
+
+template <int Ops, class Region>
+constexpr void encode(Layout<Ops>& out, Schedule<Ops> const& s, Format f, Ranks ranks, Region region) {
+  for (int b = 0; b < s.buckets; ++b) {
+    Bucket const& bucket = s.bucket[b];
+    int const n = bucket.world ? ranks.world() : ranks.data;
+    bool const sent = f.pushed > 0 || n > 1, keeps = f.encoding.feedback && sent;
+    long const bytes = f.pushed > 0 ? pushed_bytes(f.encoding, bucket, f.shards, s.weight_elements)
+                                    : encoded_bytes(f.encoding, bucket.count, n);
+    out.encoded[b] = region(Category::Communication, bytes);
+    out.left[b] = region(Category::Communication, keeps ? bucket.count * f.sum : 0);
+    bool const resums = f.pushed == 0 && f.encoding.resums;
+    out.left_of_sum[b] = region(Category::Communication, keeps && resums ? (bucket.count + n - 1) / n * f.sum : 0);
+  }
+}
 
 template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::Request request, Format f, Ranks ranks) {
   Layout<Ops> out;
@@ -115,8 +135,11 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
   out.gradients = region(Category::Gradients, s.weight_elements * f.sum * out.kept);
   out.scratch = region(Category::Gradients,
                        ((out.deepest - out.kept) * s.most_weight_leaf + out.deepest * s.most_sum_leaf) * f.sum);
-  out.wire = narrow ? region(Category::Communication, s.weight_elements * f.data * out.branches) : out.gradients;
+  bool const plain = !f.encoding || f.pushed > 0;
+  out.wire =
+      narrow && plain ? region(Category::Communication, s.weight_elements * f.data * out.branches) : out.gradients;
   if (f.pushed > 0) out.outbox = region(Category::Communication, s.weight_elements * f.sum);
+  if (f.encoding) encode(out, s, f, ranks, region);
   out.labels = region(Category::Activations, long{own} * request.rows * 4);
   out.losses = region(Category::Activations, long{most_slices(request.micro_batches, ranks.data)} * f.sum);
   out.workspace = region(Category::Workspace, workspace_bytes);

@@ -14,8 +14,23 @@ struct Message {
   long elements = 0;  // of the whole tensor, within the group
   long sent = 0;      // by this rank
   int times = 1;      // rounds in which it is sent; elements and sent are of all
-  int bytes_each = 4;
+  long bytes = 0;     // of what is sent
+  bool encoded = false;
 };
+
+/// What rank `mine` of those that sum sends: each other rank its part, and the sum of its own; or all of it to all. The
+/// elements are those that the messages stand for.
+constexpr void encode(Message& m, Encoding e, int mine) {
+  m.encoded = true;
+  if (m.ranks == 1) return;
+  if (e.resums) {
+    long const own = e.bytes(op::part_size(m.elements, mine, m.ranks));
+    m.bytes = encoded_bytes(e, m.elements, m.ranks) - own + (m.ranks - 1) * own;
+  } else {
+    m.sent = (m.ranks - 1) * m.elements;
+    m.bytes = (m.ranks - 1) * e.bytes(m.elements);
+  }
+}
 
 template <int Ops>
 constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> const& placed, place::Request request,
@@ -24,7 +39,7 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
   int const mine[] = {replica, rank};
   Share const share = shared(request, ranks);
   Message m;
-  m.bytes_each = f.data;
+  int bytes_each = f.data;
   auto const sum = [&](bool world, long elements) {
     m.verb = op::Verb::AllReduce;
     m.world = world;
@@ -34,13 +49,19 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
     m.sent = op::sent(m.verb, elements, op::part_size(elements, mine[world], m.ranks), m.ranks, h.branches);
   };
   if (step.what == Do::Update && f.pushed > 0) {
+    Bucket const& bucket = s.bucket[step.node];
     m.verb = op::Verb::Push;
-    m.bytes_each = f.pushed;
-    m.elements = m.sent = s.bucket[step.node].count;
+    bytes_each = f.pushed;
+    m.elements = m.sent = bucket.count;
+    if (f.encoding) {
+      m.encoded = true;
+      m.bytes = pushed_bytes(f.encoding, bucket, f.shards, s.weight_elements);
+    }
   } else if (step.what == Do::Start) {
     sum(s.bucket[step.node].world, s.bucket[step.node].count);
+    if (f.encoding && f.pushed == 0) encode(m, f.encoding, mine[m.world]);
   } else if (step.what == Do::Sum || step.what == Do::SumBack) {
-    m.bytes_each = f.sum;
+    bytes_each = f.sum;
     sum(placed.node[step.node].rows_cut, placed.node[step.node].local.y.size());
   } else if (step.what == Do::Convert || step.what == Do::ConvertBack) {
     place::Node const& n = placed.node[step.node];
@@ -59,6 +80,7 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
                                                         : op::sent(m.verb, elements, part, m.ranks);
     }
   }
+  if (!m.encoded) m.bytes = m.sent * bytes_each;
   return m;
 }
 
@@ -80,7 +102,7 @@ constexpr Traffic traffic(Schedule<Ops> const& s, place::Placed<Ops> const& plac
     Message const m = message(s.step[k], s, placed, request, f, ranks, rank);
     if (m.sent == 0) continue;
     t.elements_per_step += m.sent;
-    t.bytes_per_step += m.sent * m.bytes_each;
+    t.bytes_per_step += m.bytes;
     t.elements[static_cast<int>(m.verb)] += m.sent;
     t.messages += m.times;
   }

@@ -69,6 +69,8 @@ int main(int argc, char** argv) {
     same<Of<Net, Fastest>>(process, "by data, fastest");
     same<Of<Net, Precision<bf16>>>(process, "by data, bf16");
     same<Of<Net, Accumulate<2>>>(process, "by data, in rounds");
+    same<Of<Net, Fastest, Compress<OneBit>>>(process, "by data, one bit");
+    same<Of<Net, Fastest, Compress<TopK<20>>>>(process, "by data, top k");
     same<Of<Mixed>>(process, "by data, with statistics of the batch");
     same<Of<Net, ModelParallel<SplitCols>>>(process, "by columns");
     same<Of<Net, ModelParallel<SplitRows>>>(process, "by rows");
