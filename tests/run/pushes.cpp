@@ -128,3 +128,95 @@ TEST_CASE("a replica that comes back owes nothing of its life before") {
   t.kill(0);
   CHECK(nothing());
 }
+
+namespace {
+
+template <class... Os>
+struct Words : Sequential<Vector<12>, Embedding<400, 6, Os...>, Linear<8>, Tanh, Linear<4>, CrossEntropy> {};
+template <class N, class... Ps> struct Talks : Plan<N, Batch<24>, MicroBatches<12>, Momentum, Ps...> {
+  static constexpr Rate rate = Rate::constant(0.02f);
+};
+int token(long sample, int i) { return static_cast<int>((value(sample, i) + 0.5f) * (value(sample, 3) + 0.5f) * 400); }
+backend::host::Feed const talk{nullptr,
+                               [](void const*, long step, long first, int count, float* out) {
+                                 for (long s = first; s < first + count; ++s) {
+                                   for (int i = 0; i < 12; ++i) *out++ = static_cast<float>(token(step * 24 + s, i));
+                                 }
+                               },
+                               feed.labels};
+/// Whether sample s of a step names a word.
+bool names(long s, int word) {
+  for (int i = 0; i < 12; ++i) {
+    if (token(s, i) == word) return true;
+  }
+  return false;
+}
+template <class... Ps> void rows_are_pushed(int replicas, int steps) {
+  using P = Talks<Words<>, Ps...>;
+  using Q = Talks<Words<SendDense>, Ps...>;
+  Served<P> t(replicas, 7);
+  Served<Q> dense(replicas, 7);
+  t.train(0, steps, talk);
+  dense.train(0, steps, talk);
+  CHECK(weights<P>(t) == weights<Q>(dense));
+  long rows = 0, bytes = 0, pushes = 0;
+  for (int r = 0; r < replicas; ++r) {
+    rows += t.ledger().sent_rows[static_cast<std::size_t>(r)];
+    bytes += t.sent_bytes(r);
+    pushes += t.ledger().pushed[static_cast<std::size_t>(r)];
+  }
+  // Row 40: nnz (index + row) + header, and the parts of rows that a shard's bounds cut off.
+  CHECK(bytes == pushes * traffic<P>.bytes_per_step + rows * (4 + 6 * 4));
+  CHECK(pushes == steps * (P::agreed::waits ? replicas : 1));
+  CHECK(bytes < pushes * traffic<Q>.bytes_per_step);
+  if (P::shards > 1 && !P::agreed::waits) return;  // by hand only where no row is cut
+  long wanted = 0;
+  for (long k = 0; k < steps; ++k) {
+    for (int r = 0; r < (P::agreed::waits ? replicas : 1); ++r) {
+      for (int word = 0; word < 400; ++word) {
+        bool said = false;
+        long const part = P::agreed::waits ? 24 / replicas : 24;
+        for (long s = r * part; s < (r + 1) * part; ++s) said |= names(k * 24 + s, word);
+        wanted += said;
+      }
+    }
+  }
+  CHECK(rows == wanted);
+}
+
+}  // namespace
+
+TEST_CASE("row 40: rows of an embedding that are not zero are pushed, counted by hand, with the bits of all of it") {
+  rows_are_pushed<DataParallel<Sync>, Shards<2>>(3, 10);
+  rows_are_pushed<DataParallel<Async>, Shards<1>>(1, 10);
+  rows_are_pushed<DataParallel<Async>, Shards<7>>(1, 10);  // rows are cut
+}
+TEST_CASE("row 40: rows over TCP, beside encoded layers too; averaged weights go whole") {
+  using P = Talks<Words<>, DataParallel<Async>, Shards<7>>;
+  Served<P> threads(1, 7);
+  threads.train(0, 10, talk);
+  auto const alone = [&]<class Q>(meta::type<Q>) {
+    session::ParameterServer<Q> server(0, 1, 7);
+    std::thread serving([&] { server.serve(); });
+    typename session::Client<Q>::Addresses const there{{"127.0.0.1", server.port()}};
+    session::Client<Q> mine(there, "net", 0, 1, 7);
+    mine.train(
+        0, 10, talk, Q::rate, [](long) {}, [](long, double) {});
+    session::Client<Q> reader(there, "net", -1, 1, 7);
+    auto const all = weights<Q>(reader);
+    server.stop();
+    serving.join();
+    return std::pair(all, mine.sent_bytes());
+  };
+  auto const [all, sent] = alone(meta::type<P>{});
+  CHECK(all == weights<P>(threads));
+  CHECK(sent == threads.sent_bytes(0));
+  using Both = Talks<Words<>, DataParallel<Async>, Shards<2>, Compress<Int8>>;
+  Served<Both> both(1, 7);
+  both.train(0, 10, talk);
+  CHECK(alone(meta::type<Both>{}).first == weights<Both>(both));
+  using Mean = Talks<Words<>, DataParallel<LocalSGD<2>>>;
+  static_assert(traffic<Mean>.bytes_per_step ==
+                traffic<Talks<Words<SendDense>, DataParallel<LocalSGD<2>>>>.bytes_per_step);
+  Served<Mean>(2, 7).train(0, 4, talk);
+}

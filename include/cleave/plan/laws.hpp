@@ -112,6 +112,20 @@ template <bool Compressed, bool OrderedSums, bool Waits> struct compressed_sums_
                   "of replicas, which Ordered promises; say Fastest");
   };
 };
+template <int Vocabulary, int Largest> struct tokens_are_whole_in_the_format {
+  static constexpr bool holds = Vocabulary <= Largest;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Embedding: token numbers come as the plan's numbers, which are whole up to 256 in bf16 and up to "
+                  "16,777,216 in f32; say a wider Precision or a smaller vocabulary");
+  };
+};
+template <bool First> struct tokens_come_from_the_data {
+  static constexpr bool holds = First;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Embedding: it reads token numbers, which no layer makes; it stands first in a model");
+  };
+};
 /// Told by `fits`. Its own teller, not enforce: each level of instantiation costs three lines of clang's answer.
 template <long NeededBytes, long GivenBytes, class... About> struct the_plan_fits_its_memory {
   static_assert(NeededBytes <= GivenBytes,

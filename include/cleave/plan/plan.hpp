@@ -47,6 +47,21 @@ requires requires { typename Codec::law; }
 struct law_of_codec<Codec> {
   using is = typename Codec::law;
 };
+/// The largest vocabulary of a model, or the first that does not read the data.
+struct Tokens {
+  int vocabulary = 0, leaf = 0;
+  bool first = true;
+};
+template <int N> constexpr Tokens tokens(place::Signatures<N> const& model) {
+  Tokens t;
+  for (auto const& op : model.op) {
+    if (!t.first || op.tokens <= (op.in0 < 0 ? t.vocabulary : 0)) continue;
+    t = {op.tokens, op.leaf, op.in0 < 0};
+  }
+  return t;
+}
+/// Up to here all whole numbers are numbers of the format.
+template <class Number> inline constexpr int largest = std::is_same_v<Number, bf16> ? 256 : 1 << 24;
 struct NoRounds {
   static constexpr int rounds = 1;
 };
@@ -187,6 +202,11 @@ template <class NetT, class... Policies> struct Plan {
                                           rounds,
                                           !served};
   static constexpr auto signatures = place::signatures<Net>(ops{});
+  static constexpr plan::Tokens tokens = plan::tokens(signatures);
+  static_assert(sizeof(meta::enforce<plan::tokens_come_from_the_data<tokens.first>,
+                                     meta::at<leaves, static_cast<std::size_t>(tokens.leaf)>>) > 0);
+  static_assert(sizeof(meta::enforce<plan::tokens_are_whole_in_the_format<tokens.vocabulary, plan::largest<number>>,
+                                     meta::at<leaves, static_cast<std::size_t>(tokens.leaf)>>) > 0);
   static constexpr auto placed =
       place::place(signatures, plan::letters<Net, model_policy>(ops{}, leaves{}).of, request);
   static constexpr place::Verdict verdict = placed.verdict;
@@ -203,6 +223,7 @@ template <class NetT, class... Policies> struct Plan {
       : agreed::change == agree::Change::Step ? sizeof(number)
                                               : sizeof(tensor::accumulate_t<number>),
       agreed::waits ? 1 : shards,
+      served&& agreed::change == agree::Change::Step,
       plan::encoding<std::conditional_t<codec_known, codec, void>>(compress::feedback)};
   static constexpr cleave::schedule::Share share(cleave::schedule::Ranks ranks) {
     return cleave::schedule::shared(request, ranks);

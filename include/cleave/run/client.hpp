@@ -118,9 +118,9 @@ template <class P> class Client {
     h.event = {
         said.push ? agree::Heard::Pushed : agree::Heard::Asked, index_, 0, worker_.weights_of(s), said.count, said.ask};
     message_.clear();
-    if (said.push) Pushes<P>::message(replica_, s, message_);
+    if (said.push) Pushes<P>::write(replica_, s, message_);
     backend::tcp::send(link(s), h, message_.data(), message_.size(), deadline_);
-    if (said.push) sent_ += Server<P>::end(s) - Server<P>::begin(s);
+    if (said.push) sent_ += Pushes<P>::elements(s) + Pushes<P>::rows(replica_, s).elements;
     sent_bytes_ += static_cast<long>(message_.size());
   }
   /// Reads what has come from every server, and waits for the one whose grant is missing.

@@ -153,7 +153,7 @@ template <class P> class ParameterServer {
     std::vector<unsigned char> payload;
     std::vector<Sent> room;
     std::size_t most = 0;
-    for (int s = 0; s < shards; ++s) most = std::max(most, static_cast<std::size_t>(Pushes<P>::bytes(s)));
+    for (int s = 0; s < shards; ++s) most = std::max(most, static_cast<std::size_t>(Pushes<P>::most_bytes(s)));
     while (!over_) {
       if (!g.socket.readable(backend::tcp::Milliseconds(100))) continue;
       auto const h = backend::tcp::receive(g.socket, payload, most, deadline_);
@@ -170,9 +170,7 @@ template <class P> class ParameterServer {
         e.worker = g.replica;
         e.life = g.life;
         bool const pushed = e.what == agree::Heard::Pushed;
-        if ((e.what != agree::Heard::Asked && !pushed) ||
-            payload.size() != static_cast<std::size_t>(pushed ? Pushes<P>::bytes(s) : 0))
-          throw Error("malformed");
+        if (e.what != agree::Heard::Asked && !pushed) throw Error("malformed");
         hear(c, s, e, pushed ? Pushes<P>::read(s, payload, room) : nullptr, h.rate);
         if (P::agreed::change == agree::Change::Elastic && pushed) {
           std::lock_guard lock(c.mutex);

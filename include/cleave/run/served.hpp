@@ -155,11 +155,12 @@ template <class P> class Served {
     std::thread thread;
     int life = 0;
     bool live = false, killed = false;
-    bool resting = false;    // at the gate, with nothing to do
-    bool computing = false;  // between the gate and its push
-    long draw = 0;           // what it computes
-    int read[shards]{};      // the versions that it computes with
-    int mail[shards];        // the newest version that each shard has granted, -1: none
+    bool resting = false;                    // at the gate, with nothing to do
+    bool computing = false;                  // between the gate and its push
+    long draw = 0;                           // what it computes
+    int read[shards]{};                      // the versions that it computes with
+    typename session::Pushes<P>::Rows rows;  // of what it pushes: what depends on the data
+    int mail[shards];                        // the newest version that each shard has granted, -1: none
   };
 
   One& one(int r) { return *crew_[static_cast<std::size_t>(r)]; }
@@ -318,6 +319,7 @@ template <class P> class Served {
     for (int s = 0; s < shards; ++s) {
       if (before_push) before_push(r, one(r).draw, s);
       if (dead(r)) throw Crash{};
+      one(r).rows = session::Pushes<P>::rows(mine, s);
       hear(s, {agree::Heard::Pushed, r, life, w.weights_of(s), said.count, said.ask},
            mine.pushed(Server::way(s), Server::begin(s), Server::end(s)), loss);
     }
@@ -337,8 +339,11 @@ template <class P> class Served {
     std::lock_guard lock(post_);
     bool mailed = false;
     if (e.what == agree::Heard::Pushed) {
-      ledger_.sent[static_cast<std::size_t>(e.worker)] += Server::end(s) - Server::begin(s);
-      ledger_.sent_bytes[static_cast<std::size_t>(e.worker)] += session::Pushes<P>::bytes(s);
+      std::size_t const r = static_cast<std::size_t>(e.worker);
+      auto const& rows = one(e.worker).rows;
+      ledger_.sent[r] += session::Pushes<P>::elements(s) + rows.elements;
+      ledger_.sent_bytes[r] += session::Pushes<P>::bytes(s) + rows.bytes;
+      ledger_.sent_rows[r] += rows.rows;
       if (s == 0) ++ledger_.pushed[static_cast<std::size_t>(e.worker)];
     }
     for (agree::Action const& a : actions) {

@@ -4,6 +4,7 @@
 
 #include "build.hpp"
 #include "encoding.hpp"
+#include "rows.hpp"
 #include "slices.hpp"
 
 namespace cleave::schedule {
@@ -18,8 +19,9 @@ struct Format {
   int sum = 4;      // bytes of an element of sums and of the weights that are stepped
   int moments = 0;  // optimizer tensors per weight
   bool ordered = true;
-  int pushed = 0;  // bytes of an element that goes to a parameter server; 0: there is none
-  int shards = 1;  // of that server: what goes to each is encoded alone
+  int pushed = 0;            // bytes of an element that goes to a parameter server; 0: there is none
+  int shards = 1;            // of that server: what goes to each is encoded alone
+  bool pushed_rows = false;  // gradients are pushed, so that of some buckets only rows are
   Encoding encoding{};
 };
 
@@ -92,15 +94,25 @@ template <int Ops> struct Layout {
   long workspace = 0, outbox = 0;
   // Of each bucket, where gradients are encoded: its messages, what these lacked, and what those of its sums lacked.
   long encoded[Ops * 2 + 1]{}, left[Ops * 2 + 1]{}, left_of_sum[Ops * 2 + 1]{};
+  long rows_apart[Ops * 2 + 1]{};  // of buckets of rows: from one branch's message to the next
   int branches = 1, deepest = 1, kept = 1;
   Memory memory;
 };
 
 template <int Ops, class Region>
-constexpr void encode(Layout<Ops>& out, Schedule<Ops> const& s, Format f, Ranks ranks, Region region) {
+constexpr void encode(Layout<Ops>& out, Schedule<Ops> const& s, place::Request request, Format f, Ranks ranks,
+                      Region region) {
+  Share const share = shared(request, ranks);
   for (int b = 0; b < s.buckets; ++b) {
     Bucket const& bucket = s.bucket[b];
     int const n = bucket.world ? ranks.world() : ranks.data;
+    if (bucket.row > 0) {
+      long const samples = long{share.most(bucket.world)} * request.rounds * request.rows;
+      out.rows_apart[b] = aligned(rows_bytes(bucket, most_rows(bucket, samples), f.data));
+      out.encoded[b] = region(Category::Communication, n > 1 ? out.rows_apart[b] * out.branches : 0);
+      continue;
+    }
+    if (!f.encoding) continue;
     bool const sent = f.pushed > 0 || n > 1, keeps = f.encoding.feedback && sent;
     long const bytes = f.pushed > 0 ? pushed_bytes(f.encoding, bucket, f.shards, s.weight_elements)
                                     : encoded_bytes(f.encoding, bucket.count, n);
@@ -139,7 +151,7 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
   out.wire =
       narrow && plain ? region(Category::Communication, s.weight_elements * f.data * out.branches) : out.gradients;
   if (f.pushed > 0) out.outbox = region(Category::Communication, s.weight_elements * f.sum);
-  if (f.encoding) encode(out, s, f, ranks, region);
+  encode(out, s, request, f, ranks, region);
   out.labels = region(Category::Activations, long{own} * request.rows * 4);
   out.losses = region(Category::Activations, long{most_slices(request.micro_batches, ranks.data)} * f.sum);
   out.workspace = region(Category::Workspace, workspace_bytes);

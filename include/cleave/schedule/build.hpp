@@ -82,8 +82,9 @@ template <int Ops> struct Builder {
         long const count = (w == 0 ? node(k).local.w0 : node(k).local.w1).size();
         bool const world = node(k).w[w].kind == place::Kind::Replicate;
         Bucket* last = out.buckets > 0 ? &out.bucket[out.buckets - 1] : nullptr;
-        if (!last || last->leaf != op(k).leaf || last->world != world) {
-          out.bucket[out.buckets++] = {out.weight_elements, 0, k, op(k).leaf, world};
+        int const row = op(k).sparse_row, reads = row > 0 ? static_cast<int>(node(k).local.x.size()) : 0;
+        if (!last || last->leaf != op(k).leaf || last->world != world || last->row != row) {
+          out.bucket[out.buckets++] = {out.weight_elements, 0, k, op(k).leaf, world, row, reads};
           last = &out.bucket[out.buckets - 1];
         }
         last->count += count;

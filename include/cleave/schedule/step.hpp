@@ -44,6 +44,8 @@ struct Bucket {
   int node = -1;  // the lowest operation in it: its gradients come last
   int leaf = -1;
   bool world = false;  // over the model axis too
+  int row = 0;         // if set, only rows of so many elements that are not zero are sent
+  int reads = 0;       // then: how many rows a sample names
 };
 
 /// What a piece of the arena is for.

@@ -11,10 +11,11 @@ struct Message {
   op::Verb verb = op::Verb::None;
   bool world = false, model = false;  // over which ranks: all of them, the model axis, or else the data axis
   int ranks = 1;
-  long elements = 0;  // of the whole tensor, within the group
-  long sent = 0;      // by this rank
-  int times = 1;      // rounds in which it is sent; elements and sent are of all
-  long bytes = 0;     // of what is sent
+  long elements = 0;                   // of the whole tensor, within the group
+  long sent = 0;                       // by this rank
+  int times = 1;                       // rounds in which it is sent; elements and sent are of all
+  long bytes = 0;                      // of what is sent
+  long most_rows = 0, most_bytes = 0;  // where rows are sent that are not zero: how many more at most
   bool encoded = false;
 };
 
@@ -30,6 +31,33 @@ constexpr void encode(Message& m, Encoding e, int mine) {
     m.sent = (m.ranks - 1) * m.elements;
     m.bytes = (m.ranks - 1) * e.bytes(m.elements);
   }
+}
+
+/// A rank sends each other rank the rows of each branch of its sum; what is sure is the headers.
+constexpr void send_rows(Message& m, Bucket const& b, Share const& share, Format f, int mine) {
+  m.encoded = true;
+  long const branches = held(share, m.world, mine, f.ordered).branches, others = m.ranks - 1;
+  long samples = 0;
+  for (int round = 0; round < share.rounds; ++round) {
+    samples += long{share.of(m.world, mine, round).size()} * share.samples / share.micro_batches;
+  }
+  m.sent = 0;
+  m.bytes = others * branches * rows_header;
+  m.most_rows = others * branches * most_rows(b, samples);
+  m.most_bytes = m.most_rows * row_bytes(b, f.data);
+}
+
+/// To each shard the rows of its part; what is sure is the headers, and what its bounds left of rows.
+constexpr void push_rows(Message& m, Bucket const& b, Format f, long all) {
+  m.encoded = true;
+  m.sent = 0;
+  for (int s = 0; s < f.shards; ++s) {
+    Cut const c = cut(b, in_shard(b, s, f.shards, all));
+    m.sent += c.head + c.tail;
+    m.bytes += (c.head + c.tail) * f.pushed + (c.rows > 0 ? rows_header : 0);
+    m.most_rows += c.rows;
+  }
+  m.most_bytes = m.most_rows * row_bytes(b, f.pushed);
 }
 
 template <int Ops>
@@ -53,13 +81,18 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
     m.verb = op::Verb::Push;
     bytes_each = f.pushed;
     m.elements = m.sent = bucket.count;
-    if (f.encoding) {
+    if (bucket.row > 0 && f.pushed_rows) {
+      push_rows(m, bucket, f, s.weight_elements);
+    } else if (f.encoding) {
       m.encoded = true;
       m.bytes = pushed_bytes(f.encoding, bucket, f.shards, s.weight_elements);
     }
   } else if (step.what == Do::Start) {
     sum(s.bucket[step.node].world, s.bucket[step.node].count);
-    if (f.encoding && f.pushed == 0) encode(m, f.encoding, mine[m.world]);
+    if (s.bucket[step.node].row > 0) {
+      send_rows(m, s.bucket[step.node], share, f, mine[m.world]);
+    } else if (f.encoding && f.pushed == 0)
+      encode(m, f.encoding, mine[m.world]);
   } else if (step.what == Do::Sum || step.what == Do::SumBack) {
     bytes_each = f.sum;
     sum(placed.node[step.node].rows_cut, placed.node[step.node].local.y.size());
@@ -90,6 +123,7 @@ struct Traffic {
   long elements_per_step = 0, bytes_per_step = 0;
   long elements[static_cast<int>(op::Verb::Illegal)]{};  // by verb
   int messages = 0;
+  long most_bytes_per_step = 0;  // the rest depends on the data: rows of gradients that are not zero
   constexpr long operator[](op::Verb v) const { return elements[static_cast<int>(v)]; }
 };
 
@@ -100,9 +134,10 @@ constexpr Traffic traffic(Schedule<Ops> const& s, place::Placed<Ops> const& plac
   for (int k = 0; k < (evaluation ? s.forward_steps : s.steps); ++k) {
     if (evaluation && s.step[k].what == Do::Sum) continue;  // running statistics stand in
     Message const m = message(s.step[k], s, placed, request, f, ranks, rank);
-    if (m.sent == 0) continue;
+    if (m.bytes == 0) continue;
     t.elements_per_step += m.sent;
     t.bytes_per_step += m.bytes;
+    t.most_bytes_per_step += m.bytes + m.most_bytes;
     t.elements[static_cast<int>(m.verb)] += m.sent;
     t.messages += m.times;
   }

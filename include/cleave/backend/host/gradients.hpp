@@ -4,6 +4,7 @@
 
 #include "direct.hpp"
 #include "encoded.hpp"
+#include "rows.hpp"
 
 namespace cleave::backend::host {
 
@@ -24,6 +25,7 @@ template <class P> class Gradients {
       if (P::schedule.step[s].what == schedule::Do::Start) start_step_[P::schedule.step[s].node] = s;
     }
     exchange_.prepare(m, share, layout);
+    if constexpr (any_rows) rows_.prepare(m, share, layout);
     started_.reserve(static_cast<std::size_t>(P::schedule.buckets));
   }
 
@@ -33,7 +35,7 @@ template <class P> class Gradients {
   }
   void start(int b) {
     if (m_->size(axis(b)) == 1) return;
-    exchange_.start(b);
+    of(b, [&](auto& e) { e.start(b); });
     m_->reach(start_step_[b], 1);
     started_.push_back(b);
   }
@@ -41,7 +43,7 @@ template <class P> class Gradients {
   void progress() {
     m_->world->progress();
     if (started_.empty()) return;
-    int const b = started_.front(), whom = exchange_.whom(b, stage_);
+    int const b = started_.front(), whom = of(b, [&](auto&e) { return e.whom(b, stage_); });
     bool const there = whom == everybody ? m_->all_reached(axis(b), start_step_[b], 1 + stage_)
                                          : m_->has_reached(whom, start_step_[b], 1 + stage_);
     if (there) advance();
@@ -55,12 +57,14 @@ template <class P> class Gradients {
     double const before = m_->waited;
     while (!started_.empty() && started_.front() >= b) {
       int const first = started_.front();
-      await(first, exchange_.whom(first, stage_), 1 + stage_);
+      await(first, of(first, [&](auto& e) { return e.whom(first, stage_); }), 1 + stage_);
       advance();
     }
-    if (exchange_.reads_peers) await(b, everybody, 1 + exchange_.stages(b));
-    exposed_ += m_->waited - before;
-    exchange_.step(b, stepping);
+    of(b, [&](auto& e) {
+      if (e.reads_peers) await(b, everybody, 1 + e.stages(b));
+      exposed_ += m_->waited - before;
+      e.step(b, stepping);
+    });
     m_->reach(start_step_[b], done);
   }
   void trained() { trained_ = m_->round; }
@@ -68,6 +72,19 @@ template <class P> class Gradients {
 
  private:
   static constexpr int done = Member::marks - 1;
+  static constexpr bool any_rows = [] {
+    for (int b = 0; b < P::schedule.buckets; ++b) {
+      if (P::schedule.bucket[b].row > 0) return true;
+    }
+    return false;
+  }();
+  /// A bucket's exchange.
+  template <class Visit> decltype(auto) of(int b, Visit visit) {
+    if constexpr (any_rows) {
+      if (P::schedule.bucket[b].row > 0) return visit(rows_);
+    }
+    return visit(exchange_);
+  }
   static constexpr Axis axis(int b) { return axis_of(P::schedule.bucket[b]); }
   void await(int b, int whom, int phase) {
     if (whom == everybody) return m_->await(axis(b), start_step_[b], phase);
@@ -75,15 +92,19 @@ template <class P> class Gradients {
   }
   void advance() {
     int const b = started_.front();
-    exchange_.run(b, stage_++);
+    bool const last = of(b, [&](auto& e) {
+      e.run(b, stage_++);
+      return stage_ == e.stages(b);
+    });
     m_->reach(start_step_[b], 1 + stage_);
-    if (stage_ < exchange_.stages(b)) return;
+    if (!last) return;
     started_.erase(started_.begin());
     stage_ = 0;
   }
 
   Member* m_ = nullptr;
   Exchange exchange_;
+  std::conditional_t<any_rows, SparseRows<P>, meta::list<>> rows_;
   int start_step_[P::schedule.buckets + 1]{};
   std::vector<int> started_;
   int stage_ = 0;  // of the first

@@ -22,6 +22,11 @@ struct Member {
   long round = 0;              // passes so far; marks of a pass are round * marks + phase
   std::vector<long> received;  // elements read from each rank: what that rank has sent
   std::vector<long> received_bytes;
+  /// Of these, what depends on the data: rows of gradients of which few are not zero.
+  struct Sparse {
+    long rows = 0, elements = 0, bytes = 0;
+  };
+  std::vector<Sparse> sparse;
   double waited = 0;  // seconds, in all collectives
   static constexpr long marks = 1 << 16;
 
@@ -74,6 +79,14 @@ struct Member {
   }
   void read_from(int peer_rank, long elements, long bytes_each) {
     read_message(peer_rank, elements, elements * bytes_each);
+  }
+  void read_rows(int peer_rank, long rows, long elements, long header, long bytes) {
+    read_message(peer_rank, elements, header + bytes);
+    if (peer_rank == rank) return;
+    Sparse& s = sparse[static_cast<std::size_t>(peer_rank)];
+    s.rows += rows;
+    s.elements += elements;
+    s.bytes += bytes;
   }
   void read_message(int peer_rank, long elements, long bytes) {
     if (peer_rank == rank) return;

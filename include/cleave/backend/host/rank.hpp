@@ -12,6 +12,7 @@
 #include "convert.hpp"
 #include "convolve.hpp"
 #include "gradients.hpp"
+#include "lookup.hpp"
 #include "pool.hpp"
 #include "prepare.hpp"
 #include "product.hpp"
