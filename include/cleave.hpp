@@ -57,8 +57,10 @@
 #include "cleave/agree/averaging.hpp"
 #include "cleave/agree/sync.hpp"
 
-// send: in which formats do gradients travel? Codecs, and what they leave for the next time.
+// send: how do gradients travel? Formats, with what they leave for the next time, and routes.
+#include "cleave/send/auto.hpp"
 #include "cleave/send/bf16.hpp"
+#include "cleave/send/hierarchical.hpp"
 #include "cleave/send/int8.hpp"
 #include "cleave/send/one_bit.hpp"
 #include "cleave/send/top_k.hpp"

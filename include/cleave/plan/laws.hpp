@@ -112,6 +112,42 @@ template <bool Compressed, bool OrderedSums, bool Waits> struct compressed_sums_
                   "of replicas, which Ordered promises; say Fastest");
   };
 };
+template <class Route, bool Known> struct reduce_by_names_a_route {
+  static constexpr bool holds = Known;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "ReduceBy: no route; there are Ring, Tree, HalvingDoubling, Hierarchical<replicas per node>, Auto, or "
+        "your own");
+  };
+};
+template <bool Routed, bool ByCollectives> struct routes_are_for_collectives {
+  static constexpr bool holds = !Routed || ByCollectives;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "ReduceBy: ranks of this plan sum no gradients with each other; say DataParallel<Sync>");
+  };
+};
+template <bool Routed, bool Compressed> struct compressed_gradients_have_a_route_of_their_own {
+  static constexpr bool holds = !Routed || !Compressed;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Compress and ReduceBy: compressed gradients have a route of their own; say one of the two");
+  };
+};
+template <class Route, bool InTheTree> struct the_route_keeps_the_order {
+  static constexpr bool holds = InTheTree;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "ReduceBy: this route adds up in an order of its own, where Ordered promises one; say Fastest, or Tree "
+        "or HalvingDoubling with Mesh<Data<n>> and a power of two micro-batches for each rank");
+  };
+};
+template <class Route, int Ranks> struct nodes_are_full {
+  static constexpr bool holds = Ranks == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "ReduceBy<Hierarchical<n>>: the mesh's replicas must divide evenly into nodes of n");
+  };
+};
 template <int Vocabulary, int Largest> struct tokens_are_whole_in_the_format {
   static constexpr bool holds = Vocabulary <= Largest;
   template <bool Holds> struct tell {

@@ -9,6 +9,7 @@
 #include "find.hpp"
 #include "laws.hpp"
 #include "letters.hpp"
+#include "sending.hpp"
 
 namespace cleave {
 
@@ -30,38 +31,6 @@ struct NoMesh {
 struct NoCount {
   static constexpr int count = 0;
 };
-struct NoCompress {
-  using codec = void;
-  static constexpr bool feedback = false;
-};
-template <class Codec> constexpr schedule::Encoding encoding(bool feedback) {
-  if constexpr (std::is_void_v<Codec>) {
-    return {};
-  } else {
-    return {&Codec::bytes, Codec::resums, feedback, Codec::name};
-  }
-}
-template <class Codec> struct law_of_codec { using is = send::sendable; };
-template <class Codec>
-requires requires { typename Codec::law; }
-struct law_of_codec<Codec> {
-  using is = typename Codec::law;
-};
-/// The largest vocabulary of a model, or the first that does not read the data.
-struct Tokens {
-  int vocabulary = 0, leaf = 0;
-  bool first = true;
-};
-template <int N> constexpr Tokens tokens(place::Signatures<N> const& model) {
-  Tokens t;
-  for (auto const& op : model.op) {
-    if (!t.first || op.tokens <= (op.in0 < 0 ? t.vocabulary : 0)) continue;
-    t = {op.tokens, op.leaf, op.in0 < 0};
-  }
-  return t;
-}
-/// Up to here all whole numbers are numbers of the format.
-template <class Number> inline constexpr int largest = std::is_same_v<Number, bf16> ? 256 : 1 << 24;
 struct NoRounds {
   static constexpr int rounds = 1;
 };
@@ -81,7 +50,7 @@ template <class P, class Kinds> inline constexpr bool is_policy = false;
 template <Policy P, class... Kinds>
 inline constexpr bool is_policy<P, meta::list<Kinds...>> = (is_kind<Kinds, P> || ...);
 using kinds = meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, MeshKind, PrecisionKind,
-                         SumKind, CompressKind, ConversionKind, InputKind, optim::OptimizerKind>;
+                         SumKind, CompressKind, RouteKind, ConversionKind, InputKind, optim::OptimizerKind>;
 
 /// Who is to be named: the first that breaks a law, or the first of all when none does.
 struct Culprit {
@@ -157,11 +126,20 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr bool compressed = !std::is_void_v<codec>;
   static constexpr bool codec_known = !compressed || std::is_base_of_v<send::Codec, codec>;
   static_assert(sizeof(meta::enforce<plan::compress_names_a_codec<codec, codec_known>>) > 0);
-  static_assert(sizeof(meta::enforce<typename plan::law_of_codec<codec>::is, compress>) > 0);
+  static_assert(sizeof(meta::enforce<typename plan::law_of_sending<codec>::is, compress>) > 0);
   static_assert(sizeof(meta::enforce<plan::only_gradients_are_compressed<compressed, agreed::change>, agreement>) > 0);
   static constexpr bool ordered = policy<plan::SumKind, Ordered>::ordered;
   static_assert(sizeof(meta::enforce<plan::compressed_sums_depend_on_the_replicas<compressed, ordered, agreed::waits>,
                                      compress>) > 0);
+
+  using route_said = typename policy<plan::RouteKind, plan::NoRoute>::route;
+  static constexpr bool routed = !std::is_void_v<route_said>;
+  static constexpr bool route_known = !routed || std::is_base_of_v<send::Route, route_said>;
+  static_assert(sizeof(meta::enforce<plan::reduce_by_names_a_route<route_said, route_known>>) > 0);
+  using route = std::conditional_t<route_known, route_said, void>;
+  static_assert(sizeof(meta::enforce<typename plan::law_of_sending<route>::is, route>) > 0);
+  static_assert(
+      sizeof(meta::enforce<plan::compressed_gradients_have_a_route_of_their_own<routed, compressed>, compress>) > 0);
 
   using model_policy = policy<plan::ModelKind, plan::NoModel>;
   using mesh = policy<plan::MeshKind, plan::NoMesh>;
@@ -171,6 +149,7 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr int replicas = mesh::replicas > 0 ? mesh::replicas : data_parallel ? 0 : 1;
   static constexpr bool cuts_batch = (data_parallel && agreed::waits) || model_policy::convolutions == 'b' ||
                                      model_policy::products == 'b' || plan::some_layer_says(leaves{}, 'b');
+  static_assert(sizeof(meta::enforce<plan::routes_are_for_collectives<routed, cuts_batch && !served>, route>) > 0);
   static_assert(sizeof(meta::enforce<plan::what_is_compressed_is_sent<compressed, cuts_batch || served>, Net>) > 0);
   static constexpr int rounds = policy<plan::RoundKind, plan::NoRounds>::rounds;
   static constexpr int micro_batches = plan::said<plan::MicroBatchKind, Policies...> > 0
@@ -224,7 +203,11 @@ template <class NetT, class... Policies> struct Plan {
                                               : sizeof(tensor::accumulate_t<number>),
       agreed::waits ? 1 : shards,
       served&& agreed::change == agree::Change::Step,
-      plan::encoding<std::conditional_t<codec_known, codec, void>>(compress::feedback)};
+      plan::encoding<std::conditional_t<codec_known, codec, void>>(compress::feedback),
+      plan::path<route>()};
+  static constexpr bool in_order = !ordered || plan::in_the_tree<route>(schedule, micro_batches, {replicas, ways});
+  static_assert(sizeof(meta::enforce<plan::the_route_keeps_the_order<route, in_order>>) > 0);
+  static_assert(sizeof(meta::enforce<plan::nodes_are_full<route, plan::unfit<route>(replicas)>>) > 0);
   static constexpr cleave::schedule::Share share(cleave::schedule::Ranks ranks) {
     return cleave::schedule::shared(request, ranks);
   }

@@ -10,6 +10,7 @@
 #include "../optim/sgd.hpp"
 #include "../place/split.hpp"
 #include "../send/codec.hpp"
+#include "../send/route.hpp"
 #include "../tensor/number.hpp"
 
 namespace cleave {
@@ -25,6 +26,7 @@ struct MeshKind {};
 struct PrecisionKind {};
 struct SumKind {};
 struct CompressKind {};
+struct RouteKind {};
 struct ConversionKind {};
 struct InputKind {};
 }  // namespace plan
@@ -131,6 +133,15 @@ template <class Format, class Keeps = Feedback> struct Compress {
   using kind = plan::CompressKind;
   using codec = typename send::codec_of<Format>::is;
   static constexpr bool feedback = Keeps::keeps;
+};
+
+/// By which way gradients become sums, where there is no server: `Ring`, `Tree`, `HalvingDoubling`,
+/// `Hierarchical<replicas per node>`, `Auto`, or your own (send/route.hpp). Unless said, each rank adds up its part
+/// from all and reads the other parts: as many bytes as a ring, in two rounds. Wants `Fastest`, but where the replicas
+/// are fixed by `Mesh` and the route adds up in the tree of `Ordered`.
+template <class Route> struct ReduceBy {
+  using kind = plan::RouteKind;
+  using route = Route;
 };
 
 /// `Conversions<Written>`: a partial sum is taken only where the model says AllReduce; anything else does not compile.

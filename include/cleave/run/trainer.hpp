@@ -102,6 +102,16 @@ template <class P> class Trainer {
   /// Elements (or bytes) that a rank has sent since it was made: what the others read from it.
   long sent(int rank) const { return total(rank, &backend::host::Member::received); }
   long sent_bytes(int rank) const { return total(rank, &backend::host::Member::received_bytes); }
+  /// Bytes that a rank has sent to ranks of other nodes, of so many ranks each.
+  long sent_across(int rank, int ranks_per_node) const {
+    double sum = 0;
+    for (int r = 0; r < ranks_.world(); ++r) {
+      auto const& reader = ranks_of_[static_cast<std::size_t>(r)];
+      if (!reader || r / ranks_per_node == rank / ranks_per_node) continue;
+      sum += static_cast<double>(reader->member().received_bytes[static_cast<std::size_t>(rank)]);
+    }
+    return static_cast<long>(told(sum));
+  }
   /// Of these, what depends on the data: rows of gradients that were not zero.
   backend::host::Member::Sparse sent_rows(int rank) const {
     double sum[3]{};

@@ -4,6 +4,7 @@
 
 #include "build.hpp"
 #include "encoding.hpp"
+#include "path.hpp"
 #include "rows.hpp"
 #include "slices.hpp"
 
@@ -23,6 +24,7 @@ struct Format {
   int shards = 1;            // of that server: what goes to each is encoded alone
   bool pushed_rows = false;  // gradients are pushed, so that of some buckets only rows are
   Encoding encoding{};
+  Path path{};
 };
 
 constexpr Share shared(place::Request r, Ranks ranks) {

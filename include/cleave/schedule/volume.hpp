@@ -16,7 +16,7 @@ struct Message {
   int times = 1;                       // rounds in which it is sent; elements and sent are of all
   long bytes = 0;                      // of what is sent
   long most_rows = 0, most_bytes = 0;  // where rows are sent that are not zero: how many more at most
-  bool encoded = false;
+  bool encoded = false, routed = false;
 };
 
 /// What rank `mine` of those that sum sends: each other rank its part, and the sum of its own; or all of it to all. The
@@ -91,6 +91,9 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
     sum(s.bucket[step.node].world, s.bucket[step.node].count);
     if (s.bucket[step.node].row > 0) {
       send_rows(m, s.bucket[step.node], share, f, mine[m.world]);
+    } else if (f.path) {
+      m.routed = true;
+      m.sent = f.path.sent(m.elements, mine[m.world], group(m.world, ranks, f.data));
     } else if (f.encoding && f.pushed == 0)
       encode(m, f.encoding, mine[m.world]);
   } else if (step.what == Do::Sum || step.what == Do::SumBack) {

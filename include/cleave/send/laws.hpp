@@ -16,4 +16,9 @@ template <int PerMille> struct top_k_is_a_share {
   };
 };
 
+template <int ReplicasPerNode> struct nodes_have_replicas {
+  static constexpr bool holds = ReplicasPerNode >= 1;
+  template <bool Holds> struct tell { static_assert(Holds, "Hierarchical<n>: a node has n replicas, at least 1"); };
+};
+
 }  // namespace cleave::send

@@ -74,6 +74,8 @@ int main(int argc, char** argv) {
     same<Of<Net, Accumulate<2>>>(process, "by data, in rounds");
     same<Of<Net, Fastest, Compress<OneBit>>>(process, "by data, one bit");
     same<Of<Net, Fastest, Compress<TopK<20>>>>(process, "by data, top k");
+    same<Of<Net, Fastest, ReduceBy<Ring>>>(process, "by data, round a ring");
+    same<Of<Net, Fastest, ReduceBy<HalvingDoubling>, Precision<bf16>>>(process, "by data, in halves");
     same<Of<Words>>(process, "by data, rows");
     same<Of<Words, Fastest, Precision<bf16>>>(process, "by data, rows in bf16");
     same<Of<Mixed>>(process, "by data, with statistics of the batch");

@@ -4,6 +4,7 @@
 
 #include "direct.hpp"
 #include "encoded.hpp"
+#include "routed.hpp"
 #include "rows.hpp"
 
 namespace cleave::backend::host {
@@ -16,7 +17,8 @@ template <class P> class Gradients {
   using T = typename P::number;
   using A = tensor::accumulate_t<T>;
   static constexpr bool encodes = bool(P::format.encoding) && !P::served;
-  using Exchange = typename std::conditional_t<encodes, meta::type<Encoded<P>>, meta::type<Direct<P>>>::is;
+  using Unencoded = typename std::conditional_t<bool(P::format.path), meta::type<Routed<P>>, meta::type<Direct<P>>>::is;
+  using Exchange = typename std::conditional_t<encodes, meta::type<Encoded<P>>, meta::type<Unencoded>>::is;
 
   void prepare(Member& m, schedule::Share const& share, schedule::Layout<P::ops::size> const& layout) {
     m_ = &m;
@@ -44,8 +46,9 @@ template <class P> class Gradients {
     m_->world->progress();
     if (started_.empty()) return;
     int const b = started_.front(), whom = of(b, [&](auto&e) { return e.whom(b, stage_); });
-    bool const there = whom == everybody ? m_->all_reached(axis(b), start_step_[b], 1 + stage_)
-                                         : m_->has_reached(whom, start_step_[b], 1 + stage_);
+    bool const there = whom == nobody      ? true
+                       : whom == everybody ? m_->all_reached(axis(b), start_step_[b], 1 + stage_)
+                                           : m_->has_reached(whom, start_step_[b], 1 + stage_);
     if (there) advance();
   }
   void update(int b, Stepping<T> const& stepping) {
@@ -88,7 +91,7 @@ template <class P> class Gradients {
   static constexpr Axis axis(int b) { return axis_of(P::schedule.bucket[b]); }
   void await(int b, int whom, int phase) {
     if (whom == everybody) return m_->await(axis(b), start_step_[b], phase);
-    m_->await_one(whom, start_step_[b], phase);
+    if (whom != nobody) m_->await_one(whom, start_step_[b], phase);
   }
   void advance() {
     int const b = started_.front();

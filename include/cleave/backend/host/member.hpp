@@ -13,7 +13,7 @@ namespace cleave::backend::host {
 enum class Axis : unsigned char { Data, Model, World };
 /// Over which ranks a bucket is summed.
 constexpr Axis axis_of(schedule::Bucket const& b) { return b.world ? Axis::World : Axis::Data; }
-inline constexpr int everybody = -1;
+inline constexpr int everybody = -1, nobody = -2;
 
 /// All layouts are alike, so a peer's tensor lies at the same offset of the peer's arena.
 struct Member {
