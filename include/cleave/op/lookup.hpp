@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <limits>
+#include <cmath>
 
 #include "../meta/host_device.hpp"
 #include "operands.hpp"
@@ -30,7 +30,7 @@ template <int Vocabulary, int Features, bool Sparse> struct Lookup : Base {
     using A = tensor::accumulate_t<T>;
     ctx.each(L.rows * L.y.size(), [&](long e) {
       long const from = row(t.x[e / Features]);
-      t.y[e] = from < 0 ? static_cast<T>(std::numeric_limits<A>::quiet_NaN()) : t.w0[from * Features + e % Features];
+      t.y[e] = from < 0 ? static_cast<T>(A{NAN}) : t.w0[from * Features + e % Features];
     });
   }
   /// Tokens have no slope.
