@@ -20,6 +20,9 @@ struct Reduce : op::Base {
   static constexpr Shape output(Shape x) { return x; }
 };
 
+/// Whether a product's gradient is sent as the factors that it is the product of.
+enum class Factors : unsigned char { Never, Always, WhereCheaper };
+
 struct Signature {
   op::Equation equation = "b*->b*";
   std::string_view name;
@@ -30,6 +33,7 @@ struct Signature {
   long (*aux)(Shape, Shape) = nullptr;
   bool linear = false, elementwise = false, contracts = false, is_loss = false, sums_batch = false;
   bool reads_x = false, reads_y = false, written = false, mergeable = false;
+  Factors factors = Factors::Never;
   bool stats_input = false;  // the second input has no batch letter: it is a sum over the batch
 };
 

@@ -148,6 +148,27 @@ template <class Route, int Ranks> struct nodes_are_full {
     static_assert(Holds, "ReduceBy<Hierarchical<n>>: the mesh's replicas must divide evenly into nodes of n");
   };
 };
+template <bool Product> struct factors_are_of_products {
+  static constexpr bool holds = Product;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "SendFactors, SendCheapest: only the gradient of a Linear is a product of two small factors");
+  };
+};
+template <bool Factors, int Rounds> struct factors_are_there_at_once {
+  static constexpr bool holds = !Factors || Rounds == 1;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "SendFactors: in rounds, those of earlier rounds are gone; leave Accumulate out, or SendFactors");
+  };
+};
+template <bool Factors, bool ByCollectives> struct factors_go_between_ranks {
+  static constexpr bool holds = !Factors || ByCollectives;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "SendFactors: ranks of this plan sum no gradients with each other; say DataParallel<Sync>, or "
+                  "SendCheapest");
+  };
+};
 template <int Vocabulary, int Largest> struct tokens_are_whole_in_the_format {
   static constexpr bool holds = Vocabulary <= Largest;
   template <bool Holds> struct tell {

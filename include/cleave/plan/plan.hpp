@@ -52,12 +52,6 @@ inline constexpr bool is_policy<P, meta::list<Kinds...>> = (is_kind<Kinds, P> ||
 using kinds = meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, MeshKind, PrecisionKind,
                          SumKind, CompressKind, RouteKind, ConversionKind, InputKind, optim::OptimizerKind>;
 
-/// Who is to be named: the first that breaks a law, or the first of all when none does.
-struct Culprit {
-  std::size_t at = 0;
-  int count = 0;  // of what it has too many
-  bool none = true;
-};
 constexpr Culprit first_false(std::initializer_list<bool> good) {
   std::size_t i = 0;
   for (bool g : good) {
@@ -180,7 +174,13 @@ template <class NetT, class... Policies> struct Plan {
                                           plan::said<plan::InputKind, Policies...> > 0,
                                           rounds,
                                           !served};
-  static constexpr auto signatures = place::signatures<Net>(ops{});
+  static constexpr auto signatures = plan::with_factors(place::signatures<Net>(ops{}), leaves{});
+  static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
+  static_assert(sizeof(meta::enforce<plan::factors_are_of_products<no_product.none>, meta::at<leaves, no_product.at>>) >
+                0);
+  static constexpr bool factors = plan::always_factors(signatures);
+  static_assert(sizeof(meta::enforce<plan::factors_are_there_at_once<factors, rounds>, Net>) > 0);
+  static_assert(sizeof(meta::enforce<plan::factors_go_between_ranks<factors, cuts_batch && !served>, Net>) > 0);
   static constexpr plan::Tokens tokens = plan::tokens(signatures);
   static_assert(sizeof(meta::enforce<plan::tokens_come_from_the_data<tokens.first>,
                                      meta::at<leaves, static_cast<std::size_t>(tokens.leaf)>>) > 0);

@@ -4,12 +4,19 @@
 
 #include <type_traits>
 
+#include "../layer/linear.hpp"
 #include "../schedule/volume.hpp"
 #include "laws.hpp"
 #include "policies.hpp"
 
 namespace cleave::plan {
 
+/// Who is to be named: the first that breaks a law, or the first of all when none does.
+struct Culprit {
+  std::size_t at = 0;
+  int count = 0;  // of what it has too many
+  bool none = true;
+};
 struct NoCompress {
   using codec = void;
   static constexpr bool feedback = false;
@@ -56,6 +63,38 @@ requires requires { typename Codec::law; }
 struct law_of_sending<Codec> {
   using is = typename Codec::law;
 };
+/// The model with what its layers say of factors.
+template <int N, class... Leaves>
+constexpr place::Signatures<N> with_factors(place::Signatures<N> model, meta::list<Leaves...>) {
+  constexpr place::Factors said[] = {meta::contains<SendFactors, typename Leaves::policies> ? place::Factors::Always
+                                     : meta::contains<SendCheapest, typename Leaves::policies>
+                                         ? place::Factors::WhereCheaper
+                                         : place::Factors::Never...,
+                                     place::Factors::Never};
+  for (auto& op : model.op) {
+    if (op.contracts && op.equation.x == "bi") op.factors = said[op.leaf];
+  }
+  return model;
+}
+/// The first layer that says SendFactors and is no product.
+template <int N, class... Leaves>
+constexpr Culprit no_product(place::Signatures<N> const& model, meta::list<Leaves...>) {
+  bool good[sizeof...(Leaves) + 1] = {!(meta::contains<SendFactors, typename Leaves::policies> ||
+                                        meta::contains<SendCheapest, typename Leaves::policies>)...};
+  for (auto const& op : model.op) {
+    if (op.factors != place::Factors::Never) good[op.leaf] = true;
+  }
+  for (std::size_t k = 0; k < sizeof...(Leaves); ++k) {
+    if (!good[k]) return {k, 1, false};
+  }
+  return {};
+}
+template <int N> constexpr bool always_factors(place::Signatures<N> const& model) {
+  for (auto const& op : model.op) {
+    if (op.factors == place::Factors::Always) return true;
+  }
+  return false;
+}
 /// The largest vocabulary of a model, or the first that does not read the data.
 struct Tokens {
   int vocabulary = 0, leaf = 0;

@@ -96,18 +96,31 @@ template <int Ops> struct Layout {
   long workspace = 0, outbox = 0;
   // Of each bucket, where gradients are encoded: its messages, what these lacked, and what those of its sums lacked.
   long encoded[Ops * 2 + 1]{}, left[Ops * 2 + 1]{}, left_of_sum[Ops * 2 + 1]{};
+  long factor_levels = 0;          // sums on the way of a gradient that is made here from all ranks' factors
   long rows_apart[Ops * 2 + 1]{};  // of buckets of rows: from one branch's message to the next
   int branches = 1, deepest = 1, kept = 1;
   Memory memory;
 };
 
+/// How many sums a rank holds that takes them over all micro-batches: the one that is wanted, and those on the way.
+constexpr int factor_sums(int micro_batches, bool ordered) {
+  return ordered ? held({micro_batches, {}}, false, 0, true).deepest : 3;
+}
+
 template <int Ops, class Region>
 constexpr void encode(Layout<Ops>& out, Schedule<Ops> const& s, place::Request request, Format f, Ranks ranks,
                       Region region) {
   Share const share = shared(request, ranks);
+  long most_factored = 0;
   for (int b = 0; b < s.buckets; ++b) {
     Bucket const& bucket = s.bucket[b];
     int const n = bucket.world ? ranks.world() : ranks.data;
+    if (bucket.factors > 0) {
+      long const elements = long{share.most(bucket.world)} * request.rows * bucket.factors;
+      out.encoded[b] = region(Category::Communication, n > 1 ? elements * f.data : 0);
+      if (n > 1 && bucket.count > most_factored) most_factored = bucket.count;
+      continue;
+    }
     if (bucket.row > 0) {
       long const samples = long{share.most(bucket.world)} * request.rounds * request.rows;
       out.rows_apart[b] = aligned(rows_bytes(bucket, most_rows(bucket, samples), f.data));
@@ -123,6 +136,8 @@ constexpr void encode(Layout<Ops>& out, Schedule<Ops> const& s, place::Request r
     bool const resums = f.pushed == 0 && f.encoding.resums;
     out.left_of_sum[b] = region(Category::Communication, keeps && resums ? (bucket.count + n - 1) / n * f.sum : 0);
   }
+  out.factor_levels =
+      region(Category::Gradients, (factor_sums(request.micro_batches, f.ordered) - 1) * most_factored * f.sum);
 }
 
 template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::Request request, Format f, Ranks ranks) {

@@ -92,11 +92,21 @@ template <int Ops> struct Builder {
         out.weight_elements += count;
         leaf += count;
       }
+      if (op(k).contracts && op(k).weights > 0) offer_factors(out.bucket[out.buckets - 1], k);
       if (leaf > out.most_weight_leaf) out.most_weight_leaf = leaf;
       if (sum > out.most_sum_leaf) out.most_sum_leaf = sum;
       out.state[k] = out.state_elements;
       out.state_elements += op(k).states * place::algebra::cut(op(k).state, node(k).w[0], request.ways).size();
     }
+  }
+  /// A bias behind the product costs nothing more. Cheaper: over all ranks, (n-1) batch (K + N) against 2 (n-1) K N.
+  constexpr void offer_factors(Bucket& b, int k) const {
+    long const each = node(k).local.x.size() + node(k).local.y.size(),
+               batch = long{request.rows} * request.micro_batches, weights = node(k).local.w0.size();
+    if (op(k).factors == place::Factors::Never) return;
+    bool const may = request.rounds == 1 && request.together;  // else they are not there at once, or go to a server
+    if (op(k).factors == place::Factors::WhereCheaper && !(may && batch * each < 2 * weights)) return;
+    b.factors = static_cast<int>(each);
   }
   constexpr bool merges(int k, bool bias) const {
     int const next = k + 1;

@@ -88,6 +88,8 @@ template <class P> std::string listing(Ranks mesh, int rank = 0) {
              (m.times > 1 ? " in " + std::to_string(m.times) + " rounds" : "");
       if (m.most_bytes > 0) {
         line += ", at most " + text::grouped(m.bytes + m.most_bytes) + " bytes";
+      } else if (m.factors) {
+        line += " of factors";
       } else if (m.routed) {
         line += " by " + std::string(P::format.path.name);
       } else if (m.encoded) {

@@ -46,6 +46,7 @@ struct Bucket {
   bool world = false;  // over the model axis too
   int row = 0;         // if set, only rows of so many elements that are not zero are sent
   int reads = 0;       // then: how many rows a sample names
+  int factors = 0;     // if set, of each sample so many elements are sent, input and gradient of the product `node`
 };
 
 /// What a piece of the arena is for.

@@ -16,7 +16,7 @@ struct Message {
   int times = 1;                       // rounds in which it is sent; elements and sent are of all
   long bytes = 0;                      // of what is sent
   long most_rows = 0, most_bytes = 0;  // where rows are sent that are not zero: how many more at most
-  bool encoded = false, routed = false;
+  bool encoded = false, routed = false, factors = false;
 };
 
 /// What rank `mine` of those that sum sends: each other rank its part, and the sum of its own; or all of it to all. The
@@ -89,7 +89,11 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
     }
   } else if (step.what == Do::Start) {
     sum(s.bucket[step.node].world, s.bucket[step.node].count);
-    if (s.bucket[step.node].row > 0) {
+    if (s.bucket[step.node].factors > 0) {
+      m.sent =
+          (m.ranks - 1) * long{share.of(m.world, mine[m.world], 0).size()} * request.rows * s.bucket[step.node].factors;
+      m.factors = true;
+    } else if (s.bucket[step.node].row > 0) {
       send_rows(m, s.bucket[step.node], share, f, mine[m.world]);
     } else if (f.path) {
       m.routed = true;

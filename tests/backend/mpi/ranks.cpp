@@ -14,6 +14,7 @@ struct Net : Sequential<Vector<20>, Linear<24>, Relu, Linear<16>, Tanh, Linear<4
 struct Mixed : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, Relu, MaxPool<2>, Conv<8, 3, Pad<1>, NoBias>, BatchNorm,
                           Relu, Linear<16>, Relu, Linear<8>, Dropout<20>, Linear<4>, CrossEntropy> {};
 struct Words : Sequential<Vector<5>, Embedding<31, 6>, Linear<16>, Tanh, Linear<4>, CrossEntropy> {};
+struct Factored : Sequential<Vector<20>, Linear<96, SendFactors>, Relu, Linear<4>, CrossEntropy> {};
 template <class N, class... Ps>
 struct Of : Plan<N, Batch<16>, MicroBatches<16>, Momentum, DataParallel<Sync>, Ps...> {};
 
@@ -76,6 +77,7 @@ int main(int argc, char** argv) {
     same<Of<Net, Fastest, Compress<TopK<20>>>>(process, "by data, top k");
     same<Of<Net, Fastest, ReduceBy<Ring>>>(process, "by data, round a ring");
     same<Of<Net, Fastest, ReduceBy<HalvingDoubling>, Precision<bf16>>>(process, "by data, in halves");
+    same<Of<Factored>>(process, "by data, factors");
     same<Of<Words>>(process, "by data, rows");
     same<Of<Words, Fastest, Precision<bf16>>>(process, "by data, rows in bf16");
     same<Of<Mixed>>(process, "by data, with statistics of the batch");

@@ -4,6 +4,7 @@
 
 #include "direct.hpp"
 #include "encoded.hpp"
+#include "factors.hpp"
 #include "routed.hpp"
 #include "rows.hpp"
 
@@ -28,6 +29,7 @@ template <class P> class Gradients {
     }
     exchange_.prepare(m, share, layout);
     if constexpr (any_rows) rows_.prepare(m, share, layout);
+    if constexpr (any_factors) factors_.prepare(m, share, layout);
     started_.reserve(static_cast<std::size_t>(P::schedule.buckets));
   }
 
@@ -37,6 +39,7 @@ template <class P> class Gradients {
   }
   void start(int b) {
     if (m_->size(axis(b)) == 1) return;
+    if (P::schedule.bucket[b].factors > 0) reclaim(b);
     of(b, [&](auto& e) { e.start(b); });
     m_->reach(start_step_[b], 1);
     started_.push_back(b);
@@ -75,16 +78,20 @@ template <class P> class Gradients {
 
  private:
   static constexpr int done = Member::marks - 1;
-  static constexpr bool any_rows = [] {
+  static constexpr bool any(int schedule::Bucket::*what) {
     for (int b = 0; b < P::schedule.buckets; ++b) {
-      if (P::schedule.bucket[b].row > 0) return true;
+      if (P::schedule.bucket[b].*what > 0) return true;
     }
     return false;
-  }();
+  }
+  static constexpr bool any_rows = any(&schedule::Bucket::row), any_factors = any(&schedule::Bucket::factors);
   /// A bucket's exchange.
   template <class Visit> decltype(auto) of(int b, Visit visit) {
     if constexpr (any_rows) {
       if (P::schedule.bucket[b].row > 0) return visit(rows_);
+    }
+    if constexpr (any_factors) {
+      if (P::schedule.bucket[b].factors > 0) return visit(factors_);
     }
     return visit(exchange_);
   }
@@ -108,6 +115,7 @@ template <class P> class Gradients {
   Member* m_ = nullptr;
   Exchange exchange_;
   std::conditional_t<any_rows, SparseRows<P>, meta::list<>> rows_;
+  std::conditional_t<any_factors, Factors<P>, meta::list<>> factors_;
   int start_step_[P::schedule.buckets + 1]{};
   std::vector<int> started_;
   int stage_ = 0;  // of the first
