@@ -36,6 +36,7 @@ struct Request {
   bool input_gradient = false;
   int rounds = 1;        // in which a rank takes its micro-batches
   bool together = true;  // all replicas take each step together
+  long bucket = 0;       // elements: layers share a message of gradients until it has so many
 };
 
 namespace algebra {

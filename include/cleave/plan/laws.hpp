@@ -169,6 +169,12 @@ template <bool Factors, bool ByCollectives> struct factors_go_between_ranks {
                   "SendCheapest");
   };
 };
+template <long Bytes, int Said> struct buckets_hold_something {
+  static constexpr bool holds = Said == 0 || Bytes > 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Buckets<n>: a message of gradients grows to n bytes, at least 1");
+  };
+};
 template <int Vocabulary, int Largest> struct tokens_are_whole_in_the_format {
   static constexpr bool holds = Vocabulary <= Largest;
   template <bool Holds> struct tell {

@@ -50,7 +50,7 @@ template <class P, class Kinds> inline constexpr bool is_policy = false;
 template <Policy P, class... Kinds>
 inline constexpr bool is_policy<P, meta::list<Kinds...>> = (is_kind<Kinds, P> || ...);
 using kinds = meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, MeshKind, PrecisionKind,
-                         SumKind, CompressKind, RouteKind, ConversionKind, InputKind, optim::OptimizerKind>;
+                         SumKind, CompressKind, RouteKind, BucketKind, ConversionKind, InputKind, optim::OptimizerKind>;
 
 constexpr Culprit first_false(std::initializer_list<bool> good) {
   std::size_t i = 0;
@@ -167,13 +167,17 @@ template <class NetT, class... Policies> struct Plan {
                                                                                                                 : 1;
   static_assert(sizeof(meta::enforce<plan::sizes_are_positive<ways, replicas>>) > 0);
 
+  static constexpr long bucket_bytes = policy<plan::BucketKind, plan::NoBuckets>::bytes;
+  static_assert(
+      sizeof(meta::enforce<plan::buckets_hold_something<bucket_bytes, plan::said<plan::BucketKind, Policies...>>>) > 0);
   static constexpr place::Request request{ways,
                                           batch / micro_batches,
                                           micro_batches,
                                           plan::said<plan::ConversionKind, Policies...> > 0,
                                           plan::said<plan::InputKind, Policies...> > 0,
                                           rounds,
-                                          !served};
+                                          !served,
+                                          (bucket_bytes + long{sizeof(number)} - 1) / long{sizeof(number)}};
   static constexpr auto signatures = plan::with_factors(place::signatures<Net>(ops{}), leaves{});
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static_assert(sizeof(meta::enforce<plan::factors_are_of_products<no_product.none>, meta::at<leaves, no_product.at>>) >

@@ -27,6 +27,7 @@ struct PrecisionKind {};
 struct SumKind {};
 struct CompressKind {};
 struct RouteKind {};
+struct BucketKind {};
 struct ConversionKind {};
 struct InputKind {};
 }  // namespace plan
@@ -142,6 +143,14 @@ template <class Format, class Keeps = Feedback> struct Compress {
 template <class Route> struct ReduceBy {
   using kind = plan::RouteKind;
   using route = Route;
+};
+
+/// Layers share a message of gradients until it has so many bytes: `Buckets<25_MiB>`. Unless said, each layer has its
+/// own, on its way as soon as its gradient is made. Few messages wait less, early ones hide behind the backward pass.
+/// What is sent, and its bits, stay.
+template <long Bytes> struct Buckets {
+  using kind = plan::BucketKind;
+  static constexpr long bytes = Bytes;
 };
 
 /// `Conversions<Written>`: a partial sum is taken only where the model says AllReduce; anything else does not compile.

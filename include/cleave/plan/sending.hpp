@@ -28,6 +28,9 @@ template <class Codec> constexpr schedule::Encoding encoding(bool feedback) {
     return {&Codec::bytes, Codec::resums, feedback, Codec::name};
   }
 }
+struct NoBuckets {
+  static constexpr long bytes = 0;
+};
 struct NoRoute {
   using route = void;
 };

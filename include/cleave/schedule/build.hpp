@@ -99,6 +99,26 @@ template <int Ops> struct Builder {
       out.state_elements += op(k).states * place::algebra::cut(op(k).state, node(k).w[0], request.ways).size();
     }
   }
+  /// From the last layer on, in the order in which gradients are made. Rows and factors go alone. With one micro-batch
+  /// there is nobody to send to, and weights are stepped as their gradients are made.
+  constexpr void join_buckets() {
+    if (request.bucket == 0 || request.micro_batches == 1) return;
+    int into = out.buckets - 1;
+    for (int b = into - 1; b >= 0; --b) {
+      Bucket& last = out.bucket[into];
+      Bucket const& next = out.bucket[b];
+      bool const alike = last.world == next.world && last.row + next.row + last.factors + next.factors == 0;
+      if (alike && last.count < request.bucket) {
+        last.offset = next.offset;
+        last.count += next.count;
+        last.node = next.node;
+      } else {
+        out.bucket[--into] = next;
+      }
+    }
+    for (int b = 0; into + b < out.buckets; ++b) out.bucket[b] = out.bucket[into + b];
+    out.buckets -= into > 0 ? into : 0;
+  }
   /// A bias behind the product costs nothing more. Cheaper: over all ranks, (n-1) batch (K + N) against 2 (n-1) K N.
   constexpr void offer_factors(Bucket& b, int k) const {
     long const each = node(k).local.x.size() + node(k).local.y.size(),
@@ -252,6 +272,7 @@ constexpr Schedule<Ops> build(place::Signatures<Ops> const& model, place::Placed
                               place::Request request) {
   Builder<Ops> b{model, placed, request, {}, {}};
   b.prepare();
+  b.join_buckets();
   b.forward();
   b.backward();
   return b.out;

@@ -38,11 +38,11 @@ struct Weight {
   long offset = 0, count = 0;  // elements
 };
 
-/// The weights of one layer that are summed over the same ranks: one message.
+/// The weights of a layer, or of several, that are summed over the same ranks: one message.
 struct Bucket {
   long offset = 0, count = 0;
-  int node = -1;  // the lowest operation in it: its gradients come last
-  int leaf = -1;
+  int node = -1;       // the lowest operation in it: its gradients come last
+  int leaf = -1;       // the highest layer
   bool world = false;  // over the model axis too
   int row = 0;         // if set, only rows of so many elements that are not zero are sent
   int reads = 0;       // then: how many rows a sample names

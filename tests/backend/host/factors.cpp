@@ -62,6 +62,11 @@ TEST_CASE("factors of split layers, over replicas and over all ranks; beside rou
   trained<ByCheapest<ReduceBy<Ring>, Fastest>>(3);
   trained<ByCheapest<Compress<Int8>, Fastest>>(3);
 }
+TEST_CASE("a layer below one that sends factors waits for its readers all the same") {
+  struct Above : Sequential<Vector<20>, Linear<96>, Tanh, Linear<64, SendFactors>, Relu,
+                            Linear<10, NoBias, SendFactors>, CrossEntropy> {};
+  for (int n : {2, 3}) CHECK(trained<Of<Above>>(n, 200) == trained<BySums<>>(n, 200));
+}
 TEST_CASE("SendCheapest where factors cannot be sent is sums") {
   CHECK(trained<ByCheapest<Accumulate<2>>>(3) == trained<BySums<Accumulate<2>>>(3));
   using Pushes = ByCheapest<Shards<2>, Compress<Int8>, Fastest>;

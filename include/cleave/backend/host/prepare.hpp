@@ -204,7 +204,7 @@ template <class P> class Prepare {
   }
   /// Before a layer's first gradient of a pass. The way back meets the buckets from last to first.
   void reclaim(int k) {
-    for (; unclaimed_ >= 0 && P::schedule.bucket[unclaimed_].leaf == op(k).leaf; --unclaimed_) {
+    for (; unclaimed_ >= 0 && P::schedule.bucket[unclaimed_].leaf >= op(k).leaf; --unclaimed_) {
       emit(Act::Reclaim, 0).bucket = unclaimed_;
     }
   }
