@@ -25,7 +25,7 @@ template <class Codec> constexpr schedule::Encoding encoding(bool feedback) {
   if constexpr (std::is_void_v<Codec>) {
     return {};
   } else {
-    return {&Codec::bytes, Codec::resums, feedback, Codec::name};
+    return {true, &Codec::bytes, Codec::resums, feedback, Codec::name};
   }
 }
 struct NoBuckets {
@@ -38,7 +38,7 @@ template <class Route> constexpr schedule::Path path() {
   if constexpr (std::is_void_v<Route>) {
     return {};
   } else {
-    return {&Route::sent, Route::name};
+    return {true, &Route::sent, Route::name};
   }
 }
 /// Is the sum over all ranks of a bucket taken in the tree of the ordered sum, whatever the buckets?

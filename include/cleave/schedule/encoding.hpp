@@ -9,13 +9,15 @@
 
 namespace cleave::schedule {
 
-/// A codec as a value. Without `bytes`, gradients are sent as they are.
+/// A codec as a value; unless `on`, gradients are sent as they are. (Under sanitizers g++ takes no function's address
+/// for a constant that is not null.)
 struct Encoding {
+  bool on = false;
   long (*bytes)(long elements) = nullptr;
   bool resums = true;    // ranks sum parts and send the sums, encoded again; otherwise everybody reads everything
   bool feedback = true;  // what a message lacks is kept for the next
   std::string_view name;
-  constexpr explicit operator bool() const { return bytes != nullptr; }
+  constexpr explicit operator bool() const { return on; }
 };
 
 /// The messages that `elements` of a bucket make between n ranks: one for each part, or one in all.

@@ -10,11 +10,12 @@
 
 namespace cleave::schedule {
 
-/// Without `sent`, each rank adds up its part from all and reads the other parts.
+/// Unless `on`, each rank adds up its part from all and reads the other parts.
 struct Path {
+  bool on = false;
   long (*sent)(long elements, int rank, send::Group) = nullptr;
   std::string_view name;
-  constexpr explicit operator bool() const { return sent != nullptr; }
+  constexpr explicit operator bool() const { return on; }
 };
 
 constexpr send::Group group(bool world, Ranks ranks, int bytes_each) {
