@@ -52,6 +52,8 @@
 #include "cleave/schedule/listing.hpp"
 #include "cleave/schedule/volume.hpp"
 
+// sim: what would a plan do elsewhere? Modelled; asked for by itself: cleave/sim/step.hpp, cleave/sim/saturation.hpp
+
 // agree: when does an update count? Pure functions from events to decisions, the same for threads and processes.
 #include "cleave/agree/async.hpp"
 #include "cleave/agree/averaging.hpp"
