@@ -12,6 +12,7 @@
 #include "cleave/agree/laws.hpp"
 #include "cleave/place/laws.hpp"
 #include "cleave/plan/laws.hpp"
+#include "cleave/send/laws.hpp"
 
 // tensor: what is a datum? Shapes, number formats, random numbers by index.
 #include "cleave/tensor/bytes.hpp"
@@ -27,6 +28,7 @@
 #include "cleave/layer/activation.hpp"
 #include "cleave/layer/conv.hpp"
 #include "cleave/layer/dropout.hpp"
+#include "cleave/layer/embedding.hpp"
 #include "cleave/layer/input.hpp"
 #include "cleave/layer/linear.hpp"
 #include "cleave/layer/loss.hpp"
@@ -50,10 +52,20 @@
 #include "cleave/schedule/listing.hpp"
 #include "cleave/schedule/volume.hpp"
 
+// sim: what would a plan do elsewhere? Modelled; asked for by itself: cleave/sim/step.hpp, cleave/sim/saturation.hpp
+
 // agree: when does an update count? Pure functions from events to decisions, the same for threads and processes.
 #include "cleave/agree/async.hpp"
 #include "cleave/agree/averaging.hpp"
 #include "cleave/agree/sync.hpp"
+
+// send: how do gradients travel? Formats, with what they leave for the next time, and routes.
+#include "cleave/send/auto.hpp"
+#include "cleave/send/bf16.hpp"
+#include "cleave/send/hierarchical.hpp"
+#include "cleave/send/int8.hpp"
+#include "cleave/send/one_bit.hpp"
+#include "cleave/send/top_k.hpp"
 
 // plan: what did the user ask? A model and its policies, checked once.
 #include "cleave/plan/plan.hpp"

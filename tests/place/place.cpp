@@ -72,6 +72,12 @@ struct Twice : Sequential<Vector<16>, Linear<16, ModelParallel<SplitCols>>,
 struct TwicePlan : Plan<Twice, Batch<8>, Mesh<Data<1>, Model<2>>> {};
 static_assert(conversions<TwicePlan>().count == 1 && conversions<TwicePlan>().verb[0] == Verb::AllGather);
 
+// The input is drawn in slices only where nobody reads it whole before the layer that wants it so.
+struct Normed : Sequential<Vector<16>, LayerNorm, Linear<8>, CrossEntropy> {};
+struct NormedPlan : Plan<Normed, Batch<8>, MicroBatches<4>, ModelParallel<SplitBatch>> {};
+static_assert(NormedPlan::placed.node[0].x == NormedPlan::placed.input);
+static_assert(conversions<NormedPlan>().count == 1 && conversions<NormedPlan>().verb[0] == Verb::Slice);
+
 }  // namespace
 
 TEST_CASE("local extents follow the cut") {

@@ -5,6 +5,7 @@
 #include <cleave/agree/laws.hpp>
 #include <cleave/place/laws.hpp>
 #include <cleave/plan/laws.hpp>
+#include <cleave/send/laws.hpp>
 //
 #include <cleave/layer/activation.hpp>
 #include <cleave/layer/conv.hpp>

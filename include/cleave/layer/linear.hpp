@@ -12,6 +12,12 @@ namespace cleave {
 
 struct NoBias : layer::Option {};
 struct Glorot : layer::Option {};  // uniform in +-sqrt(6/(in+out)); otherwise He: normal, deviation sqrt(2/in)
+/// Ranks send each other what the layer's gradient is the product of, x and dy (K + N elements a sample of the whole
+/// batch), and each makes the gradient of all from it; or so where that is fewer elements than 2 K N. The bits are
+/// those of sums sent as they are. Source: Xie et al., "Lighter-communication distributed machine learning via
+/// sufficient factor broadcasting", UAI 2016.
+struct SendFactors : layer::Option {};
+struct SendCheapest : layer::Option {};
 
 namespace layer {
 template <class Policies>

@@ -76,6 +76,9 @@ struct Base {
   static constexpr bool is_loss = false;
   static constexpr bool sums_batch = false;                // y has no batch letter: it is a sum over the batch
   static constexpr bool reads_x = false, reads_y = false;  // in the backward pass
+  static constexpr int tokens = 0;  // if set, x holds whole numbers below this, and no layer may make them
+  static constexpr int sparse_row =
+      0;  // if set, few such rows of the weight's gradient are not zero: those that x names
   static constexpr Weight weight(int, Shape) { return {}; }
   static constexpr Shape state(Shape) { return {}; }
   static constexpr long aux(Shape, Shape) { return 0; }

@@ -36,6 +36,7 @@ struct Request {
   bool input_gradient = false;
   int rounds = 1;        // in which a rank takes its micro-batches
   bool together = true;  // all replicas take each step together
+  long bucket = 0;       // elements: layers share a message of gradients until it has so many
 };
 
 namespace algebra {
@@ -211,7 +212,7 @@ constexpr Verdict cut_law(Signature const& s, char letter, Request const& r) {
 template <int N> constexpr Placed<N> place(Signatures<N> const& model, char const (&letters)[N], Request request) {
   algebra::Placer<N> placer{request, {}, {}};
   placer.out.verdict = model.verdict;
-  bool rows_next = false, first = true;
+  bool rows_next = false;
   for (int k = 0; k < N && placer.out.verdict.law == Law::None; ++k) {
     Signature const& s = model.op[k];
     char letter = 0;
@@ -220,8 +221,8 @@ template <int N> constexpr Placed<N> place(Signatures<N> const& model, char cons
       if (letters[k] == '~') rows_next = !rows_next;
       placer.out.verdict = algebra::cut_law(s, letter, request);
       if (placer.out.verdict.law != Law::None) break;
-      if (first && !request.input_gradient && letter == 'b') placer.out.input = shard(batch);
-      first = false;
+      // Only before anybody has read the input as it was.
+      if (k == 0 && !request.input_gradient && letter == 'b') placer.out.input = shard(batch);
     }
     placer.place(s, k, letter);
   }

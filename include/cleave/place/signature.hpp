@@ -20,16 +20,20 @@ struct Reduce : op::Base {
   static constexpr Shape output(Shape x) { return x; }
 };
 
+/// Whether a product's gradient is sent as the factors that it is the product of.
+enum class Factors : unsigned char { Never, Always, WhereCheaper };
+
 struct Signature {
   op::Equation equation = "b*->b*";
   std::string_view name;
   Shape x, x2, y, state;
   op::Weight w[2];
-  int in0 = -1, in1 = -2, leaf = 0, weights = 0, states = 0;
+  int in0 = -1, in1 = -2, leaf = 0, weights = 0, states = 0, tokens = 0, sparse_row = 0;
   int (*parts)(char, int) = nullptr;
   long (*aux)(Shape, Shape) = nullptr;
   bool linear = false, elementwise = false, contracts = false, is_loss = false, sums_batch = false;
   bool reads_x = false, reads_y = false, written = false, mergeable = false;
+  Factors factors = Factors::Never;
   bool stats_input = false;  // the second input has no batch letter: it is a sum over the batch
 };
 
@@ -71,6 +75,8 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.weights = Op::weights;
   for (int k = 0; k < Op::weights; ++k) s.w[k] = Op::weight(k, x);
   s.states = Op::states;
+  s.tokens = Op::tokens;
+  s.sparse_row = Op::sparse_row;
   s.state = Op::state(x);
   s.parts = Op::parts;
   s.aux = Op::aux;

@@ -85,6 +85,110 @@ template <int Ways, int Replicas> struct sizes_are_positive {
   static constexpr bool holds = Ways >= 1 && Replicas >= 0;
   template <bool Holds> struct tell { static_assert(Holds, "Mesh: ways and replicas are whole numbers from 1"); };
 };
+template <class Format, bool Known> struct compress_names_a_codec {
+  static constexpr bool holds = Known;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Compress: no format of gradients; there are bf16, Int8, OneBit, TopK<per mille>, or your own");
+  };
+};
+template <bool Compressed, bool Sends> struct what_is_compressed_is_sent {
+  static constexpr bool holds = !Compressed || Sends;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Compress: this plan sends no gradients; say DataParallel, or leave Compress out");
+  };
+};
+template <bool Compressed, agree::Change How> struct only_gradients_are_compressed {
+  static constexpr bool holds = !Compressed || How == agree::Change::Step;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Compress: LocalSGD and ElasticAveraging push weights, and only gradients are compressed");
+  };
+};
+template <bool Compressed, bool OrderedSums, bool Waits> struct compressed_sums_depend_on_the_replicas {
+  static constexpr bool holds = !Compressed || !OrderedSums || !Waits;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Compress: what is lost depends on which rank summed what, so no sum has the bits of another number "
+                  "of replicas, which Ordered promises; say Fastest");
+  };
+};
+template <class Route, bool Known> struct reduce_by_names_a_route {
+  static constexpr bool holds = Known;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "ReduceBy: no route; there are Ring, Tree, HalvingDoubling, Hierarchical<replicas per node>, Auto, or "
+        "your own");
+  };
+};
+template <bool Routed, bool ByCollectives> struct routes_are_for_collectives {
+  static constexpr bool holds = !Routed || ByCollectives;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "ReduceBy: ranks of this plan sum no gradients with each other; say DataParallel<Sync>");
+  };
+};
+template <bool Routed, bool Compressed> struct compressed_gradients_have_a_route_of_their_own {
+  static constexpr bool holds = !Routed || !Compressed;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Compress and ReduceBy: compressed gradients have a route of their own; say one of the two");
+  };
+};
+template <class Route, bool InTheTree> struct the_route_keeps_the_order {
+  static constexpr bool holds = InTheTree;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "ReduceBy: this route adds up in an order of its own, where Ordered promises one; say Fastest, or Tree "
+        "or HalvingDoubling with Mesh<Data<n>> and a power of two micro-batches for each rank");
+  };
+};
+template <class Route, int Ranks> struct nodes_are_full {
+  static constexpr bool holds = Ranks == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "ReduceBy<Hierarchical<n>>: the mesh's replicas must divide evenly into nodes of n");
+  };
+};
+template <bool Product> struct factors_are_of_products {
+  static constexpr bool holds = Product;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "SendFactors, SendCheapest: only the gradient of a Linear is a product of two small factors");
+  };
+};
+template <bool Factors, int Rounds> struct factors_are_there_at_once {
+  static constexpr bool holds = !Factors || Rounds == 1;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "SendFactors: in rounds, those of earlier rounds are gone; leave Accumulate out, or SendFactors");
+  };
+};
+template <bool Factors, bool ByCollectives> struct factors_go_between_ranks {
+  static constexpr bool holds = !Factors || ByCollectives;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "SendFactors: ranks of this plan sum no gradients with each other; say DataParallel<Sync>, or "
+                  "SendCheapest");
+  };
+};
+template <long Bytes, int Said> struct buckets_hold_something {
+  static constexpr bool holds = Said == 0 || Bytes > 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Buckets<n>: a message of gradients grows to n bytes, at least 1");
+  };
+};
+template <int Vocabulary, int Largest> struct tokens_are_whole_in_the_format {
+  static constexpr bool holds = Vocabulary <= Largest;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Embedding: token numbers come as the plan's numbers, which are whole up to 256 in bf16 and up to "
+                  "16,777,216 in f32; say a wider Precision or a smaller vocabulary");
+  };
+};
+template <bool First> struct tokens_come_from_the_data {
+  static constexpr bool holds = First;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Embedding: it reads token numbers, which no layer makes; it stands first in a model");
+  };
+};
 /// Told by `fits`. Its own teller, not enforce: each level of instantiation costs three lines of clang's answer.
 template <long NeededBytes, long GivenBytes, class... About> struct the_plan_fits_its_memory {
   static_assert(NeededBytes <= GivenBytes,

@@ -9,6 +9,7 @@
 #include "find.hpp"
 #include "laws.hpp"
 #include "letters.hpp"
+#include "sending.hpp"
 
 namespace cleave {
 
@@ -49,14 +50,8 @@ template <class P, class Kinds> inline constexpr bool is_policy = false;
 template <Policy P, class... Kinds>
 inline constexpr bool is_policy<P, meta::list<Kinds...>> = (is_kind<Kinds, P> || ...);
 using kinds = meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, MeshKind, PrecisionKind,
-                         SumKind, ConversionKind, InputKind, optim::OptimizerKind>;
+                         SumKind, CompressKind, RouteKind, BucketKind, ConversionKind, InputKind, optim::OptimizerKind>;
 
-/// Who is to be named: the first that breaks a law, or the first of all when none does.
-struct Culprit {
-  std::size_t at = 0;
-  int count = 0;  // of what it has too many
-  bool none = true;
-};
 constexpr Culprit first_false(std::initializer_list<bool> good) {
   std::size_t i = 0;
   for (bool g : good) {
@@ -120,6 +115,26 @@ template <class NetT, class... Policies> struct Plan {
   /// By a parameter server; otherwise by collectives.
   static constexpr bool served = agreed::served || shards_said > 0;
 
+  using compress = policy<plan::CompressKind, plan::NoCompress>;
+  using codec = typename compress::codec;
+  static constexpr bool compressed = !std::is_void_v<codec>;
+  static constexpr bool codec_known = !compressed || std::is_base_of_v<send::Codec, codec>;
+  static_assert(sizeof(meta::enforce<plan::compress_names_a_codec<codec, codec_known>>) > 0);
+  static_assert(sizeof(meta::enforce<typename plan::law_of_sending<codec>::is, compress>) > 0);
+  static_assert(sizeof(meta::enforce<plan::only_gradients_are_compressed<compressed, agreed::change>, agreement>) > 0);
+  static constexpr bool ordered = policy<plan::SumKind, Ordered>::ordered;
+  static_assert(sizeof(meta::enforce<plan::compressed_sums_depend_on_the_replicas<compressed, ordered, agreed::waits>,
+                                     compress>) > 0);
+
+  using route_said = typename policy<plan::RouteKind, plan::NoRoute>::route;
+  static constexpr bool routed = !std::is_void_v<route_said>;
+  static constexpr bool route_known = !routed || std::is_base_of_v<send::Route, route_said>;
+  static_assert(sizeof(meta::enforce<plan::reduce_by_names_a_route<route_said, route_known>>) > 0);
+  using route = std::conditional_t<route_known, route_said, void>;
+  static_assert(sizeof(meta::enforce<typename plan::law_of_sending<route>::is, route>) > 0);
+  static_assert(
+      sizeof(meta::enforce<plan::compressed_gradients_have_a_route_of_their_own<routed, compressed>, compress>) > 0);
+
   using model_policy = policy<plan::ModelKind, plan::NoModel>;
   using mesh = policy<plan::MeshKind, plan::NoMesh>;
   static_assert(sizeof(meta::enforce<plan::the_ways_agree<model_policy::ways, mesh::ways>, mesh, model_policy>) > 0);
@@ -128,6 +143,8 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr int replicas = mesh::replicas > 0 ? mesh::replicas : data_parallel ? 0 : 1;
   static constexpr bool cuts_batch = (data_parallel && agreed::waits) || model_policy::convolutions == 'b' ||
                                      model_policy::products == 'b' || plan::some_layer_says(leaves{}, 'b');
+  static_assert(sizeof(meta::enforce<plan::routes_are_for_collectives<routed, cuts_batch && !served>, route>) > 0);
+  static_assert(sizeof(meta::enforce<plan::what_is_compressed_is_sent<compressed, cuts_batch || served>, Net>) > 0);
   static constexpr int rounds = policy<plan::RoundKind, plan::NoRounds>::rounds;
   static constexpr int micro_batches = plan::said<plan::MicroBatchKind, Policies...> > 0
                                            ? policy<plan::MicroBatchKind, plan::NoCount>::count
@@ -150,14 +167,29 @@ template <class NetT, class... Policies> struct Plan {
                                                                                                                 : 1;
   static_assert(sizeof(meta::enforce<plan::sizes_are_positive<ways, replicas>>) > 0);
 
+  static constexpr long bucket_bytes = policy<plan::BucketKind, plan::NoBuckets>::bytes;
+  static_assert(
+      sizeof(meta::enforce<plan::buckets_hold_something<bucket_bytes, plan::said<plan::BucketKind, Policies...>>>) > 0);
   static constexpr place::Request request{ways,
                                           batch / micro_batches,
                                           micro_batches,
                                           plan::said<plan::ConversionKind, Policies...> > 0,
                                           plan::said<plan::InputKind, Policies...> > 0,
                                           rounds,
-                                          !served};
-  static constexpr auto signatures = place::signatures<Net>(ops{});
+                                          !served,
+                                          (bucket_bytes + long{sizeof(number)} - 1) / long{sizeof(number)}};
+  static constexpr auto signatures = plan::with_factors(place::signatures<Net>(ops{}), leaves{});
+  static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
+  static_assert(sizeof(meta::enforce<plan::factors_are_of_products<no_product.none>, meta::at<leaves, no_product.at>>) >
+                0);
+  static constexpr bool factors = plan::always_factors(signatures);
+  static_assert(sizeof(meta::enforce<plan::factors_are_there_at_once<factors, rounds>, Net>) > 0);
+  static_assert(sizeof(meta::enforce<plan::factors_go_between_ranks<factors, cuts_batch && !served>, Net>) > 0);
+  static constexpr plan::Tokens tokens = plan::tokens(signatures);
+  static_assert(sizeof(meta::enforce<plan::tokens_come_from_the_data<tokens.first>,
+                                     meta::at<leaves, static_cast<std::size_t>(tokens.leaf)>>) > 0);
+  static_assert(sizeof(meta::enforce<plan::tokens_are_whole_in_the_format<tokens.vocabulary, plan::largest<number>>,
+                                     meta::at<leaves, static_cast<std::size_t>(tokens.leaf)>>) > 0);
   static constexpr auto placed =
       place::place(signatures, plan::letters<Net, model_policy>(ops{}, leaves{}).of, request);
   static constexpr place::Verdict verdict = placed.verdict;
@@ -166,11 +198,20 @@ template <class NetT, class... Policies> struct Plan {
 
   static constexpr auto schedule = cleave::schedule::build(signatures, placed, request);
   static constexpr cleave::schedule::Format format{
-      sizeof(number), sizeof(tensor::accumulate_t<number>),
-      served&& agreed::change == agree::Change::Step ? 0 : optimizer::moments, policy<plan::SumKind, Ordered>::ordered,
+      sizeof(number),
+      sizeof(tensor::accumulate_t<number>),
+      served&& agreed::change == agree::Change::Step ? 0 : optimizer::moments,
+      ordered,
       !served                                 ? 0
       : agreed::change == agree::Change::Step ? sizeof(number)
-                                              : sizeof(tensor::accumulate_t<number>)};
+                                              : sizeof(tensor::accumulate_t<number>),
+      agreed::waits ? 1 : shards,
+      served&& agreed::change == agree::Change::Step,
+      plan::encoding<std::conditional_t<codec_known, codec, void>>(compress::feedback),
+      plan::path<route>()};
+  static constexpr bool in_order = !ordered || plan::in_the_tree<route>(schedule, micro_batches, {replicas, ways});
+  static_assert(sizeof(meta::enforce<plan::the_route_keeps_the_order<route, in_order>>) > 0);
+  static_assert(sizeof(meta::enforce<plan::nodes_are_full<route, plan::unfit<route>(replicas)>>) > 0);
   static constexpr cleave::schedule::Share share(cleave::schedule::Ranks ranks) {
     return cleave::schedule::shared(request, ranks);
   }

@@ -9,6 +9,8 @@
 #include "../optim/adaptive.hpp"
 #include "../optim/sgd.hpp"
 #include "../place/split.hpp"
+#include "../send/codec.hpp"
+#include "../send/route.hpp"
 #include "../tensor/number.hpp"
 
 namespace cleave {
@@ -23,6 +25,9 @@ struct ModelKind {};
 struct MeshKind {};
 struct PrecisionKind {};
 struct SumKind {};
+struct CompressKind {};
+struct RouteKind {};
+struct BucketKind {};
 struct ConversionKind {};
 struct InputKind {};
 }  // namespace plan
@@ -112,6 +117,40 @@ struct Ordered {
 struct Fastest {
   using kind = plan::SumKind;
   static constexpr bool ordered = false;
+};
+
+/// `Compress<bf16>`, `Compress<Int8>`, `Compress<OneBit>`, `Compress<TopK<per mille>>`: gradients are sent in that
+/// format (send/codec.hpp says how to add one), layer by layer, and summed in that of sums. What a message lacks is
+/// added to the next gradient, unless `NoFeedback` is said. By all-reduce, sums are sent in the format too where it can
+/// hold them; weights never are. Wants `Fastest` where replicas wait for each other, as what is lost depends on who
+/// summed what. A run that is resumed begins with nothing left over.
+struct Feedback {
+  static constexpr bool keeps = true;
+};
+struct NoFeedback {
+  static constexpr bool keeps = false;
+};
+template <class Format, class Keeps = Feedback> struct Compress {
+  using kind = plan::CompressKind;
+  using codec = typename send::codec_of<Format>::is;
+  static constexpr bool feedback = Keeps::keeps;
+};
+
+/// By which way gradients become sums, where there is no server: `Ring`, `Tree`, `HalvingDoubling`,
+/// `Hierarchical<replicas per node>`, `Auto`, or your own (send/route.hpp). Unless said, each rank adds up its part
+/// from all and reads the other parts: as many bytes as a ring, in two rounds. Wants `Fastest`, but where the replicas
+/// are fixed by `Mesh` and the route adds up in the tree of `Ordered`.
+template <class Route> struct ReduceBy {
+  using kind = plan::RouteKind;
+  using route = Route;
+};
+
+/// Layers share a message of gradients until it has so many bytes: `Buckets<25_MiB>`. Unless said, each layer has its
+/// own, on its way as soon as its gradient is made. Few messages wait less, early ones hide behind the backward pass.
+/// What is sent, and its bits, stay.
+template <long Bytes> struct Buckets {
+  using kind = plan::BucketKind;
+  static constexpr long bytes = Bytes;
 };
 
 /// `Conversions<Written>`: a partial sum is taken only where the model says AllReduce; anything else does not compile.

@@ -5,7 +5,7 @@
 #include "../optim/rate.hpp"
 #include "fingerprint.hpp"
 #include "ledger.hpp"
-#include "server.hpp"
+#include "pushes.hpp"
 
 namespace cleave::session {
 
@@ -62,6 +62,7 @@ template <class P> class Client {
                     std::to_string(step) + ": training has diverged; a smaller learning rate may help");
       }
       agree::Said const said = worker_.ready();
+      if (said.push) Pushes<P>::encode(replica_);
       for (int s = 0; s < shards && (said.push || said.ask); ++s) say(s, said, rate.at(step));
       if (said.push) replica_.forget_pushed();
       turn = said.turn;
@@ -93,7 +94,9 @@ template <class P> class Client {
   }
   /// Updates that the server has made, as far as this client knows.
   long steps() const { return worker_.weights_of(0) < 0 ? steps_ : worker_.weights_of(0) * long{P::agreed::pace.push}; }
+  /// What it has pushed: elements, and bytes.
   long sent() const { return sent_; }
+  long sent_bytes() const { return sent_bytes_; }
 
  private:
   backend::tcp::Socket const& link(int s) const { return link_[static_cast<std::size_t>(s) % link_.size()]; }
@@ -114,11 +117,11 @@ template <class P> class Client {
     h.rate = rate;
     h.event = {
         said.push ? agree::Heard::Pushed : agree::Heard::Asked, index_, 0, worker_.weights_of(s), said.count, said.ask};
-    long const n = Server<P>::end(s) - Server<P>::begin(s);
-    Sent const* const data =
-        said.push ? replica_.pushed(Server<P>::way(s), Server<P>::begin(s), Server<P>::end(s)) : nullptr;
-    backend::tcp::send(link(s), h, data, said.push ? static_cast<std::size_t>(n) * sizeof(Sent) : 0, deadline_);
-    if (said.push) sent_ += n;
+    message_.clear();
+    if (said.push) Pushes<P>::write(replica_, s, message_);
+    backend::tcp::send(link(s), h, message_.data(), message_.size(), deadline_);
+    if (said.push) sent_ += Pushes<P>::elements(s) + Pushes<P>::rows(replica_, s).elements;
+    sent_bytes_ += static_cast<long>(message_.size());
   }
   /// Reads what has come from every server, and waits for the one whose grant is missing.
   agree::Turn mail() {
@@ -176,8 +179,8 @@ template <class P> class Client {
   Replica<P> replica_;
   std::vector<backend::tcp::Socket> link_;
   agree::Worker<shards> worker_;
-  std::vector<unsigned char> payload_;
-  long sent_ = 0, steps_ = 0;
+  std::vector<unsigned char> payload_, message_;
+  long sent_ = 0, sent_bytes_ = 0, steps_ = 0;
 };
 
 }  // namespace cleave::session

@@ -7,6 +7,7 @@
 
 namespace cleave::session {
 
+/// What depends on the data (rows of gradients that are not zero) is held against no more than what else was counted.
 /// After `steps` training steps and `passes` batches of evaluation since the trainer was made: nothing, or the first
 /// rank whose counters are not the constants, with the numbers.
 template <class Trained> std::string miscounted(Trained const& trainer, long steps, long passes = 0) {
@@ -16,8 +17,10 @@ template <class Trained> std::string miscounted(Trained const& trainer, long ste
       return schedule::traffic(P::schedule, P::placed, P::request, P::format, trainer.ranks(), r, evaluation);
     };
     schedule::Traffic const step = of(false), pass = of(true);
-    long const wanted[] = {steps * step.elements_per_step + passes * pass.elements_per_step,
-                           steps * step.bytes_per_step + passes * pass.bytes_per_step, trainer.memory().total};
+    backend::host::Member::Sparse const rows = trainer.sent_rows(r);
+    long const wanted[] = {steps * step.elements_per_step + passes * pass.elements_per_step + rows.elements,
+                           steps * step.bytes_per_step + passes * pass.bytes_per_step + rows.bytes,
+                           trainer.memory().total};
     long const got[] = {trainer.sent(r), trainer.sent_bytes(r), trainer.allocated(r)};
     char const* const what[] = {"sent elements", "sent bytes", "allocated bytes"};
     for (int k = 0; k < 3; ++k) {

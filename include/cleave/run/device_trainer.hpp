@@ -17,7 +17,7 @@ namespace cleave {
 /// is decides the rest: backend::emulate::Machine runs the same kernels without a GPU. With a Link (nccl/link.hpp) this
 /// process is one of the ranks, on a device of its own, and every call is made by all of them.
 template <class P, class Machine, class Link = backend::gpu::AllHere> class DeviceTrainer {
-  static_assert(!P::served, "a device sums by collectives; for this agreement take Served<Plan>");
+  static_assert(session::stays_on_host<P>().empty(), "this plan says something that runs on the host only");
 
  public:
   using plan = P;

@@ -13,7 +13,8 @@ struct Ledger {
   std::vector<double> waited;                // seconds by replica
   std::vector<long> ages;                    // taken gradients by the updates since their weights were read
   std::vector<int> versions;                 // of each shard
-  std::vector<long> sent;                    // elements by replica
+  std::vector<long> sent, sent_bytes;        // elements by replica, and their bytes
+  std::vector<long> sent_rows;               // of gradients of which only rows are sent that are not zero
   static constexpr int oldest = 256;         // the last bin holds all that are older
 
   explicit Ledger(int replicas = 0)
@@ -22,7 +23,9 @@ struct Ledger {
         dropped(pushed),
         waited(pushed.size()),
         ages(oldest + 1),
-        sent(pushed) {}
+        sent(pushed),
+        sent_bytes(pushed),
+        sent_rows(pushed) {}
   double mean_age() const {
     double sum = 0, n = 0;
     for (std::size_t a = 0; a < ages.size(); ++a) {

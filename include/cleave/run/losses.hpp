@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <string>
+#include <string_view>
 
 #include "../meta/error.hpp"
 #include "../schedule/slices.hpp"
@@ -31,6 +32,18 @@ template <class P> int checked_replicas(int replicas) {
                 "; run fewer ranks, or say MicroBatches<" + std::to_string(parts) + "> in the plan");
   }
   return replicas;
+}
+
+/// What a plan says that no device does yet; empty if it can run on one.
+template <class P> constexpr std::string_view stays_on_host() {
+  if (P::served) return "replicas around a parameter server";
+  if (P::compressed) return "compressed gradients";
+  if (P::routed) return "all-reduces by a route of the plan's";
+  for (int b = 0; b < P::schedule.buckets; ++b) {
+    if (P::schedule.bucket[b].row > 0) return "gradients sent as rows";
+    if (P::schedule.bucket[b].factors > 0) return "gradients sent as factors";
+  }
+  return {};
 }
 
 /// The mean over a batch from the sums of its micro-batches, in the tree in which everything over the batch is summed.

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "fingerprint.hpp"
-#include "server.hpp"
+#include "pushes.hpp"
 
 namespace cleave::session {
 
@@ -87,10 +87,6 @@ template <class P> class ParameterServer {
     std::vector<unsigned char> moved[shards];  // under Elastic: the weights that its last push came back as
   };
 
-  static std::size_t bytes(int s) {
-    return static_cast<std::size_t>(Server<P>::end(s) - Server<P>::begin(s)) * sizeof(Sent);
-  }
-
   Container& container(std::string const& name) {
     std::lock_guard lock(guests_);
     auto& c = container_[name];
@@ -155,8 +151,9 @@ template <class P> class ParameterServer {
   }
   void read(Guest& g, Container& c, bool& bye) {
     std::vector<unsigned char> payload;
+    std::vector<Sent> room;
     std::size_t most = 0;
-    for (int s = 0; s < shards; ++s) most = std::max(most, bytes(s));
+    for (int s = 0; s < shards; ++s) most = std::max(most, static_cast<std::size_t>(Pushes<P>::most_bytes(s)));
     while (!over_) {
       if (!g.socket.readable(backend::tcp::Milliseconds(100))) continue;
       auto const h = backend::tcp::receive(g.socket, payload, most, deadline_);
@@ -173,9 +170,8 @@ template <class P> class ParameterServer {
         e.worker = g.replica;
         e.life = g.life;
         bool const pushed = e.what == agree::Heard::Pushed;
-        if ((e.what != agree::Heard::Asked && !pushed) || payload.size() != (pushed ? bytes(s) : 0))
-          throw Error("malformed");
-        hear(c, s, e, reinterpret_cast<Sent*>(payload.data()), h.rate);
+        if (e.what != agree::Heard::Asked && !pushed) throw Error("malformed");
+        hear(c, s, e, pushed ? Pushes<P>::read(s, payload, room) : nullptr, h.rate);
         if (P::agreed::change == agree::Change::Elastic && pushed) {
           std::lock_guard lock(c.mutex);
           g.moved[s] = payload;

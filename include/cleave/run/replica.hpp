@@ -120,14 +120,16 @@ template <class P> class Replica {
   Rank& at(int way) { return *rank_[static_cast<std::size_t>(way)]; }
   Rank const& at(int way) const { return *rank_[static_cast<std::size_t>(way)]; }
   schedule::Memory memory() const { return layout_.memory; }
-  /// Elements that a way has sent to the others of its replica.
-  long sent(int way) const {
-    long sum = 0;
-    for (auto const& r : rank_) sum += r->member().received[static_cast<std::size_t>(way)];
-    return sum;
-  }
+  /// Elements (or bytes) that a way has sent to the others of its replica.
+  long sent(int way) const { return total(way, &backend::host::Member::received); }
+  long sent_bytes(int way) const { return total(way, &backend::host::Member::received_bytes); }
 
  private:
+  long total(int way, std::vector<long> backend::host::Member::*what) const {
+    long sum = 0;
+    for (auto const& r : rank_) sum += (r->member().*what)[static_cast<std::size_t>(way)];
+    return sum;
+  }
   Sent* pushed_of(int way, long begin, long end) {
     A* const from = steps_itself ? at(way).weights() : at(way).outbox();
     if constexpr (std::is_same_v<Sent, A>) {

@@ -44,10 +44,9 @@ template <class P> auto make_trainer(int replicas, std::uint64_t seed, [[maybe_u
 template <class P, class Data, class B>
 int train_on(Job const& job, std::string const& resume, int replicas, io::Images const& training,
              io::Images const& held_out, Launch const& launch, backend::mpi::Process const& process) {
-  if constexpr (P::served) {
-    throw Error("--backend " + std::string(B::name) +
-                ": replicas around a parameter server run on the host; sum by collectives, DataParallel<Sync>, to run "
-                "on a device");
+  if constexpr (!stays_on_host<P>().empty()) {
+    throw Error("--backend " + std::string(B::name) + ": this plan has " + std::string(stays_on_host<P>()) +
+                ", which run on the host only");
   } else {
     auto const go = [&](auto trainer) {
       if (!resume.empty()) session::load(*trainer, resume);

@@ -87,6 +87,7 @@ template <class P, int Memory = 10> class Sandblaster {
                 "Sandblaster: replicas compute portions on their own; say DataParallel<Async>");
   static_assert(std::is_same_v<typename P::optimizer, Sgd>,
                 "Sandblaster: weights are stepped by L-BFGS; leave the plan's optimizer out");
+  static_assert(!P::compressed, "Sandblaster: its sums have one set of bits for any replicas; leave Compress out");
   static_assert(P::ways == 1, "Sandblaster: a replica is one rank; leave ModelParallel and Mesh out");
 
  public:

@@ -10,7 +10,7 @@
 
 #include "../optim/rate.hpp"
 #include "ledger.hpp"
-#include "server.hpp"
+#include "pushes.hpp"
 #include "trainer.hpp"
 
 namespace cleave {
@@ -134,7 +134,10 @@ template <class P> class Served {
     std::size_t const r = static_cast<std::size_t>(rank / P::ways);
     return ledger_.sent[r] / P::ways + one(rank / P::ways).replica->sent(rank % P::ways);
   }
-  long sent_bytes(int rank) const { return sent(rank) * static_cast<long>(sizeof(typename Server::Sent)); }
+  long sent_bytes(int rank) const {
+    std::size_t const r = static_cast<std::size_t>(rank / P::ways);
+    return ledger_.sent_bytes[r] / P::ways + one(rank / P::ways).replica->sent_bytes(rank % P::ways);
+  }
   double exposed(int rank) const { return waited(rank); }
   double waited(int rank) const { return ledger_.waited[static_cast<std::size_t>(rank / P::ways)]; }
   void read(int way, backend::host::Region region, long offset, long count, A* out) {
@@ -152,11 +155,12 @@ template <class P> class Served {
     std::thread thread;
     int life = 0;
     bool live = false, killed = false;
-    bool resting = false;    // at the gate, with nothing to do
-    bool computing = false;  // between the gate and its push
-    long draw = 0;           // what it computes
-    int read[shards]{};      // the versions that it computes with
-    int mail[shards];        // the newest version that each shard has granted, -1: none
+    bool resting = false;                    // at the gate, with nothing to do
+    bool computing = false;                  // between the gate and its push
+    long draw = 0;                           // what it computes
+    int read[shards]{};                      // the versions that it computes with
+    typename session::Pushes<P>::Rows rows;  // of what it pushes: what depends on the data
+    int mail[shards];                        // the newest version that each shard has granted, -1: none
   };
 
   One& one(int r) { return *crew_[static_cast<std::size_t>(r)]; }
@@ -180,6 +184,7 @@ template <class P> class Served {
     try {
       session::Replica<P>& mine = *one(r).replica;
       mine.forget_pushed();
+      session::Pushes<P>::forget(mine);
       Worker w;
       w.pace = P::agreed::pace;
       for (agree::Turn turn = agree::Turn::Nothing;;) {
@@ -310,9 +315,11 @@ template <class P> class Served {
   }
   void push(int r, int life, Worker const& w, agree::Said const& said, double loss) {
     session::Replica<P>& mine = *one(r).replica;
+    session::Pushes<P>::encode(mine);
     for (int s = 0; s < shards; ++s) {
       if (before_push) before_push(r, one(r).draw, s);
       if (dead(r)) throw Crash{};
+      one(r).rows = session::Pushes<P>::rows(mine, s);
       hear(s, {agree::Heard::Pushed, r, life, w.weights_of(s), said.count, said.ask},
            mine.pushed(Server::way(s), Server::begin(s), Server::end(s)), loss);
     }
@@ -332,7 +339,11 @@ template <class P> class Served {
     std::lock_guard lock(post_);
     bool mailed = false;
     if (e.what == agree::Heard::Pushed) {
-      ledger_.sent[static_cast<std::size_t>(e.worker)] += Server::end(s) - Server::begin(s);
+      std::size_t const r = static_cast<std::size_t>(e.worker);
+      auto const& rows = one(e.worker).rows;
+      ledger_.sent[r] += session::Pushes<P>::elements(s) + rows.elements;
+      ledger_.sent_bytes[r] += session::Pushes<P>::bytes(s) + rows.bytes;
+      ledger_.sent_rows[r] += rows.rows;
       if (s == 0) ++ledger_.pushed[static_cast<std::size_t>(e.worker)];
     }
     for (agree::Action const& a : actions) {

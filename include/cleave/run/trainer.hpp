@@ -92,6 +92,29 @@ template <class P> class Trainer {
   /// Elements (or bytes) that a rank has sent since it was made: what the others read from it.
   long sent(int rank) const { return total(rank, &backend::host::Member::received); }
   long sent_bytes(int rank) const { return total(rank, &backend::host::Member::received_bytes); }
+  /// Bytes that a rank has sent to ranks of other nodes, of so many ranks each.
+  long sent_across(int rank, int ranks_per_node) const {
+    double sum = 0;
+    for (int r = 0; r < ranks_.world(); ++r) {
+      auto const& reader = ranks_of_[static_cast<std::size_t>(r)];
+      if (!reader || r / ranks_per_node == rank / ranks_per_node) continue;
+      sum += static_cast<double>(reader->member().received_bytes[static_cast<std::size_t>(rank)]);
+    }
+    return static_cast<long>(told(sum));
+  }
+  /// Of these, what depends on the data: rows of gradients that were not zero.
+  backend::host::Member::Sparse sent_rows(int rank) const {
+    double sum[3]{};
+    for (auto const& r : ranks_of_) {
+      if (!r || r->member().sparse.empty()) continue;
+      backend::host::Member::Sparse const& s = r->member().sparse[static_cast<std::size_t>(rank)];
+      sum[0] += static_cast<double>(s.rows);
+      sum[1] += static_cast<double>(s.elements);
+      sum[2] += static_cast<double>(s.bytes);
+    }
+    collect(sum, 3);
+    return {static_cast<long>(sum[0]), static_cast<long>(sum[1]), static_cast<long>(sum[2])};
+  }
   /// Seconds that a rank has waited for gradients after its backward pass, and in all collectives.
   double exposed(int rank) const { return told(world_.here(rank) ? at(rank).exposed() : 0); }
   double waited(int rank) const { return told(world_.here(rank) ? at(rank).member().waited : 0); }

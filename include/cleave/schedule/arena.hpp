@@ -3,6 +3,9 @@
 #pragma once
 
 #include "build.hpp"
+#include "encoding.hpp"
+#include "path.hpp"
+#include "rows.hpp"
 #include "slices.hpp"
 
 namespace cleave::schedule {
@@ -17,7 +20,11 @@ struct Format {
   int sum = 4;      // bytes of an element of sums and of the weights that are stepped
   int moments = 0;  // optimizer tensors per weight
   bool ordered = true;
-  int pushed = 0;  // bytes of an element that goes to a parameter server; 0: there is none
+  int pushed = 0;            // bytes of an element that goes to a parameter server; 0: there is none
+  int shards = 1;            // of that server: what goes to each is encoded alone
+  bool pushed_rows = false;  // gradients are pushed, so that of some buckets only rows are
+  Encoding encoding{};
+  Path path{};
 };
 
 constexpr Share shared(place::Request r, Ranks ranks) {
@@ -87,9 +94,51 @@ template <int Ops> struct Layout {
   long buffer[Schedule<Ops>::most_buffers]{};
   long weights = 0, copies = 0, states = 0, moments = 0, gradients = 0, scratch = 0, wire = 0, labels = 0, losses = 0;
   long workspace = 0, outbox = 0;
+  // Of each bucket, where gradients are encoded: its messages, what these lacked, and what those of its sums lacked.
+  long encoded[Ops * 2 + 1]{}, left[Ops * 2 + 1]{}, left_of_sum[Ops * 2 + 1]{};
+  long factor_levels = 0;          // sums on the way of a gradient that is made here from all ranks' factors
+  long rows_apart[Ops * 2 + 1]{};  // of buckets of rows: from one branch's message to the next
   int branches = 1, deepest = 1, kept = 1;
   Memory memory;
 };
+
+/// How many sums a rank holds that takes them over all micro-batches: the one that is wanted, and those on the way.
+constexpr int factor_sums(int micro_batches, bool ordered) {
+  return ordered ? held({micro_batches, {}}, false, 0, true).deepest : 3;
+}
+
+template <int Ops, class Region>
+constexpr void encode(Layout<Ops>& out, Schedule<Ops> const& s, place::Request request, Format f, Ranks ranks,
+                      Region region) {
+  Share const share = shared(request, ranks);
+  long most_factored = 0;
+  for (int b = 0; b < s.buckets; ++b) {
+    Bucket const& bucket = s.bucket[b];
+    int const n = bucket.world ? ranks.world() : ranks.data;
+    if (bucket.factors > 0) {
+      long const elements = long{share.most(bucket.world)} * request.rows * bucket.factors;
+      out.encoded[b] = region(Category::Communication, n > 1 ? elements * f.data : 0);
+      if (n > 1 && bucket.count > most_factored) most_factored = bucket.count;
+      continue;
+    }
+    if (bucket.row > 0) {
+      long const samples = long{share.most(bucket.world)} * request.rounds * request.rows;
+      out.rows_apart[b] = aligned(rows_bytes(bucket, most_rows(bucket, samples), f.data));
+      out.encoded[b] = region(Category::Communication, n > 1 ? out.rows_apart[b] * out.branches : 0);
+      continue;
+    }
+    if (!f.encoding) continue;
+    bool const sent = f.pushed > 0 || n > 1, keeps = f.encoding.feedback && sent;
+    long const bytes = f.pushed > 0 ? pushed_bytes(f.encoding, bucket, f.shards, s.weight_elements)
+                                    : encoded_bytes(f.encoding, bucket.count, n);
+    out.encoded[b] = region(Category::Communication, bytes);
+    out.left[b] = region(Category::Communication, keeps ? bucket.count * f.sum : 0);
+    bool const resums = f.pushed == 0 && f.encoding.resums;
+    out.left_of_sum[b] = region(Category::Communication, keeps && resums ? (bucket.count + n - 1) / n * f.sum : 0);
+  }
+  out.factor_levels =
+      region(Category::Gradients, (factor_sums(request.micro_batches, f.ordered) - 1) * most_factored * f.sum);
+}
 
 template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::Request request, Format f, Ranks ranks) {
   Layout<Ops> out;
@@ -115,8 +164,11 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
   out.gradients = region(Category::Gradients, s.weight_elements * f.sum * out.kept);
   out.scratch = region(Category::Gradients,
                        ((out.deepest - out.kept) * s.most_weight_leaf + out.deepest * s.most_sum_leaf) * f.sum);
-  out.wire = narrow ? region(Category::Communication, s.weight_elements * f.data * out.branches) : out.gradients;
+  bool const plain = !f.encoding || f.pushed > 0;
+  out.wire =
+      narrow && plain ? region(Category::Communication, s.weight_elements * f.data * out.branches) : out.gradients;
   if (f.pushed > 0) out.outbox = region(Category::Communication, s.weight_elements * f.sum);
+  encode(out, s, request, f, ranks, region);
   out.labels = region(Category::Activations, long{own} * request.rows * 4);
   out.losses = region(Category::Activations, long{most_slices(request.micro_batches, ranks.data)} * f.sum);
   out.workspace = region(Category::Workspace, workspace_bytes);

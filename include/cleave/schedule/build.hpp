@@ -82,8 +82,9 @@ template <int Ops> struct Builder {
         long const count = (w == 0 ? node(k).local.w0 : node(k).local.w1).size();
         bool const world = node(k).w[w].kind == place::Kind::Replicate;
         Bucket* last = out.buckets > 0 ? &out.bucket[out.buckets - 1] : nullptr;
-        if (!last || last->leaf != op(k).leaf || last->world != world) {
-          out.bucket[out.buckets++] = {out.weight_elements, 0, k, op(k).leaf, world};
+        int const row = op(k).sparse_row, reads = row > 0 ? static_cast<int>(node(k).local.x.size()) : 0;
+        if (!last || last->leaf != op(k).leaf || last->world != world || last->row != row) {
+          out.bucket[out.buckets++] = {out.weight_elements, 0, k, op(k).leaf, world, row, reads};
           last = &out.bucket[out.buckets - 1];
         }
         last->count += count;
@@ -91,11 +92,41 @@ template <int Ops> struct Builder {
         out.weight_elements += count;
         leaf += count;
       }
+      if (op(k).contracts && op(k).weights > 0) offer_factors(out.bucket[out.buckets - 1], k);
       if (leaf > out.most_weight_leaf) out.most_weight_leaf = leaf;
       if (sum > out.most_sum_leaf) out.most_sum_leaf = sum;
       out.state[k] = out.state_elements;
       out.state_elements += op(k).states * place::algebra::cut(op(k).state, node(k).w[0], request.ways).size();
     }
+  }
+  /// From the last layer on, in the order in which gradients are made. Rows and factors go alone. With one micro-batch
+  /// there is nobody to send to, and weights are stepped as their gradients are made.
+  constexpr void join_buckets() {
+    if (request.bucket == 0 || request.micro_batches == 1) return;
+    int into = out.buckets - 1;
+    for (int b = into - 1; b >= 0; --b) {
+      Bucket& last = out.bucket[into];
+      Bucket const& next = out.bucket[b];
+      bool const alike = last.world == next.world && last.row + next.row + last.factors + next.factors == 0;
+      if (alike && last.count < request.bucket) {
+        last.offset = next.offset;
+        last.count += next.count;
+        last.node = next.node;
+      } else {
+        out.bucket[--into] = next;
+      }
+    }
+    for (int b = 0; into + b < out.buckets; ++b) out.bucket[b] = out.bucket[into + b];
+    out.buckets -= into > 0 ? into : 0;
+  }
+  /// A bias behind the product costs nothing more. Cheaper: over all ranks, (n-1) batch (K + N) against 2 (n-1) K N.
+  constexpr void offer_factors(Bucket& b, int k) const {
+    long const each = node(k).local.x.size() + node(k).local.y.size(),
+               batch = long{request.rows} * request.micro_batches, weights = node(k).local.w0.size();
+    if (op(k).factors == place::Factors::Never) return;
+    bool const may = request.rounds == 1 && request.together;  // else they are not there at once, or go to a server
+    if (op(k).factors == place::Factors::WhereCheaper && !(may && batch * each < 2 * weights)) return;
+    b.factors = static_cast<int>(each);
   }
   constexpr bool merges(int k, bool bias) const {
     int const next = k + 1;
@@ -241,6 +272,7 @@ constexpr Schedule<Ops> build(place::Signatures<Ops> const& model, place::Placed
                               place::Request request) {
   Builder<Ops> b{model, placed, request, {}, {}};
   b.prepare();
+  b.join_buckets();
   b.forward();
   b.backward();
   return b.out;

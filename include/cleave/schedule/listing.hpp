@@ -84,7 +84,17 @@ template <class P> std::string listing(Ranks mesh, int rank = 0) {
                                                                : m.model ? " ways, "
                                                                          : " replicas, ");
       line = text::pad(line, 76) + text::pad(std::string(op::name(m.verb)), 15) + whom + "sends " +
-             text::grouped(m.sent) + " elements" + (m.times > 1 ? " in " + std::to_string(m.times) + " rounds" : "");
+             (m.most_bytes > 0 ? "its rows that are not zero" : text::grouped(m.sent) + " elements") +
+             (m.times > 1 ? " in " + std::to_string(m.times) + " rounds" : "");
+      if (m.most_bytes > 0) {
+        line += ", at most " + text::grouped(m.bytes + m.most_bytes) + " bytes";
+      } else if (m.factors) {
+        line += " of factors";
+      } else if (m.routed) {
+        line += " by " + std::string(P::format.path.name);
+      } else if (m.encoded) {
+        line += " as " + std::string(P::format.encoding.name) + ", " + text::grouped(m.bytes) + " bytes";
+      }
     }
     while (!line.empty() && line.back() == ' ') line.pop_back();
     out += line + "\n";

@@ -38,12 +38,15 @@ struct Weight {
   long offset = 0, count = 0;  // elements
 };
 
-/// The weights of one layer that are summed over the same ranks: one message.
+/// The weights of a layer, or of several, that are summed over the same ranks: one message.
 struct Bucket {
   long offset = 0, count = 0;
-  int node = -1;  // the lowest operation in it: its gradients come last
-  int leaf = -1;
+  int node = -1;       // the lowest operation in it: its gradients come last
+  int leaf = -1;       // the highest layer
   bool world = false;  // over the model axis too
+  int row = 0;         // if set, only rows of so many elements that are not zero are sent
+  int reads = 0;       // then: how many rows a sample names
+  int factors = 0;     // if set, of each sample so many elements are sent, input and gradient of the product `node`
 };
 
 /// What a piece of the arena is for.

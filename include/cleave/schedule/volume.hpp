@@ -11,11 +11,54 @@ struct Message {
   op::Verb verb = op::Verb::None;
   bool world = false, model = false;  // over which ranks: all of them, the model axis, or else the data axis
   int ranks = 1;
-  long elements = 0;  // of the whole tensor, within the group
-  long sent = 0;      // by this rank
-  int times = 1;      // rounds in which it is sent; elements and sent are of all
-  int bytes_each = 4;
+  long elements = 0;                   // of the whole tensor, within the group
+  long sent = 0;                       // by this rank
+  int times = 1;                       // rounds in which it is sent; elements and sent are of all
+  long bytes = 0;                      // of what is sent
+  long most_rows = 0, most_bytes = 0;  // where rows are sent that are not zero: how many more at most
+  bool encoded = false, routed = false, factors = false;
 };
+
+/// What rank `mine` of those that sum sends: each other rank its part, and the sum of its own; or all of it to all. The
+/// elements are those that the messages stand for.
+constexpr void encode(Message& m, Encoding e, int mine) {
+  m.encoded = true;
+  if (m.ranks == 1) return;
+  if (e.resums) {
+    long const own = e.bytes(op::part_size(m.elements, mine, m.ranks));
+    m.bytes = encoded_bytes(e, m.elements, m.ranks) - own + (m.ranks - 1) * own;
+  } else {
+    m.sent = (m.ranks - 1) * m.elements;
+    m.bytes = (m.ranks - 1) * e.bytes(m.elements);
+  }
+}
+
+/// A rank sends each other rank the rows of each branch of its sum; what is sure is the headers.
+constexpr void send_rows(Message& m, Bucket const& b, Share const& share, Format f, int mine) {
+  m.encoded = true;
+  long const branches = held(share, m.world, mine, f.ordered).branches, others = m.ranks - 1;
+  long samples = 0;
+  for (int round = 0; round < share.rounds; ++round) {
+    samples += long{share.of(m.world, mine, round).size()} * share.samples / share.micro_batches;
+  }
+  m.sent = 0;
+  m.bytes = others * branches * rows_header;
+  m.most_rows = others * branches * most_rows(b, samples);
+  m.most_bytes = m.most_rows * row_bytes(b, f.data);
+}
+
+/// To each shard the rows of its part; what is sure is the headers, and what its bounds left of rows.
+constexpr void push_rows(Message& m, Bucket const& b, Format f, long all) {
+  m.encoded = true;
+  m.sent = 0;
+  for (int s = 0; s < f.shards; ++s) {
+    Cut const c = cut(b, in_shard(b, s, f.shards, all));
+    m.sent += c.head + c.tail;
+    m.bytes += (c.head + c.tail) * f.pushed + (c.rows > 0 ? rows_header : 0);
+    m.most_rows += c.rows;
+  }
+  m.most_bytes = m.most_rows * row_bytes(b, f.pushed);
+}
 
 template <int Ops>
 constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> const& placed, place::Request request,
@@ -24,7 +67,7 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
   int const mine[] = {replica, rank};
   Share const share = shared(request, ranks);
   Message m;
-  m.bytes_each = f.data;
+  int bytes_each = f.data;
   auto const sum = [&](bool world, long elements) {
     m.verb = op::Verb::AllReduce;
     m.world = world;
@@ -34,13 +77,31 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
     m.sent = op::sent(m.verb, elements, op::part_size(elements, mine[world], m.ranks), m.ranks, h.branches);
   };
   if (step.what == Do::Update && f.pushed > 0) {
+    Bucket const& bucket = s.bucket[step.node];
     m.verb = op::Verb::Push;
-    m.bytes_each = f.pushed;
-    m.elements = m.sent = s.bucket[step.node].count;
+    bytes_each = f.pushed;
+    m.elements = m.sent = bucket.count;
+    if (bucket.row > 0 && f.pushed_rows) {
+      push_rows(m, bucket, f, s.weight_elements);
+    } else if (f.encoding) {
+      m.encoded = true;
+      m.bytes = pushed_bytes(f.encoding, bucket, f.shards, s.weight_elements);
+    }
   } else if (step.what == Do::Start) {
     sum(s.bucket[step.node].world, s.bucket[step.node].count);
+    if (s.bucket[step.node].factors > 0) {
+      m.sent =
+          (m.ranks - 1) * long{share.of(m.world, mine[m.world], 0).size()} * request.rows * s.bucket[step.node].factors;
+      m.factors = true;
+    } else if (s.bucket[step.node].row > 0) {
+      send_rows(m, s.bucket[step.node], share, f, mine[m.world]);
+    } else if (f.path) {
+      m.routed = true;
+      m.sent = f.path.sent(m.elements, mine[m.world], group(m.world, ranks, f.data));
+    } else if (f.encoding && f.pushed == 0)
+      encode(m, f.encoding, mine[m.world]);
   } else if (step.what == Do::Sum || step.what == Do::SumBack) {
-    m.bytes_each = f.sum;
+    bytes_each = f.sum;
     sum(placed.node[step.node].rows_cut, placed.node[step.node].local.y.size());
   } else if (step.what == Do::Convert || step.what == Do::ConvertBack) {
     place::Node const& n = placed.node[step.node];
@@ -59,6 +120,7 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
                                                         : op::sent(m.verb, elements, part, m.ranks);
     }
   }
+  if (!m.encoded) m.bytes = m.sent * bytes_each;
   return m;
 }
 
@@ -68,6 +130,7 @@ struct Traffic {
   long elements_per_step = 0, bytes_per_step = 0;
   long elements[static_cast<int>(op::Verb::Illegal)]{};  // by verb
   int messages = 0;
+  long most_bytes_per_step = 0;  // the rest depends on the data: rows of gradients that are not zero
   constexpr long operator[](op::Verb v) const { return elements[static_cast<int>(v)]; }
 };
 
@@ -78,9 +141,10 @@ constexpr Traffic traffic(Schedule<Ops> const& s, place::Placed<Ops> const& plac
   for (int k = 0; k < (evaluation ? s.forward_steps : s.steps); ++k) {
     if (evaluation && s.step[k].what == Do::Sum) continue;  // running statistics stand in
     Message const m = message(s.step[k], s, placed, request, f, ranks, rank);
-    if (m.sent == 0) continue;
+    if (m.bytes == 0) continue;
     t.elements_per_step += m.sent;
-    t.bytes_per_step += m.sent * m.bytes_each;
+    t.bytes_per_step += m.bytes;
+    t.most_bytes_per_step += m.bytes + m.most_bytes;
     t.elements[static_cast<int>(m.verb)] += m.sent;
     t.messages += m.times;
   }

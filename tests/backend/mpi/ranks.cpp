@@ -13,12 +13,16 @@ namespace {
 struct Net : Sequential<Vector<20>, Linear<24>, Relu, Linear<16>, Tanh, Linear<4>, CrossEntropy> {};
 struct Mixed : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, Relu, MaxPool<2>, Conv<8, 3, Pad<1>, NoBias>, BatchNorm,
                           Relu, Linear<16>, Relu, Linear<8>, Dropout<20>, Linear<4>, CrossEntropy> {};
+struct Words : Sequential<Vector<5>, Embedding<31, 6>, Linear<16>, Tanh, Linear<4>, CrossEntropy> {};
+struct Factored : Sequential<Vector<20>, Linear<96, SendFactors>, Relu, Linear<4>, CrossEntropy> {};
 template <class N, class... Ps>
 struct Of : Plan<N, Batch<16>, MicroBatches<16>, Momentum, DataParallel<Sync>, Ps...> {};
 
 template <class P> std::vector<double> trained(int replicas, backend::host::Remote* remote, int steps = 6) {
   Trainer<P> t(replicas, 7, remote);
-  session::Probing<P> const probe;
+  session::Probing<P> probe;
+  for (std::size_t i = 0; P::tokens.vocabulary > 0 && i < probe.x.size(); ++i)
+    probe.x[i] = static_cast<double>(i * i % 31);
   std::vector<double> all = t.train(0, steps, probe.feed());
   std::string const wrong = session::miscounted(t, steps);
   if (!wrong.empty()) throw Error(wrong);
@@ -69,6 +73,13 @@ int main(int argc, char** argv) {
     same<Of<Net, Fastest>>(process, "by data, fastest");
     same<Of<Net, Precision<bf16>>>(process, "by data, bf16");
     same<Of<Net, Accumulate<2>>>(process, "by data, in rounds");
+    same<Of<Net, Fastest, Compress<OneBit>>>(process, "by data, one bit");
+    same<Of<Net, Fastest, Compress<TopK<20>>>>(process, "by data, top k");
+    same<Of<Net, Fastest, ReduceBy<Ring>>>(process, "by data, round a ring");
+    same<Of<Net, Fastest, ReduceBy<HalvingDoubling>, Precision<bf16>>>(process, "by data, in halves");
+    same<Of<Factored>>(process, "by data, factors");
+    same<Of<Words>>(process, "by data, rows");
+    same<Of<Words, Fastest, Precision<bf16>>>(process, "by data, rows in bf16");
     same<Of<Mixed>>(process, "by data, with statistics of the batch");
     same<Of<Net, ModelParallel<SplitCols>>>(process, "by columns");
     same<Of<Net, ModelParallel<SplitRows>>>(process, "by rows");

@@ -11,6 +11,9 @@
 namespace cleave::backend::host {
 
 enum class Axis : unsigned char { Data, Model, World };
+/// Over which ranks a bucket is summed.
+constexpr Axis axis_of(schedule::Bucket const& b) { return b.world ? Axis::World : Axis::Data; }
+inline constexpr int everybody = -1, nobody = -2;
 
 /// All layouts are alike, so a peer's tensor lies at the same offset of the peer's arena.
 struct Member {
@@ -19,8 +22,13 @@ struct Member {
   long round = 0;              // passes so far; marks of a pass are round * marks + phase
   std::vector<long> received;  // elements read from each rank: what that rank has sent
   std::vector<long> received_bytes;
+  /// Of these, what depends on the data: rows of gradients of which few are not zero.
+  struct Sparse {
+    long rows = 0, elements = 0, bytes = 0;
+  };
+  std::vector<Sparse> sparse;
   double waited = 0;  // seconds, in all collectives
-  static constexpr long marks = 4;
+  static constexpr long marks = 1 << 16;
 
   int replica() const { return rank / world->ranks().model; }
   int way() const { return rank % world->ranks().model; }
@@ -47,6 +55,15 @@ struct Member {
     }
     return true;
   }
+  bool has_reached(int peer_rank, int step, int phase) const {
+    return world->reached(peer_rank, step, round * marks + phase);
+  }
+  void await_one(int peer_rank, int step, int phase) {
+    if (has_reached(peer_rank, step, phase)) return;
+    auto const begin = std::chrono::steady_clock::now();
+    world->await(peer_rank, step, round * marks + phase, rank);
+    waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  }
   void await(Axis a, int step, int phase) { await_mark(a, step, round * marks + phase); }
   void await_mark(Axis a, int step, long mark) {
     bool there = true;
@@ -61,9 +78,20 @@ struct Member {
     world->fetch(peer_rank, offset + first * static_cast<long>(sizeof(T)), elements * static_cast<long>(sizeof(T)));
   }
   void read_from(int peer_rank, long elements, long bytes_each) {
+    read_message(peer_rank, elements, elements * bytes_each);
+  }
+  void read_rows(int peer_rank, long rows, long elements, long header, long bytes) {
+    read_message(peer_rank, elements, header + bytes);
+    if (peer_rank == rank) return;
+    Sparse& s = sparse[static_cast<std::size_t>(peer_rank)];
+    s.rows += rows;
+    s.elements += elements;
+    s.bytes += bytes;
+  }
+  void read_message(int peer_rank, long elements, long bytes) {
     if (peer_rank == rank) return;
     received[static_cast<std::size_t>(peer_rank)] += elements;
-    received_bytes[static_cast<std::size_t>(peer_rank)] += elements * bytes_each;
+    received_bytes[static_cast<std::size_t>(peer_rank)] += bytes;
   }
 };
 

@@ -161,6 +161,7 @@ template <class P, class On = Host> class Prepare {
           a.n = P::schedule.weight[P::schedule.first_weight[k]].offset;
           return;
         }
+        if (sent_as_factors(k)) return;
         reclaim(k);
         return summed(s, k, Table::table.of[k].backward_weight);
       case Start:
@@ -197,9 +198,17 @@ template <class P, class On = Host> class Prepare {
     return Table::table.of[k].update_weight && m_.size(world ? Axis::World : Axis::Data) == 1;
   }
 
+  /// Then every rank makes the gradient of all from the factors of all, when they are there.
+  bool sent_as_factors(int k) const {
+    for (int b = 0; b < P::schedule.buckets; ++b) {
+      schedule::Bucket const& bucket = P::schedule.bucket[b];
+      if (bucket.factors > 0 && bucket.leaf == op(k).leaf) return m_.size(axis_of(bucket)) > 1;
+    }
+    return false;
+  }
   /// Before a layer's first gradient of a pass. The way back meets the buckets from last to first.
   void reclaim(int k) {
-    for (; unclaimed_ >= 0 && P::schedule.bucket[unclaimed_].leaf == op(k).leaf; --unclaimed_) {
+    for (; unclaimed_ >= 0 && P::schedule.bucket[unclaimed_].leaf >= op(k).leaf; --unclaimed_) {
       emit(Act::Reclaim, 0).bucket = unclaimed_;
     }
   }

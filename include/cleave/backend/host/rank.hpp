@@ -11,6 +11,7 @@
 #include "convolve.hpp"
 #include "feed.hpp"
 #include "gradients.hpp"
+#include "lookup.hpp"
 #include "pool.hpp"
 #include "prepare.hpp"
 #include "product.hpp"

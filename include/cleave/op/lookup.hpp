@@ -1,0 +1,54 @@
+// op/lookup.hpp - a row of a table for each token: y = W[x], "bT,VF->bTF". Its gradient touches only the rows that it read.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+
+#include "../meta/host_device.hpp"
+#include "operands.hpp"
+
+namespace cleave::op {
+
+/// x (b, T) holds token numbers, whole and from 0; W (Vocabulary, Features); y (b, T, Features). What is no token of
+/// the vocabulary gives rows that are not numbers, so that the run ends with the loss. Where `Sparse`, only the rows of
+/// the gradient that are not zero are sent.
+template <int Vocabulary, int Features, bool Sparse> struct Lookup : Base {
+  static constexpr auto name = "embedding";
+  static constexpr auto equation = "bT,VF->bTF";
+  static constexpr int weights = 1, tokens = Vocabulary, sparse_row = Sparse ? Features : 0;
+  static constexpr bool reads_x = true;
+  static constexpr Shape output(Shape x) { return Shape(static_cast<int>(x.size()), Features); }
+  static constexpr Weight weight(int, Shape) { return {Shape(Vocabulary, Features), Start::He, 2, 1}; }  // deviation 1
+
+  /// -1: none of the vocabulary.
+  template <class T> CLEAVE_HD static long row(T token) {
+    using A = tensor::accumulate_t<T>;
+    A const v = static_cast<A>(token);
+    return v >= 0 && v < A{Vocabulary} ? static_cast<long>(v) : -1;
+  }
+  template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    ctx.each(L.rows * L.y.size(), [&](long e) {
+      long const from = row(t.x[e / Features]);
+      t.y[e] = from < 0 ? static_cast<T>(A{NAN}) : t.w0[from * Features + e % Features];
+    });
+  }
+  /// Tokens have no slope.
+  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    ctx.each(L.rows * L.x.size(), [&](long e) { t.dx[e] = static_cast<T>(A{0}); });
+  }
+  /// In the order of the tokens.
+  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_weight(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    ctx.each(Features, [&](long f) {
+      for (long v = 0; v < Vocabulary; ++v) t.dw0[v * Features + f] = 0;
+      for (long k = 0; k < L.rows * L.x.size(); ++k) {
+        long const to = row(t.x[k]);
+        if (to >= 0) t.dw0[to * Features + f] += static_cast<A>(t.dy[k * Features + f]);
+      }
+    });
+  }
+};
+
+}  // namespace cleave::op

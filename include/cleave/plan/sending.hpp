@@ -1,0 +1,117 @@
+// plan/sending.hpp - what a plan means by its words for what is sent: formats and routes as values, tokens as numbers.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <type_traits>
+
+#include "../layer/linear.hpp"
+#include "../schedule/volume.hpp"
+#include "laws.hpp"
+#include "policies.hpp"
+
+namespace cleave::plan {
+
+/// Who is to be named: the first that breaks a law, or the first of all when none does.
+struct Culprit {
+  std::size_t at = 0;
+  int count = 0;  // of what it has too many
+  bool none = true;
+};
+struct NoCompress {
+  using codec = void;
+  static constexpr bool feedback = false;
+};
+template <class Codec> constexpr schedule::Encoding encoding(bool feedback) {
+  if constexpr (std::is_void_v<Codec>) {
+    return {};
+  } else {
+    return {true, &Codec::bytes, Codec::resums, feedback, Codec::name};
+  }
+}
+struct NoBuckets {
+  static constexpr long bytes = 0;
+};
+struct NoRoute {
+  using route = void;
+};
+template <class Route> constexpr schedule::Path path() {
+  if constexpr (std::is_void_v<Route>) {
+    return {};
+  } else {
+    return {true, &Route::sent, Route::name};
+  }
+}
+/// Is the sum over all ranks of a bucket taken in the tree of the ordered sum, whatever the buckets?
+template <class Route, int N>
+constexpr bool in_the_tree(schedule::Schedule<N> const& s, int micro_batches, schedule::Ranks ranks) {
+  for (int b = 0; b < s.buckets && !std::is_void_v<Route>; ++b) {
+    send::Group const g = schedule::group(s.bucket[b].world, ranks, 4);
+    if (g.ranks < 1 || micro_batches % g.ranks != 0 || !send::is_power_of_two(micro_batches / g.ranks)) return false;
+    if constexpr (!std::is_void_v<Route>) {
+      if (!Route::keeps_the_tree(g)) return false;
+    }
+  }
+  return true;
+}
+/// The replicas, if the route cannot do with so many.
+template <class Route> constexpr int unfit(int replicas) {
+  if constexpr (!std::is_void_v<Route>) {
+    if (replicas > 0 && !Route::fits({replicas, 1, 4})) return replicas;
+  }
+  return 0;
+}
+template <class Codec> struct law_of_sending { using is = send::sendable; };
+template <class Codec>
+requires requires { typename Codec::law; }
+struct law_of_sending<Codec> {
+  using is = typename Codec::law;
+};
+/// The model with what its layers say of factors.
+template <int N, class... Leaves>
+constexpr place::Signatures<N> with_factors(place::Signatures<N> model, meta::list<Leaves...>) {
+  constexpr place::Factors said[] = {meta::contains<SendFactors, typename Leaves::policies> ? place::Factors::Always
+                                     : meta::contains<SendCheapest, typename Leaves::policies>
+                                         ? place::Factors::WhereCheaper
+                                         : place::Factors::Never...,
+                                     place::Factors::Never};
+  for (auto& op : model.op) {
+    if (op.contracts && op.equation.x == "bi") op.factors = said[op.leaf];
+  }
+  return model;
+}
+/// The first layer that says SendFactors and is no product.
+template <int N, class... Leaves>
+constexpr Culprit no_product(place::Signatures<N> const& model, meta::list<Leaves...>) {
+  bool good[sizeof...(Leaves) + 1] = {!(meta::contains<SendFactors, typename Leaves::policies> ||
+                                        meta::contains<SendCheapest, typename Leaves::policies>)...};
+  for (auto const& op : model.op) {
+    if (op.factors != place::Factors::Never) good[op.leaf] = true;
+  }
+  for (std::size_t k = 0; k < sizeof...(Leaves); ++k) {
+    if (!good[k]) return {k, 1, false};
+  }
+  return {};
+}
+template <int N> constexpr bool always_factors(place::Signatures<N> const& model) {
+  for (auto const& op : model.op) {
+    if (op.factors == place::Factors::Always) return true;
+  }
+  return false;
+}
+/// The largest vocabulary of a model, or the first that does not read the data.
+struct Tokens {
+  int vocabulary = 0, leaf = 0;
+  bool first = true;
+};
+template <int N> constexpr Tokens tokens(place::Signatures<N> const& model) {
+  Tokens t;
+  for (auto const& op : model.op) {
+    if (!t.first || op.tokens <= (op.in0 < 0 ? t.vocabulary : 0)) continue;
+    t = {op.tokens, op.leaf, op.in0 < 0};
+  }
+  return t;
+}
+/// Up to here all whole numbers are numbers of the format.
+template <class Number> inline constexpr int largest = std::is_same_v<Number, bf16> ? 256 : 1 << 24;
+
+}  // namespace cleave::plan

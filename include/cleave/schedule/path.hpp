@@ -1,0 +1,25 @@
+// schedule/path.hpp - a route of all-reduces as a value, and the group that a bucket is summed in.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <string_view>
+
+#include "../send/route.hpp"
+#include "slices.hpp"
+#include "step.hpp"
+
+namespace cleave::schedule {
+
+/// Unless `on`, each rank adds up its part from all and reads the other parts.
+struct Path {
+  bool on = false;
+  long (*sent)(long elements, int rank, send::Group) = nullptr;
+  std::string_view name;
+  constexpr explicit operator bool() const { return on; }
+};
+
+constexpr send::Group group(bool world, Ranks ranks, int bytes_each) {
+  return world ? send::Group{ranks.world(), ranks.model, bytes_each} : send::Group{ranks.data, 1, bytes_each};
+}
+
+}  // namespace cleave::schedule

@@ -1,0 +1,6 @@
+// refused: Buckets<n>: a message of gradients grows to n bytes, at least 1
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+struct Net : Sequential<Vector<512>, Linear<10>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<8>, DataParallel<Sync>, Buckets<0>> {};

@@ -1,0 +1,6 @@
+// refused: SendFactors: in rounds, those of earlier rounds are gone; leave Accumulate out, or SendFactors
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+struct Net : Sequential<Vector<512>, Linear<10, SendFactors>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<8>, DataParallel<Sync>, Accumulate<2>> {};

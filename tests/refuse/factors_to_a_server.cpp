@@ -1,0 +1,6 @@
+// refused: SendFactors: ranks of this plan sum no gradients with each other; say DataParallel<Sync>, or
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+struct Net : Sequential<Vector<512>, Linear<10, SendFactors>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<8>, DataParallel<Async>> {};

@@ -1,0 +1,8 @@
+// refused: Hierarchical<n>: a node has n replicas, at least 1
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+#include <cleave/send/hierarchical.hpp>
+
+struct Net : Sequential<Vector<512>, Linear<10>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<8>, DataParallel<Sync>, ReduceBy<Hierarchical<0>>, Fastest> {};

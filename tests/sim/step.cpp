@@ -1,0 +1,52 @@
+// sim/step.cpp - rows 38, 45: what a plan's step would take elsewhere: overlap, buckets, routes, and where it saturates.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave.hpp>
+#include <cleave/sim/step.hpp>
+
+using namespace cleave;
+
+namespace {
+
+struct Net : Sequential<Vector<1024>, Linear<1024, NoBias>, Relu, Linear<1024, NoBias>, Relu, Linear<1024, NoBias>,
+                        CrossEntropy> {};
+template <class... Ps> struct Of : Plan<Net, Batch<8192>, MicroBatches<64>, DataParallel<Sync>, Fastest, Ps...> {};
+using Gpu = Machine<10'000, Link<5'000, 10'000>>;  // 10 TFlop/s, 5 us, 10 GB/s
+using Slow = Machine<10'000, Link<5'000, 1'000>>;  // the same on a tenth of the link
+constexpr bool near(double a, double b) { return a - b < 1e-6 * b && b - a < 1e-6 * b; }
+
+// One device: 8192 samples, three products forward, three for weights, two for inputs, 2 x 1024 x 1024 each.
+constexpr double product = 2.0 * 1024 * 1024 / 10'000;
+static_assert(near(sim::step<Gpu, Of<>>(1).compute, 8192 * 8 * product) && sim::step<Gpu, Of<>>(1).exposed == 0);
+static_assert(near(sim::step<Gpu, Of<>>(4).compute, 2048 * 8 * product));
+
+// Row 45: the last message cannot hide; those before it do, behind the layers that are computed meanwhile.
+constexpr double message = 2 * 5'000 + 4.0 * 1024 * 1024 / 10;  // on 2 replicas: M bytes, in 2 rounds
+constexpr auto layers = sim::step<Gpu, Of<>>(2), late = sim::step<Gpu, Of<Buckets<1_GiB>>>(2);
+static_assert(near(late.exposed, 2 * 5'000 + 3 * 4.0 * 1024 * 1024 / 10));
+static_assert(near(layers.exposed, message));
+static_assert(layers.exposed < late.exposed && layers.total < late.total);
+// Of tiny layers many messages are dearer than one.
+struct Tiny : Sequential<Vector<16>, Linear<16>, Linear<16>, Linear<16>, Linear<16>, CrossEntropy> {};
+template <class... Ps> struct Small : Plan<Tiny, Batch<64>, DataParallel<Sync>, Fastest, Ps...> {};
+static_assert(sim::step<Gpu, Small<>>(4).exposed > 3 * sim::step<Gpu, Small<Buckets<1_MiB>>>(4).exposed);
+
+// What is compressed waits less; a slower link more.
+static_assert(sim::step<Slow, Of<Compress<OneBit>>>(8).exposed < sim::step<Slow, Of<>>(8).exposed / 10);
+static_assert(sim::step<Slow, Of<>>(8).exposed > 5 * sim::step<Gpu, Of<>>(8).exposed);
+
+// Row 38: a device more stops helping, sooner where the link is slower.
+static_assert(sim::knee<Gpu, Of<>>(64) > sim::knee<Slow, Of<>>(64));
+static_assert(sim::speedup<Gpu, Of<>>(2) > 1.3 && sim::speedup<Slow, Of<>>(2) < 1);
+static_assert(sim::knee<Slow, Of<>>(64) == 1);
+static_assert(sim::knee<Slow, Of<Compress<OneBit>>>(64) > 4);
+
+}  // namespace
+
+TEST_CASE("row 38: behind the knee a step is no faster") {
+  using P = Of<ReduceBy<Ring>>;
+  constexpr int knee = sim::knee<Gpu, P>(64);
+  static_assert(knee > 1 && knee < 64);
+  double const best = sim::step<Gpu, P>(knee).total;
+  for (int n = 1; n <= 64; ++n) CHECK(sim::step<Gpu, P>(n).total >= best);
+}
