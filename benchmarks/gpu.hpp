@@ -1,0 +1,159 @@
+// benchmarks/gpu.hpp - one row measured on a device, by the device's clock, and printed as one JSON line.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <cleave.hpp>
+#include <cleave/run/cuda.hpp>
+
+namespace bench {
+
+using cleave::backend::cuda::check, cleave::backend::cuda::Machine;
+
+/// Milliseconds of one piece of work: the median of repeats, the least and the most.
+struct Figure {
+  double ms = 0, low = 0, high = 0;
+  int repeats = 0;
+};
+
+/// Which rows are wanted, how long they may take, and how they are told.
+class Rows {
+ public:
+  bool quick = false;
+  std::vector<std::string> only;
+
+  bool wanted(std::string const& row) const {
+    return only.empty() || std::any_of(only.begin(), only.end(), [&](auto const& o) { return row.starts_with(o); });
+  }
+  /// Calls measure(); what fails is a line too, and the next row comes.
+  template <class Measure> void row(std::string const& name, std::string const& side, Measure measure) const {
+    if (!wanted(name)) return;
+    try {
+      measure();
+    } catch (std::exception const& e) {
+      std::string why = e.what();
+      std::replace_if(
+          why.begin(), why.end(), [](char c) { return c == '"' || c == '\\' || c < ' '; }, ' ');
+      std::printf("{\"row\": \"%s\", \"side\": \"%s\", \"error\": \"%s\"}\n", name.c_str(), side.c_str(), why.c_str());
+    }
+    std::fflush(stdout);
+  }
+  /// `more` are further fields, each with ", " before it.
+  static void tell(std::string const& row, std::string const& side, Figure const& f, std::string const& more = "") {
+    std::printf("{\"row\": \"%s\", \"side\": \"%s\", \"ms\": %.6g, \"low\": %.6g, \"high\": %.6g, \"repeats\": %d%s}\n",
+                row.c_str(), side.c_str(), f.ms, f.low, f.high, f.repeats, more.c_str());
+    std::fflush(stdout);
+  }
+  static std::string field(char const* name, double value) {
+    char text[64];
+    std::snprintf(text, sizeof text, ", \"%s\": %.6g", name, value);
+    return text;
+  }
+
+  /// Of what put() puts on the stream, between two events of it.
+  template <class Put> Figure timed(cudaStream_t s, Put put) const {
+    Clock const clock;
+    return repeated(4096, [&](int n) {
+      check(cudaEventRecord(clock.begin, s), "record an event");
+      for (int i = 0; i < n; ++i) put();
+      check(cudaEventRecord(clock.end, s), "record an event");
+      check(cudaEventSynchronize(clock.end), "a measurement");
+      float ms = 0;
+      check(cudaEventElapsedTime(&ms, clock.begin, clock.end), "the time between two events");
+      return static_cast<double>(ms);
+    });
+  }
+  /// Of what run(n) does n times, n <= 256, and waits for, by the host's clock.
+  template <class Run> Figure timed_here(Run run) const {
+    using namespace std::chrono;
+    return repeated(256, [&](int n) {
+      auto const begin = steady_clock::now();
+      run(n);
+      return duration<double, std::milli>(steady_clock::now() - begin).count();
+    });
+  }
+
+ private:
+  struct Clock {
+    cudaEvent_t begin = nullptr, end = nullptr;
+    Clock() {
+      check(cudaEventCreate(&begin), "make an event");
+      check(cudaEventCreate(&end), "make an event");
+    }
+    Clock(Clock const&) = delete;
+    Clock& operator=(Clock const&) = delete;
+    ~Clock() {
+      cudaEventDestroy(begin);
+      cudaEventDestroy(end);
+    }
+  };
+  /// burst(n): milliseconds of n pieces. A repeat is a burst of at least 5 ms (quick: 1), after 50 ms (10) that do not
+  /// count; 25 repeats (20), fewer where they would take more than 10 s (3).
+  template <class Burst> Figure repeated(int most, Burst burst) const {
+    double const least = quick ? 1 : 5, warm = quick ? 10 : 50, limit = quick ? 3e3 : 1e4;
+    int n = 1;
+    double spent = 0;
+    for (int rounds = 0; rounds < 3 || spent < warm; ++rounds) {
+      double const ms = burst(n);
+      spent += ms;
+      if (ms < least && n < most) n *= 2;
+    }
+    std::vector<double> each;
+    spent = 0;
+    for (int wanted = quick ? 20 : 25; wanted > 0 && (each.size() < 3 || spent < limit); --wanted) {
+      each.push_back(burst(n));
+      spent += each.back();
+      each.back() /= n;
+    }
+    std::sort(each.begin(), each.end());
+    return {each[each.size() / 2], each.front(), each.back(), static_cast<int>(each.size())};
+  }
+};
+
+/// A batch that lies in the host's memory.
+template <class P> struct Samples {
+  static constexpr auto n = static_cast<std::size_t>(P::Net::input::shape.size());
+  std::vector<float> x;
+  std::vector<int> label;
+  Samples() : x(static_cast<std::size_t>(P::batch) * n) {
+    std::uint32_t s = 1;
+    for (float& v : x) v = static_cast<float>((s = s * 1664525u + 1013904223u) >> 8) * 0x1p-23f - 1;
+    for (int i = 0; i < P::batch; ++i) label.push_back(i * 3 % 10);
+  }
+  cleave::backend::host::Feed feed() const {
+    return {this,
+            [](void const* self, long, long first, int count, float* out) {
+              std::memcpy(out, static_cast<Samples const*>(self)->x.data() + static_cast<std::size_t>(first) * n,
+                          static_cast<std::size_t>(count) * n * sizeof(float));
+            },
+            [](void const* self, long, long first, int count, int* out) {
+              std::memcpy(out, static_cast<Samples const*>(self)->label.data() + first,
+                          static_cast<std::size_t>(count) * sizeof(int));
+            }};
+  }
+};
+
+/// One training step of a plan: the captured graph on samples that are there, and train(), which copies them in and
+/// hears every loss.
+template <class P> void step(Rows const& rows, std::string const& row, std::string const& side, int replicas = 1) {
+  rows.row(row, side, [&] {
+    Samples<P> const samples;
+    cleave::DeviceTrainer<P, Machine> trainer(replicas);
+    double const loss = trainer.train(0, 1, samples.feed())[0];
+    Rows::tell(row, side, rows.timed(trainer.fleet().stream(), [&] { trainer.fleet().again(); }),
+               Rows::field("first_loss", loss));
+    Rows::tell(row, side + ", with input",
+               rows.timed_here([&](int n) { trainer.train(trainer.steps(), n, samples.feed()); }));
+  });
+}
+
+void dense_nets(Rows const&);          // gpu_dense.cu
+void convolutional_nets(Rows const&);  // gpu_conv.cu
+
+}  // namespace bench
