@@ -67,6 +67,7 @@ template <class P, class Machine, class Link = backend::gpu::AllHere> class Devi
   /// Elements (or bytes) that a rank has sent in all training steps: what the others read from it.
   long sent(int rank) const { return fleet_.sent(rank); }
   long sent_bytes(int rank) const { return fleet_.sent_bytes(rank); }
+  static backend::host::Member::Sparse sent_rows(int) { return {}; }
   double exposed(int) const { return 0; }  // seconds: on a device nobody waits on the host
   double waited(int) const { return 0; }
   long allocated(int) const { return memory().total; }

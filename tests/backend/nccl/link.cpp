@@ -12,7 +12,7 @@ using namespace cleave::testing;
 using namespace std::chrono_literals;
 using backend::emulate::Office;
 using backend::emulate::Post;
-template <class Api> using Link = backend::nccl::Link<Api>;
+template <class Api> using Linked = backend::nccl::Link<Api>;
 
 namespace {
 
@@ -65,8 +65,8 @@ template <class P> std::vector<Outcome> apart(int replicas) {
     threads.emplace_back([&, r] {
       auto machine = std::make_unique<OnDevice>(static_cast<std::uint64_t>(r + 1));
       Post post(*machine);
-      auto link = std::make_unique<Link<Post>>(post, r, world, Post::Id{&office});
-      DeviceTrainer<P, OnDevice, Link<Post>> t(replicas, 7, std::move(machine), std::move(link));
+      auto link = std::make_unique<Linked<Post>>(post, r, world, Post::Id{&office});
+      DeviceTrainer<P, OnDevice, Linked<Post>> t(replicas, 7, std::move(machine), std::move(link));
       Outcome& o = all[static_cast<std::size_t>(r)];
       o.losses = t.train(0, 3, feed<P>());
       o.accuracy = t.accuracy(feed<P>(), P::batch + 5);
@@ -102,7 +102,7 @@ TEST_CASE("transfers go out as one group, and a communicator is left in order") 
   Recorded::Log log;
   OnDevice m;
   {
-    Link<Recorded> link({&log}, 1, 3, {});
+    Linked<Recorded> link({&log}, 1, 3, {});
     std::byte b[8];
     link.put(m, 0, {{0, true, b, 8}, {2, false, b, 4}});
     link.check();
@@ -115,7 +115,7 @@ TEST_CASE("what is in progress is asked for again until it is done") {
   log.fails = "init";
   log.with = Recorded::in_progress;
   log.waits = 5;
-  Link<Recorded> link({&log}, 0, 2, {});
+  Linked<Recorded> link({&log}, 0, 2, {});
   CHECK(log.waits < 0);
 }
 TEST_CASE("at each call that fails: rank, operation and reason; then abort, and nothing more") {
@@ -126,7 +126,7 @@ TEST_CASE("at each call that fails: rank, operation and reason; then abort, and 
     std::byte b[8];
     std::string told;
     {
-      Link<Recorded> link({&log}, 1, 3, {});
+      Linked<Recorded> link({&log}, 1, 3, {});
       log.fails = call;
       log.with = 5;
       try {
@@ -144,7 +144,7 @@ TEST_CASE("at each call that fails: rank, operation and reason; then abort, and 
 }
 TEST_CASE("an error that comes behind our back is found by whoever asks") {
   Recorded::Log log;
-  Link<Recorded> link({&log}, 0, 2, {});
+  Linked<Recorded> link({&log}, 0, 2, {});
   log.later = 3;
   CHECK_THROWS_WITH_AS(link.check(), doctest::Contains("a transfer: error 3"), Error);
 }
@@ -153,7 +153,7 @@ TEST_CASE("no call outlasts its deadline") {
   log.fails = "init";
   log.with = Recorded::in_progress;
   log.waits = 1 << 30;
-  CHECK_THROWS_WITH_AS((Link<Recorded>({&log}, 0, 2, {}, 30ms)),
+  CHECK_THROWS_WITH_AS((Linked<Recorded>({&log}, 0, 2, {}, 30ms)),
                        doctest::Contains("join the other ranks: not done within 30 ms"), Error);
   CHECK(log.said.back() == "abort");
 }
@@ -162,7 +162,7 @@ TEST_CASE("a rank that never sends is an error on the others, within the deadlin
   Office office;
   auto machine = std::make_unique<OnDevice>();
   Post post(*machine, 50ms);
-  auto link = std::make_unique<Link<Post>>(post, 0, 2, Post::Id{&office});
-  DeviceTrainer<P, OnDevice, Link<Post>> t(2, 7, std::move(machine), std::move(link));
+  auto link = std::make_unique<Linked<Post>>(post, 0, 2, Post::Id{&office});
+  DeviceTrainer<P, OnDevice, Linked<Post>> t(2, 7, std::move(machine), std::move(link));
   CHECK_THROWS_WITH_AS(t.train(0, 1, feed<P>()), doctest::Contains("did not send what this one expects"), Error);
 }

@@ -79,7 +79,7 @@ template <class P> class Factors {
       t.x = x;
       t.dy = dy;
       t.dw0 = level_of(b, level) + weight.offset - bucket(b).offset;
-      Table<P>::table.of[weight.node].backward_weight({m_->at<std::byte>(m_->rank, layout_->workspace)}, t);
+      Table<P, Host>::table.of[weight.node].backward_weight({m_->at<std::byte>(m_->rank, layout_->workspace)}, t);
     }
     if (!rounded) return;
     A* const v = level_of(b, level);

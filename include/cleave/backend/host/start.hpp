@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../../op/start.hpp"
+#include "../../schedule/build.hpp"
 #include "../../schedule/shard.hpp"
 #include "../../tensor/number.hpp"
 
