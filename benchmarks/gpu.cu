@@ -4,7 +4,7 @@
 //   gpu_steps [--only ROW[,ROW ...]] [--quick]      one JSON line a row and side; rows that begin so
 //   gpu_steps --only mnist.64,G3
 //
-// gpu_peers.py has the same rows in PyTorch. Without a device: one line, exit code 2.
+// gpu_peers.py has the same rows in PyTorch. Without a device: one line, exit code 2; 1 if a row failed.
 #include "gpu.hpp"
 
 namespace {
@@ -175,4 +175,5 @@ int main(int argc, char** argv) {
   update<float>(rows, "G5.adamw.f32");
   update<bf16>(rows, "G5.adamw.bf16");
   for (int sources : {2, 4, 8}) sum(rows, sources);
+  return rows.failed > 0;
 }

@@ -27,6 +27,7 @@ class Rows {
  public:
   bool quick = false;
   std::vector<std::string> only;
+  mutable int failed = 0;
 
   bool wanted(std::string const& row) const {
     return only.empty() || std::any_of(only.begin(), only.end(), [&](auto const& o) { return row.starts_with(o); });
@@ -37,6 +38,7 @@ class Rows {
     try {
       measure();
     } catch (std::exception const& e) {
+      ++failed;
       std::string why = e.what();
       std::replace_if(
           why.begin(), why.end(), [](char c) { return c == '"' || c == '\\' || c < ' '; }, ' ');

@@ -83,7 +83,10 @@ for key, value in about.items():
     print(f"{key}: {value}")
 print()
 for s in stages:
-    print(f"{s['stage']:28} {s['outcome']:8} {s['seconds']:7.1f} s  {s.get('why', '')}".rstrip())
+    if s["outcome"] == "failed":
+        print(f"failed: {s['stage']}, {s['why']}")
+    if "result" in s:
+        print(f"{s['stage']}: " + ", ".join(f"{k} {s['result'].get(k)}" for k in ("accuracy", "loss", "seconds", "ranks")))
 print()
 head = ("row", "ours", "against", "its time", "ratio", "goal", "met")
 lines = [head]
