@@ -179,6 +179,13 @@ template <class P> class Trainer {
                   " micro-batches: every rank needs one" + (rounds > 1 ? " in every round" : "") +
                   "; run fewer ranks, or say MicroBatches<" + std::to_string(parts) + "> in the plan");
     }
+    if constexpr (!std::is_void_v<typename P::route>) {
+      if (!P::route::fits({replicas, 1, sizeof(typename P::number)})) {
+        throw Error(std::to_string(replicas) +
+                    " replicas do not fill the nodes of this plan's route; run a multiple of " +
+                    "what it has in a node");
+      }
+    }
     return replicas;
   }
   long total(int rank, std::vector<long> backend::host::Member::*what) const {
