@@ -23,17 +23,21 @@ struct OneBit : send::Codec {
     for (long first = 0; first < n; first += block) {
       long const count = n - first < block ? n - first : block;
       A const* const v = g + first;
-      A up[lanes]{}, down[lanes]{};  // each sums every eighth element
+      A up[lanes]{}, down[lanes]{}, wrong[lanes]{};  // each sums every eighth element
       long ups = 0;
       std::byte* const bits = out + 8;
-      for (long i = 0; i + lanes <= count; i += lanes) bits[i / lanes] = eight(v + i, lanes, up, down, ups);
+      for (long i = 0; i + lanes <= count; i += lanes)
+        bits[i / lanes] = eight<lanes>(v + i, lanes, up, down, wrong, ups);
       if (count % lanes > 0) {
-        bits[count / lanes] = eight(v + count / lanes * lanes, count % lanes, up, down, ups);
+        bits[count / lanes] = eight<0>(v + count / lanes * lanes, count % lanes, up, down, wrong, ups);
       }
       for (int k = 1; k < lanes; ++k) {
         up[0] += up[k];
         down[0] += down[k];
+        wrong[0] += wrong[k];
       }
+      up[0] += wrong[0];  // not a number, if one was not finite
+      down[0] += wrong[0];
       send::store(out, ups > 0 ? static_cast<float>(up[0] / static_cast<A>(ups)) : 0.0f);
       send::store(out + 4, ups < count ? static_cast<float>(down[0] / static_cast<A>(count - ups)) : 0.0f);
       out = bits + (count + lanes - 1) / lanes;
@@ -56,14 +60,16 @@ struct OneBit : send::Codec {
 
  private:
   static constexpr int lanes = 8;
-  template <class A> static std::byte eight(A const* v, long n, A* up, A* down, long& ups) {
+  /// Nothing here is a jump: of noise, every other one would be guessed wrong.
+  template <int All, class A> static std::byte eight(A const* v, long some, A* up, A* down, A* wrong, long& ups) {
     unsigned bits = 0;
+    long const n = All > 0 ? All : some;
     for (int k = 0; k < n; ++k) {
-      bool const positive = v[k] >= 0;
-      up[k] += positive ? v[k] : A{0};
-      down[k] += positive ? A{0} : v[k];
-      bits |= (positive ? 1u : 0u) << k;
+      up[k] += v[k] > 0 ? v[k] : A{0};
+      down[k] += v[k] < 0 ? v[k] : A{0};
+      wrong[k] += v[k] * 0;
     }
+    for (int k = 0; k < n; ++k) bits |= static_cast<unsigned>(v[k] >= 0) << k;
     ups += __builtin_popcount(bits);
     return static_cast<std::byte>(bits);
   }
