@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <cleave.hpp>
 
+#include <atomic>
 #include <thread>
 
 #include "cleave/run/client.hpp"
@@ -219,4 +220,36 @@ TEST_CASE("row 40: rows over TCP, beside encoded layers too; averaged weights go
   static_assert(traffic<Mean>.bytes_per_step ==
                 traffic<Talks<Words<SendDense>, DataParallel<LocalSGD<2>>>>.bytes_per_step);
   Served<Mean>(2, 7).train(0, 4, talk);
+}
+
+TEST_CASE("rows 26, 30: what a server owes at once: all copies of all weights, a shard's part, or one by one") {
+  using Waits = Of<DataParallel<Sync>, Shards<1>>;
+  using Alone = Of<DataParallel<Async>, Shards<1>>;
+  using Parts = Of<DataParallel<Async>, Shards<4>>;
+  long const copy = 412 * 4;
+  Served<Waits> waits(6, 7);
+  waits.train(0, 20, feed);
+  CHECK(waits.most_owed(0) == 6 * copy);  // row 26: everybody's at almost the same time
+  // Row 30: those that do not wait are sent their copies as they come; at worst, which must be allowed, all at once.
+  Served<Alone> alone(6, 7);
+  std::atomic<long> owed{-1};
+  alone.before_push = [&](int r, long step, int) {  // all begin at once, and all rest in the end
+    std::this_thread::sleep_for(std::chrono::microseconds(1000 + 300 * r));  // as if on a device of its own
+    if (step == 60) alone.forget_most_owed();
+    if (step == 150) owed = alone.most_owed(0);
+  };
+  alone.train(0, 200, feed);
+  CHECK((owed > 0 && owed <= waits.most_owed(0)));
+  WARN(owed < waits.most_owed(0));
+  Served<Alone> one(1, 7);
+  one.train(0, 20, feed);
+  CHECK(one.most_owed(0) == copy);
+  // Row 26: a shard has its part to send.
+  Served<Parts> parts(6, 7);
+  parts.train(0, 200, feed);
+  for (int s = 0; s < 4; ++s) CHECK(parts.most_owed(s) <= 6 * copy / 4);
+  // And without a server nobody is asked for more than one copy at once, or for a part of one.
+  static_assert(send::most_at_once<Tree>(412, {6, 1, 4}) == 412);
+  static_assert(send::most_at_once<Ring>(412, {4, 1, 4}) == 103);
+  static_assert(send::most_at_once<HalvingDoubling>(412, {4, 1, 4}) == 206);
 }

@@ -93,10 +93,9 @@ constexpr Culprit no_product(place::Signatures<N> const& model, meta::list<Leave
   return {};
 }
 template <int N> constexpr bool always_factors(place::Signatures<N> const& model) {
-  for (auto const& op : model.op) {
-    if (op.factors == place::Factors::Always) return true;
-  }
-  return false;
+  bool any = false;
+  for (auto const& op : model.op) any |= op.factors == place::Factors::Always;
+  return any;
 }
 /// The largest vocabulary of a model, or the first that does not read the data.
 struct Tokens {

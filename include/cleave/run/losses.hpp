@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "../meta/error.hpp"
 #include "../schedule/slices.hpp"
@@ -30,6 +31,12 @@ template <class P> int checked_replicas(int replicas) {
                 (rounds > 1 ? " x " + std::to_string(rounds) + " rounds" : "") + " cannot share " + micro +
                 " micro-batches: every rank needs one" + (rounds > 1 ? " in every round" : "") +
                 "; run fewer ranks, or say MicroBatches<" + std::to_string(parts) + "> in the plan");
+  }
+  if constexpr (!std::is_void_v<typename P::route>) {
+    if (!P::route::fits({replicas, 1, sizeof(typename P::number)})) {
+      throw Error(std::to_string(replicas) +
+                  " replicas do not fill the nodes of this plan's route; run a multiple of what it has in a node");
+    }
   }
   return replicas;
 }

@@ -255,6 +255,7 @@ template <class P> class ParameterServer {
     h.version = newest;
     h.event.life = g.life;
     backend::tcp::send(g.socket, h, out.data(), out.size(), deadline_);
+    if (what == 0) c.server.sent(s, g.replica);
   }
 
   backend::tcp::Socket listening_;

@@ -120,6 +120,9 @@ template <class P> class Served {
   int made_with(int r, int shard) const { return one(r).read[shard]; }
 
   Ledger const& ledger() const { return ledger_; }
+  /// The most bytes of weights that a shard has ever owed at once: granted to replicas, and not yet taken.
+  long most_owed(int shard) const { return server_.most_owed(shard); }
+  void forget_most_owed() { server_.forget_most_owed(); }
   long steps() const { return steps_; }
   void set_steps(long steps) {
     steps_ = drawn_ = steps;
@@ -272,7 +275,7 @@ template <class P> class Served {
         ++busy_;
         o.computing = true;
       }
-      if (fetch) pull(o, w);
+      if (fetch) pull(r, o, w);
       for (int s = 0; s < shards; ++s) o.read[s] = w.weights_of(s);
       if (!waits) return;
       std::lock_guard lock(post_);
@@ -306,10 +309,10 @@ template <class P> class Served {
     --busy_;
     changed_.notify_all();
   }
-  void pull(One& o, Worker& w) {
+  void pull(int r, One& o, Worker& w) {
     if (P::agreed::change == agree::Change::Elastic && w.computed > 0) return;  // it has come closer by its push
     for (int s = 0; s < shards; ++s) {
-      w.version[s] = server_.pull(s, *o.replica) + 1;
+      w.version[s] = server_.pull(s, *o.replica, r) + 1;
     }
     if (P::agreed::change != agree::Change::Step) o.replica->refresh_copies();
   }

@@ -86,13 +86,34 @@ template <class P> class Server {
     std::lock_guard lock(at(s).mutex);
     at(s).shard.hear(
         e, pushed, [&](int newest) { return optim::now<typename P::optimizer, A>(rate(newest), newest); }, out);
+    at(s).owes(e.worker, false);  // whoever speaks has what it was sent
+    for (agree::Action const& a : out) {
+      if (a.what == agree::Done::Grant) at(s).owes(a.worker, true);
+    }
     then(out, at(s).shard.version());
   }
   /// The newest weights of shard s into a replica; returns their version.
-  int pull(int s, Replica<P>& to) {
+  int pull(int s, Replica<P>& to, int worker = -1) {
     std::lock_guard lock(at(s).mutex);
+    at(s).owes(worker, false);
     to.take(way(s), begin(s), at(s).shard.sent(), end(s) - begin(s));
     return at(s).shard.version();
+  }
+  /// A worker has been sent what it was granted.
+  void sent(int s, int worker) {
+    std::lock_guard lock(at(s).mutex);
+    at(s).owes(worker, false);
+  }
+  /// The most bytes of weights that shard s has ever owed at once: granted, and not yet taken.
+  long most_owed(int s) const {
+    std::lock_guard lock(shard_[static_cast<std::size_t>(s)]->mutex);
+    return shard_[static_cast<std::size_t>(s)]->most * (end(s) - begin(s)) * static_cast<long>(sizeof(Sent));
+  }
+  void forget_most_owed() {
+    for (auto& g : shard_) {
+      std::lock_guard lock(g->mutex);
+      g->forget();
+    }
   }
   template <class Visit> void look(int s, Visit visit) {
     std::lock_guard lock(at(s).mutex);
@@ -115,8 +136,20 @@ template <class P> class Server {
  private:
   struct Guarded {
     Guarded(Keeper k, A const* w, long n) : shard(k, w, n) {}
+    void owes(int worker, bool owed) {
+      if (worker < 0 || worker >= Keeper::most || owed_[worker] == owed) return;
+      owed_[worker] = owed;
+      owed_now_ += owed ? 1 : -1;
+      most = std::max(most, owed_now_);
+    }
+    void forget() { most = owed_now_; }
     std::mutex mutex;
     Shard shard;
+    int most = 0;
+
+   private:
+    bool owed_[Keeper::most]{};
+    int owed_now_ = 0;
   };
   template <class Visit> void overlap(int of_way, backend::host::Region region, long offset, long count, Visit visit) {
     long const all = P::schedule.weight_elements, tensor = offset / all;

@@ -23,21 +23,24 @@ struct OneBit : send::Codec {
     for (long first = 0; first < n; first += block) {
       long const count = n - first < block ? n - first : block;
       A const* const v = g + first;
-      A up = 0, down = 0;
+      A up[lanes]{}, down[lanes]{}, wrong[lanes]{};  // each sums every eighth element
       long ups = 0;
-      for (long i = 0; i < count; ++i) {
-        bool const positive = v[i] >= 0;
-        (positive ? up : down) += v[i];
-        ups += positive;
+      std::byte* const bits = out + 8;
+      for (long i = 0; i + lanes <= count; i += lanes)
+        bits[i / lanes] = eight<lanes>(v + i, lanes, up, down, wrong, ups);
+      if (count % lanes > 0) {
+        bits[count / lanes] = eight<0>(v + count / lanes * lanes, count % lanes, up, down, wrong, ups);
       }
-      send::store(out, ups > 0 ? static_cast<float>(up / static_cast<A>(ups)) : 0.0f);
-      send::store(out + 4, ups < count ? static_cast<float>(down / static_cast<A>(count - ups)) : 0.0f);
-      out += 8;
-      for (long i = 0; i < count; i += 8, ++out) {
-        unsigned bits = 0;
-        for (long k = i; k < count && k < i + 8; ++k) bits |= (v[k] >= 0 ? 1u : 0u) << (k - i);
-        *out = static_cast<std::byte>(bits);
+      for (int k = 1; k < lanes; ++k) {
+        up[0] += up[k];
+        down[0] += down[k];
+        wrong[0] += wrong[k];
       }
+      up[0] += wrong[0];  // not a number, if one was not finite
+      down[0] += wrong[0];
+      send::store(out, ups > 0 ? static_cast<float>(up[0] / static_cast<A>(ups)) : 0.0f);
+      send::store(out + 4, ups < count ? static_cast<float>(down[0] / static_cast<A>(count - ups)) : 0.0f);
+      out = bits + (count + lanes - 1) / lanes;
     }
   }
   template <class A, class To> static void decode(long n, std::byte const* in, To to) {
@@ -45,9 +48,30 @@ struct OneBit : send::Codec {
       long const count = n - first < block ? n - first : block;
       A const mean[] = {static_cast<A>(send::load<float>(in + 4)), static_cast<A>(send::load<float>(in))};
       in += 8;
-      for (long i = 0; i < count; ++i) to(first + i, mean[static_cast<unsigned>(in[i / 8]) >> (i % 8) & 1u]);
+      long i = 0;
+      for (; i + lanes <= count; i += lanes) {
+        auto const bits = static_cast<unsigned>(in[i / lanes]);
+        for (int k = 0; k < lanes; ++k) to(first + i + k, mean[bits >> k & 1u]);
+      }
+      for (; i < count; ++i) to(first + i, mean[static_cast<unsigned>(in[i / lanes]) >> (i % lanes) & 1u]);
       in += (count + 7) / 8;
     }
+  }
+
+ private:
+  static constexpr int lanes = 8;
+  /// Nothing here is a jump: of noise, every other one would be guessed wrong.
+  template <int All, class A> static std::byte eight(A const* v, long some, A* up, A* down, A* wrong, long& ups) {
+    unsigned bits = 0;
+    long const n = All > 0 ? All : some;
+    for (int k = 0; k < n; ++k) {
+      up[k] += v[k] > 0 ? v[k] : A{0};
+      down[k] += v[k] < 0 ? v[k] : A{0};
+      wrong[k] += v[k] * 0;
+    }
+    for (int k = 0; k < n; ++k) bits |= static_cast<unsigned>(v[k] >= 0) << k;
+    ups += __builtin_popcount(bits);
+    return static_cast<std::byte>(bits);
   }
 };
 

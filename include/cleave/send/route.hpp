@@ -50,6 +50,22 @@ template <class R> constexpr long sent_across(long elements, int rank, Group g, 
   return sum;
 }
 
+/// The most elements that are read from one rank in one round.
+template <class R> constexpr long most_at_once(long elements, Group g) {
+  long most = 0;
+  for (int round = 0; round < R::rounds(elements, g); ++round) {
+    for (int rank = 0; rank < g.ranks; ++rank) {
+      long sum = 0;
+      for (int q = 0; q < g.ranks; ++q) {
+        Move const m = R::move(elements, q, g, round);
+        sum += m.peer == rank ? m.end - m.begin : 0;
+      }
+      most = sum > most ? sum : most;
+    }
+  }
+  return most;
+}
+
 constexpr bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
 constexpr int log2_up(int n) {
   int k = 0;

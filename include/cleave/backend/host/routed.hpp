@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <string>
-
 #include "actions.hpp"
 
 namespace cleave::backend::host {
@@ -21,10 +19,6 @@ template <class P> class Routed {
   void prepare(Member& m, schedule::Share const&, Layout const& layout) {
     m_ = &m;
     layout_ = &layout;
-    if (!R::fits({m.size(Axis::Data), 1, sizeof(Wire)})) {
-      throw Error(std::to_string(m.size(Axis::Data)) + " replicas do not fill the nodes of this plan's route; run a " +
-                  "multiple of what it has in a node");
-    }
   }
   void start(int b) {
     if constexpr (narrow) {
