@@ -15,6 +15,16 @@ TEST_CASE("f64, and sums as they come") {
   as_on_threads<Of<Mlp, Precision<f64>, RmsProp>>(1e-12, {1});
   as_on_threads<Of<Mlp, DataParallel<Sync>, Fastest, Adagrad>>(1e-5, {3});
 }
+TEST_CASE("layers share a message of gradients") {
+  as_on_threads<Of<Mlp, DataParallel<Sync>, Buckets<4096>, Momentum>>(1e-6, {1, 3});
+}
+TEST_CASE("what no device does is told by name") {
+  CHECK(session::stays_on_host<Of<Mlp, DataParallel<Sync>>>().empty());
+  CHECK(session::stays_on_host<Of<Mlp, DataParallel<Async>>>() == "replicas around a parameter server");
+  CHECK(session::stays_on_host<Of<Mlp, DataParallel<Sync>, Fastest, Compress<Int8>>>() == "compressed gradients");
+  CHECK(session::stays_on_host<Of<Mlp, DataParallel<Sync>, Fastest, ReduceBy<Ring>>>() ==
+        "all-reduces by a route of the plan's");
+}
 TEST_CASE("a checkpoint of a device goes on on threads, and back") {
   using P = Of<Mlp, DataParallel<Sync>, ModelParallel<SplitCols>, Precision<bf16>, Momentum>;
   std::string const path = "device_trainer.safetensors", back = "device_trainer.back.safetensors";

@@ -36,12 +36,13 @@ __global__ void __launch_bounds__(128, 1) twin_LayerNormRows(__grid_constant__ o
   for (long i = me; i < 768; i += 32) t.y[b * 768 + i] = (x[i] - mean) * inverse * t.w0[i] + t.w1[i];
 }
 
-using Sums = gpu::SumAcross<gpu::BiasSum<op::Local{128, 128, Shape(512), {}, Shape(512), Shape(512), {}}, float>>;
-__global__ void __launch_bounds__(256, 1) twin_SumAcross(__grid_constant__ op::Operands<float> const t) {
+using Sums = gpu::SumAcross<gpu::BiasSum<op::Local{48, 48, Shape(512), {}, Shape(512), Shape(512), {}}, float>>;
+__global__ void __launch_bounds__(256, 1) twin_SumAcross(__grid_constant__ Sums::Args const a) {
+  op::Operands<float> const& t = a.of;
   __shared__ float2 line[256];
   int const o = static_cast<int>(blockIdx.x) * 32 + static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   float2 sum{0, 0};
-  for (long r = warp; o < 512 && r < 128; r += 8) {
+  for (long r = warp; o < 512 && r < 48; r += 8) {
     sum.x += t.dy[r * 512 + o];
     sum.y += 0.0f;
   }
@@ -84,6 +85,9 @@ template <class T> void products() {
   use<gpu::SumLines<T>>();
   use<gpu::CrossEntropy<rows_of(128, 10), true, T>>();
   use<gpu::CrossEntropy<rows_of(4, 5000), true, T>>();
+  use<gpu::CrossEntropyRows<rows_of(1024, 10), true, T>>();
+  use<gpu::Summed<gpu::BatchSum<c, T>>>();
+  use<gpu::JoinSums<gpu::BatchSum<c, T>>>();
   use<gpu::Update<Momentum, T, A>>();
 }
 void all() {

@@ -44,6 +44,18 @@ void softmax() {
   t.x = x.data(), t.dx = dx.data(), t.loss = loss.data(), t.labels = labels;
   emulate::launch<Mutant<gpu::CrossEntropy<l, true, float>>, emulate::Threads>(1, t);
 }
+void softmax_rows() {
+  constexpr op::Local l = rows(2, 1100);
+  auto x = floats(2200), dx = x, losses = floats(2);
+  int const labels[] = {3, 1000};
+  op::Operands<float> t;
+  t.x = x.data(), t.dx = dx.data(), t.labels = labels;
+  emulate::launch<Mutant<gpu::CrossEntropyRows<l, true, float>>, emulate::Threads>(1, {t, losses.data()});
+}
+void add_up() {
+  auto of = floats(1500), loss = floats(1);
+  emulate::launch<Mutant<gpu::AddUp<float>>, emulate::Threads>(1, {loss.data(), of.data(), 1500});
+}
 void layer_norm() {
   constexpr op::Local l = rows(1, 1100);
   auto x = floats(1100), y = x, w = x, aux = floats(2);
@@ -56,14 +68,14 @@ void across() {
   auto dy = floats(180), dw = floats(20);
   op::Operands<float> t;
   t.dy = dy.data(), t.dw0 = dw.data();
-  emulate::launch<Mutant<gpu::SumAcross<gpu::BiasSum<l, float>>>, emulate::Threads>(1, t);
+  emulate::launch<Mutant<gpu::SumAcross<gpu::BiasSum<l, float>>>, emulate::Threads>(1, {t, nullptr});
 }
 void along() {
   constexpr op::Local l{9, 9, Shape(1, 8, 8), {}, Shape(1, 8, 8), Shape(1), {}};
   auto dy = floats(9 * 64), dw = floats(1);
   op::Operands<float> t;
   t.dy = dy.data(), t.dw0 = dw.data();
-  emulate::launch<Mutant<gpu::SumAlong<gpu::BiasSum<l, float>>>, emulate::Threads>(1, t);
+  emulate::launch<Mutant<gpu::SumAlong<gpu::BiasSum<l, float>>>, emulate::Threads>(1, {t, nullptr});
 }
 template <class T, class Tile> void product() {
   constexpr op::Local l{5, 5, Shape(70), {}, Shape(20), Shape(70, 20), {}};
@@ -81,6 +93,8 @@ struct Case {
 };
 // In sums over a block the first barrier keeps a line that is read from being written: at its first use nobody reads.
 Case const cases[] = {{"softmax", softmax, "0111"},
+                      {"softmax by rows", softmax_rows, "0111"},
+                      {"adding up", add_up, "01"},
                       {"layer norm", layer_norm, "0111"},
                       {"sums across", across, "1"},
                       {"sums along", along, "01"},

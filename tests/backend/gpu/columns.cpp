@@ -10,6 +10,8 @@ using namespace cleave::testing;
 template <class Op> void both() {
   compare_all<Op, local<Op>(19, Shape(45))>();
   compare_all<Op, local<Op>(3, Shape(5, 7, 3))>();
+  compare_all<Op, local<Op>(301, Shape(45))>();       // in parts
+  compare_all<Op, local<Op>(5, Shape(3, 50, 41))>();  // in parts
 }
 TEST_CASE("a bias's gradient") { both<op::Bias>(); }
 TEST_CASE("the sums that BatchNorm takes") { both<op::BatchSums>(); }

@@ -22,6 +22,8 @@ TEST_CASE("the gradient of a cross-entropy brings its loss") {
 TEST_CASE("rows of all lengths: less than a warp, a warp, more than a block takes") {
   compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(3, Shape(10))>();
   compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(40, Shape(33))>();
+  compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(131, Shape(10))>();
+  compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(65, Shape(1030))>();
   compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(2, Shape(1500))>();
   compare_all<op::LayerNorm, local<op::LayerNorm>(7, Shape(33))>();
   compare_all<op::LayerNorm, local<op::LayerNorm>(5, Shape(2, 3, 5))>();

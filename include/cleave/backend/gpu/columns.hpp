@@ -11,21 +11,53 @@ namespace cleave::backend::gpu {
 template <class A> struct Two { A first, second; };
 
 // A case says what is summed: for each of `outputs`, over `terms`, term(args, o, r) -> Two; then done(args, o, sums).
-// `Below` elements of an output lie side by side before the next output begins (1: outputs are neighbours).
+// `below` elements of an output lie side by side before the next output begins (1: outputs are neighbours).
+// Where outputs are too few to fill a device, their terms are cut into parts: blocks then leave sums of parts, which
+// one more kernel joins in their order.
+
+template <class Case> struct Cut {
+  static constexpr bool across = Case::below == 1;
+  static constexpr int blocks = across ? blocks_for(Case::outputs, lanes) : Case::outputs;
+  static constexpr long least = across ? 64 : 4096;  // terms that are worth a part
+  static constexpr int parts_wanted = blocks >= 264 ? 1 : 264 / blocks;
+  static constexpr int parts_there = static_cast<int>(Case::terms / least < 1    ? 1
+                                                      : Case::terms / least > 64 ? 64
+                                                                                 : Case::terms / least);
+  static constexpr int parts = parts_wanted < parts_there ? parts_wanted : parts_there;
+  static constexpr long each = (Case::terms + parts - 1) / parts;
+  CLEAVE_HD static int part_of(int block) { return parts == 1 ? 0 : block / blocks; }
+  CLEAVE_HD static int place_of(int block) { return parts == 1 ? block : block % blocks; }
+  CLEAVE_HD static long end(long begin) {
+    return parts == 1 || begin + each > Case::terms ? Case::terms : begin + each;
+  }
+};
+template <class Case> struct SumArgs {
+  typename Case::Args of;
+  Two<typename Case::A>* parts;  // (parts, outputs)
+};
+template <class Case> CLEAVE_HD void leave(SumArgs<Case> const& a, int part, int o, Two<typename Case::A> sum) {
+  if constexpr (Cut<Case>::parts == 1) {
+    Case::done(a.of, o, sum);
+  } else {
+    a.parts[long{part} * Case::outputs + o] = sum;
+  }
+}
 
 /// Outputs are neighbours: 32 of them across a warp, the warps deal out the terms.
 template <class Case> struct SumAcross {
-  using Args = typename Case::Args;
+  using Args = SumArgs<Case>;
   using A = typename Case::A;
   static constexpr int warps = 8, threads = warps * lanes, shared_bytes = threads * static_cast<int>(sizeof(Two<A>));
   static constexpr bool alone = false;
-  static constexpr int blocks = blocks_for(Case::outputs, lanes);
-  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& t) {
+  static constexpr int blocks = Cut<Case>::blocks * Cut<Case>::parts;
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     auto* const line = reinterpret_cast<Two<A>*>(c.shared());
-    int const o = c.block() * lanes + c.thread() % lanes, warp = c.thread() / lanes;
+    int const part = Cut<Case>::part_of(c.block()), warp = c.thread() / lanes;
+    int const o = Cut<Case>::place_of(c.block()) * lanes + c.thread() % lanes;
+    long const begin = part * Cut<Case>::each, end = Cut<Case>::end(begin);
     Two<A> sum{0, 0};
-    for (long r = warp; o < Case::outputs && r < Case::terms; r += warps) {
-      Two<A> const v = Case::term(t, o, r);
+    for (long r = begin + warp; o < Case::outputs && r < end; r += warps) {
+      Two<A> const v = Case::term(a.of, o, r);
       sum.first += v.first;
       sum.second += v.second;
     }
@@ -36,31 +68,49 @@ template <class Case> struct SumAcross {
       sum.first += line[w * lanes + c.thread()].first;
       sum.second += line[w * lanes + c.thread()].second;
     }
-    Case::done(t, o, sum);
+    leave(a, part, o, sum);
   }
 };
 
-/// Terms are neighbours: a block for each output.
+/// Terms are neighbours: a block for each output, or for each part of it.
 template <class Case> struct SumAlong {
-  using Args = typename Case::Args;
+  using Args = SumArgs<Case>;
   using A = typename Case::A;
   static constexpr int threads = 256, shared_bytes = 16 * static_cast<int>(sizeof(A));
   static constexpr bool alone = false;
-  static constexpr int blocks = Case::outputs;
-  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& t) {
+  static constexpr int blocks = Cut<Case>::blocks * Cut<Case>::parts;
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     auto* const line = reinterpret_cast<A*>(c.shared());
+    int const part = Cut<Case>::part_of(c.block()), o = Cut<Case>::place_of(c.block());
+    long const begin = part * Cut<Case>::each, end = Cut<Case>::end(begin);
     Two<A> sum{0, 0};
-    for (long r = c.thread(); r < Case::terms; r += threads) {
-      Two<A> const v = Case::term(t, c.block(), r);
+    for (long r = begin + c.thread(); r < end; r += threads) {
+      Two<A> const v = Case::term(a.of, o, r);
       sum.first += v.first;
       sum.second += v.second;
     }
     sum.first = over_block<Sum>(c, sum.first, line);
     sum.second = over_block<Sum>(c, sum.second, line + 8);
-    if (c.thread() == 0) Case::done(t, c.block(), sum);
+    if (c.thread() == 0) leave(a, part, o, sum);
   }
 };
-template <class Case> using Summed = std::conditional_t<Case::below == 1, SumAcross<Case>, SumAlong<Case>>;
+template <class Case> using Summed = std::conditional_t<Cut<Case>::across, SumAcross<Case>, SumAlong<Case>>;
+
+template <class Case> struct JoinSums {
+  using Args = SumArgs<Case>;
+  static constexpr int threads = 256, shared_bytes = 0;
+  static constexpr bool alone = true;
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    c.each(Case::outputs, [&](long o) {
+      Two<typename Case::A> sum = a.parts[o];
+      for (int p = 1; p < Cut<Case>::parts; ++p) {
+        sum.first += a.parts[long{p} * Case::outputs + o].first;
+        sum.second += a.parts[long{p} * Case::outputs + o].second;
+      }
+      Case::done(a.of, static_cast<int>(o), sum);
+    });
+  }
+};
 
 /// Element r of output o, of a tensor (rows, outputs, below).
 template <class Case> CLEAVE_HD long element(int o, long r) {
@@ -118,7 +168,11 @@ template <op::Local L, class T> struct NormaliseSum {
 
 template <class Case, class Q> void sum_columns(Q q, typename Case::Args const& t) {
   using K = Summed<Case>;
-  q.template launch<K>(K::blocks, t);
+  static_assert(Cut<Case>::parts == 1 ||
+                long{Cut<Case>::parts} * Case::outputs * long{sizeof(Two<typename Case::A>)} <= Q::workspace_bytes);
+  typename K::Args const args{t, reinterpret_cast<Two<typename Case::A>*>(q.workspace)};
+  q.template launch<K>(K::blocks, args);
+  if constexpr (Cut<Case>::parts > 1) q.template launch<JoinSums<Case>>(blocks_each(Case::outputs), args);
 }
 
 /// y, or the part of dx that does not pass through the sums, element by element.

@@ -49,13 +49,78 @@ template <op::Local L, bool WithGradient, class T> struct CrossEntropy {
   }
 };
 
+/// The same for many rows: teams over all blocks, the loss of each row apart; then one block adds these up.
+template <op::Local L, bool WithGradient, class T> struct CrossEntropyRows {
+  using A = tensor::accumulate_t<T>;
+  struct Args {
+    op::Operands<T> of;
+    A* losses;  // (rows)
+  };
+  static constexpr long n = L.x.size();
+  using Of = team_for<n>;
+  static constexpr int threads = Of::size * Of::in_block, shared_bytes = 64 * static_cast<int>(sizeof(A));
+  static constexpr bool alone = false;
+  static constexpr int blocks = blocks_for(L.rows, Of::in_block);
+
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& args) {
+    op::Operands<T> const& t = args.of;
+    int const me = Of::member(c);
+    long const b = Of::row(c);
+    bool const there = b < L.rows;
+    T const* const x = t.x + (there ? b : 0) * n;
+    A top = static_cast<A>(x[0]), sum = 0;
+    for (long i = me; i < n; i += Of::size) top = Max::join(top, static_cast<A>(x[i]));
+    top = Of::template over<Max>(c, top);
+    for (long i = me; i < n; i += Of::size) sum += std::exp(static_cast<A>(x[i]) - top);
+    sum = Of::template over<Sum>(c, sum);
+    if (!there) return;
+    int const label = t.labels[b];
+    if (me == 0) args.losses[b] = std::log(sum) + top - static_cast<A>(x[label]);
+    if constexpr (WithGradient) {
+      for (long i = me; i < n; i += Of::size) {
+        A const p = std::exp(static_cast<A>(x[i]) - top) / sum;
+        t.dx[b * n + i] = static_cast<T>((p - (i == label ? A{1} : A{0})) * t.scale);
+      }
+    }
+  }
+};
+/// loss = the sum of n numbers, in one order.
+template <class A> struct AddUp {
+  struct Args {
+    A* loss;
+    A const* of;
+    long n;
+  };
+  static constexpr int threads = 1024, shared_bytes = 32 * static_cast<int>(sizeof(A));
+  static constexpr bool alone = false;
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    A sum = 0;
+    for (long i = c.thread(); i < a.n; i += threads) sum += a.of[i];
+    sum = over_block<Sum>(c, sum, reinterpret_cast<A*>(c.shared()));
+    if (c.thread() == 0) *a.loss = sum;
+  }
+};
+
 template <> struct Kernel<op::SoftmaxCrossEntropy> : ByDefinition<op::SoftmaxCrossEntropy> {
   static constexpr bool loss_with_gradient = true;
   template <op::Local L, bool, class, class T, class Q> static void forward(Q q, op::Operands<T> const& t) {
-    q.template launch<CrossEntropy<L, false, T>>(1, t);
+    put<L, false>(q, t);
   }
   template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
-    q.template launch<CrossEntropy<L, true, T>>(1, t);
+    put<L, true>(q, t);
+  }
+
+ private:
+  template <op::Local L, bool WithGradient, class T, class Q> static void put(Q q, op::Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    if constexpr (L.rows <= 64 || L.rows * long{sizeof(A)} > Q::workspace_bytes) {
+      q.template launch<CrossEntropy<L, WithGradient, T>>(1, t);
+    } else {
+      using K = CrossEntropyRows<L, WithGradient, T>;
+      A* const losses = reinterpret_cast<A*>(q.workspace);
+      q.template launch<K>(K::blocks, {t, losses});
+      q.template launch<AddUp<A>>(1, {t.loss, losses, L.rows});
+    }
   }
 };
 
