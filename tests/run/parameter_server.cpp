@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <cleave.hpp>
+
+#include <atomic>
+#include <utility>
 
 #include "cleave/run/client.hpp"
 #include "cleave/run/parameter_server.hpp"
@@ -98,14 +102,30 @@ struct Place : Process {
 };
 template <class P> P* const of = nullptr;
 
+/// How many clients have made a step, in memory that all processes share: on a busy machine time says nothing of it.
+std::atomic<int>& stepping() {
+  static auto* const at = static_cast<std::atomic<int>*>(
+      ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  return *at;
+}
+void await_steps_of(int clients) {
+  auto const last = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (stepping() < clients && std::chrono::steady_clock::now() < last) std::this_thread::sleep_for(Milliseconds(1));
+  REQUIRE(stepping() >= clients);
+}
+
 template <class P>
 void take_part(int to, std::vector<int> const& ports, std::string const& name, int r, int n, long steps, int slow = 0) {
   std::vector<backend::tcp::Address> at;
   for (int p : ports) at.push_back({"127.0.0.1", p});
   Client<P> c(at, name, r, n, 1, patience);
+  bool first = true;
   c.train(
       0, steps, feed, rate, [](long) {},
-      [&](long, double) { std::this_thread::sleep_for(std::chrono::microseconds(slow)); });
+      [&](long, double) {
+        if (std::exchange(first, false)) ++stepping();
+        std::this_thread::sleep_for(std::chrono::microseconds(slow));
+      });
   dprintf(to, "done");
 }
 template <class P> std::vector<float> weights(std::vector<int> const& ports, std::string const& name, int n) {
@@ -192,10 +212,11 @@ TEST_CASE("kill -9 of a worker, 20 times, under spares and without waiting: the 
 TEST_CASE("kill -9 of too many, and of a part of the server: an error that names it, and no hang") {
   {
     Place server(of<Sync3>, 3);
+    stepping() = 0;
     Process one([&](int to) { take_part<Sync3>(to, {server.port}, "net", 0, 3, 100000, 100); });
     Process two([&](int to) { take_part<Sync3>(to, {server.port}, "net", 1, 3, 100000, 100); });
     Process three([&](int to) { take_part<Sync3>(to, {server.port}, "net", 2, 3, 100000, 100); });
-    std::this_thread::sleep_for(Milliseconds(100));
+    await_steps_of(3);
     two.end(SIGKILL);
     for (Process* p : {&one, &three}) {
       std::string const said = p->wait();
@@ -204,9 +225,11 @@ TEST_CASE("kill -9 of too many, and of a part of the server: an error that names
   }
   for (int k = 0; k < 20; ++k) {
     Place a(of<Wild>, 2, 0, 2), b(of<Wild>, 2, 1, 2);
+    stepping() = 0;
     Process one([&](int to) { take_part<Wild>(to, {a.port, b.port}, "net", 0, 2, 100000, 50); });
     Process two([&](int to) { take_part<Wild>(to, {a.port, b.port}, "net", 1, 2, 100000, 50); });
-    std::this_thread::sleep_for(Milliseconds(20 + 3 * k));
+    await_steps_of(2);
+    std::this_thread::sleep_for(Milliseconds(k));
     b.end(SIGKILL);
     std::string const named = "127.0.0.1:" + std::to_string(b.port) + " has closed the connection";
     std::string const first = one.wait(), second = two.wait();
