@@ -5,19 +5,19 @@
 #include <cleave.hpp>
 
 using namespace cleave;
-using Link = session::NcclLink;
+using Linked = session::NcclLink;
 using backend::nccl::Api;
 
 struct Net : Sequential<Vector<8>, Linear<4>, CrossEntropy> {};
 struct Train : Plan<Net, Batch<8>, DataParallel<Sync>> {};
-template class cleave::DeviceTrainer<Train, backend::cuda::Machine, Link>;
+template class cleave::DeviceTrainer<Train, backend::cuda::Machine, Linked>;
 
 int main() {
   Api::Id id;
   if (int const e = Api::get_unique_id(&id)) return std::printf("no identity: %s\n", Api::text(e).c_str()), 1;
   if (backend::cuda::devices() == 0) {
     try {
-      Link link({}, 0, 1, id, std::chrono::seconds(20));
+      Linked link({}, 0, 1, id, std::chrono::seconds(20));
     } catch (Error const& e) {
       std::printf("%s\n", e.what());
       bool const named = std::string(e.what()).rfind("rank 0 of 1: NCCL: join the other ranks: ", 0) == 0;
@@ -27,8 +27,8 @@ int main() {
     return 1;  // it must not come to be
   }
   auto machine = std::make_unique<backend::cuda::Machine>();
-  auto link = std::make_unique<Link>(Api{}, 0, 1, id);
-  DeviceTrainer<Train, backend::cuda::Machine, Link> alone(1, 7, std::move(machine), std::move(link));
+  auto link = std::make_unique<Linked>(Api{}, 0, 1, id);
+  DeviceTrainer<Train, backend::cuda::Machine, Linked> alone(1, 7, std::move(machine), std::move(link));
   DeviceTrainer<Train, backend::cuda::Machine> together(1, 7);
   auto const samples = [] {
     return backend::host::Feed{nullptr,

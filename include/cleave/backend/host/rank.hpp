@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <memory>
 #include <new>
 
 #include "bias.hpp"
@@ -34,8 +33,7 @@ template <class P> class Rank {
       : layout_(layout),
         share_(share),
         bytes_(static_cast<std::size_t>(layout.memory.total)),
-        held_(static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{schedule::alignment}))),
-        base_(held_.get()) {
+        base_(static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{schedule::alignment}))) {
     std::memset(base_, 0, bytes_);
     world.arena(rank) = base_;
     m_.world = &world;
@@ -66,6 +64,7 @@ template <class P> class Rank {
       world.remote()->share_arena(base_, bytes_);
     }
   }
+  ~Rank() { ::operator delete (base_, std::align_val_t{schedule::alignment}); }
   Rank(Rank const&) = delete;
   Rank& operator=(Rank const&) = delete;
 
@@ -227,10 +226,6 @@ template <class P> class Rank {
   Layout const& layout_;
   schedule::Share share_;
   std::size_t bytes_;
-  struct Free {
-    void operator()(std::byte* at) const { ::operator delete (at, std::align_val_t{schedule::alignment}); }
-  };
-  std::unique_ptr<std::byte, Free> held_;
   std::byte* base_;
   Member m_;
   op::Pass pass_;
