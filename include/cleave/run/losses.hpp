@@ -43,14 +43,17 @@ template <class P> int checked_replicas(int replicas) {
 
 /// What a plan says that no device does yet; empty if it can run on one.
 template <class P> constexpr std::string_view stays_on_host() {
-  if (P::served) return "replicas around a parameter server";
-  if (P::compressed) return "compressed gradients";
-  if (P::routed) return "all-reduces by a route of the plan's";
+  bool rows = false, factors = false;
   for (int b = 0; b < P::schedule.buckets; ++b) {
-    if (P::schedule.bucket[b].row > 0) return "gradients sent as rows";
-    if (P::schedule.bucket[b].factors > 0) return "gradients sent as factors";
+    rows = rows || P::schedule.bucket[b].row > 0;
+    factors = factors || P::schedule.bucket[b].factors > 0;
   }
-  return {};
+  return P::served       ? "replicas around a parameter server"
+         : P::compressed ? "compressed gradients"
+         : P::routed     ? "all-reduces by a route of the plan's"
+         : rows          ? "gradients sent as rows"
+         : factors       ? "gradients sent as factors"
+                         : "";
 }
 
 /// The mean over a batch from the sums of its micro-batches, in the tree in which everything over the batch is summed.
