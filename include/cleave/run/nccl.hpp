@@ -47,8 +47,8 @@ inline std::unique_ptr<NcclLink> connect(backend::host::Remote& peers, int size)
     }
   }
   backend::nccl::Api::Id id{};
-  if (rank == 0 && backend::nccl::Api::get_unique_id(&id) != 0)
-    throw Error("NCCL: no identity: " + backend::nccl::Api::text(0));
+  if (int const e = rank == 0 ? backend::nccl::Api::get_unique_id(&id) : 0; e != 0)
+    throw Error("NCCL: no identity: " + backend::nccl::Api::text(e));
   std::vector<double> bytes(sizeof id, 0);
   auto* const raw = reinterpret_cast<unsigned char*>(&id);
   for (std::size_t i = 0; rank == 0 && i < sizeof id; ++i) bytes[i] = raw[i];

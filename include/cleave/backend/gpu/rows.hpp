@@ -10,6 +10,30 @@
 
 namespace cleave::backend::gpu {
 
+/// The loss of row b and, `WithGradient`, the gradient of its logits, by one team; past the last row it only keeps up.
+template <class Of, op::Local L, bool WithGradient, class Ctx, class T>
+CLEAVE_HD tensor::accumulate_t<T> row_loss(Ctx const& c, op::Operands<T> const& t, long b) {
+  using A = tensor::accumulate_t<T>;
+  constexpr long n = L.x.size();
+  int const me = Of::member(c);
+  bool const there = b < L.rows;
+  T const* const x = t.x + (there ? b : 0) * n;
+  A top = static_cast<A>(x[0]), sum = 0;
+  for (long i = me; i < n; i += Of::size) top = Max::join(top, static_cast<A>(x[i]));
+  top = Of::template over<Max>(c, top);
+  for (long i = me; i < n; i += Of::size) sum += std::exp(static_cast<A>(x[i]) - top);
+  sum = Of::template over<Sum>(c, sum);
+  if (!there) return 0;
+  int const label = t.labels[b];
+  if constexpr (WithGradient) {
+    for (long i = me; i < n; i += Of::size) {
+      A const p = std::exp(static_cast<A>(x[i]) - top) / sum;
+      t.dx[b * n + i] = static_cast<T>((p - (i == label ? A{1} : A{0})) * t.scale);
+    }
+  }
+  return std::log(sum) + top - static_cast<A>(x[label]);
+}
+
 /// The slice's sum of losses and, `WithGradient`, the gradient of its logits, in one pass. One block: teams take rows
 /// in turn, and their sums are joined in one order.
 template <op::Local L, bool WithGradient, class T> struct CrossEntropy {
@@ -26,23 +50,8 @@ template <op::Local L, bool WithGradient, class T> struct CrossEntropy {
     int const me = Of::member(c);
     A total = 0;
     for (long first = 0; first < L.rows; first += Of::in_block) {  // every thread, so that all meet
-      long const b = first + Of::row(c);
-      bool const there = b < L.rows;
-      T const* const x = t.x + (there ? b : 0) * n;
-      A top = static_cast<A>(x[0]), sum = 0;
-      for (long i = me; i < n; i += Of::size) top = Max::join(top, static_cast<A>(x[i]));
-      top = Of::template over<Max>(c, top);
-      for (long i = me; i < n; i += Of::size) sum += std::exp(static_cast<A>(x[i]) - top);
-      sum = Of::template over<Sum>(c, sum);
-      if (!there) continue;
-      int const label = t.labels[b];
-      if (me == 0) total += std::log(sum) + top - static_cast<A>(x[label]);
-      if constexpr (WithGradient) {
-        for (long i = me; i < n; i += Of::size) {
-          A const p = std::exp(static_cast<A>(x[i]) - top) / sum;
-          t.dx[b * n + i] = static_cast<T>((p - (i == label ? A{1} : A{0})) * t.scale);
-        }
-      }
+      A const loss = row_loss<Of, L, WithGradient>(c, t, first + Of::row(c));
+      if (me == 0) total += loss;
     }
     total = over_block<Sum>(c, total, reinterpret_cast<A*>(c.shared()) + 32);
     if (c.thread() == 0) *t.loss = total;
@@ -63,25 +72,9 @@ template <op::Local L, bool WithGradient, class T> struct CrossEntropyRows {
   static constexpr int blocks = blocks_for(L.rows, Of::in_block);
 
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& args) {
-    op::Operands<T> const& t = args.of;
-    int const me = Of::member(c);
     long const b = Of::row(c);
-    bool const there = b < L.rows;
-    T const* const x = t.x + (there ? b : 0) * n;
-    A top = static_cast<A>(x[0]), sum = 0;
-    for (long i = me; i < n; i += Of::size) top = Max::join(top, static_cast<A>(x[i]));
-    top = Of::template over<Max>(c, top);
-    for (long i = me; i < n; i += Of::size) sum += std::exp(static_cast<A>(x[i]) - top);
-    sum = Of::template over<Sum>(c, sum);
-    if (!there) return;
-    int const label = t.labels[b];
-    if (me == 0) args.losses[b] = std::log(sum) + top - static_cast<A>(x[label]);
-    if constexpr (WithGradient) {
-      for (long i = me; i < n; i += Of::size) {
-        A const p = std::exp(static_cast<A>(x[i]) - top) / sum;
-        t.dx[b * n + i] = static_cast<T>((p - (i == label ? A{1} : A{0})) * t.scale);
-      }
-    }
+    A const loss = row_loss<Of, L, WithGradient>(c, args.of, b);
+    if (b < L.rows && Of::member(c) == 0) args.losses[b] = loss;
   }
 };
 /// loss = the sum of n numbers, in one order.
