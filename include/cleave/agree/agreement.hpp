@@ -48,6 +48,7 @@ template <class A, class... Options> struct Agreed {
   using stale = option<StaleKind, Stale<>, Options...>;
   static constexpr int spares = option<SpareKind, Spares<0>, Options...>::count;
   static constexpr int warm_up = option<WarmUpKind, WarmUp<0>, Options...>::updates;
+  using portions = option<PortionKind, PerReplica<>, Options...>;
   static constexpr bool served = A::served || spares > 0;
   static constexpr bool waits = A::waits;
   static constexpr Change change = A::change;

@@ -27,7 +27,16 @@ template <class A, int Rules> struct only_what_ages_can_be_stale {
 template <int Known, int Given> struct every_option_is_known_and_said_once {
   static constexpr bool holds = Known == Given;
   template <bool Holds> struct tell {
-    static_assert(Holds, "DataParallel: after the agreement stand Spares, Stale or WarmUp, each at most once");
+    static_assert(Holds,
+                  "DataParallel: after the agreement stand Spares, Stale, WarmUp or PerReplica, each at most once");
+  };
+};
+template <class A, int Spares, class Portions> struct portions_of_gradients_are_fixed {
+  static constexpr bool holds = Portions::groups == 0 || (A::change == Change::Step && Spares == 0);
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "DataParallel: PerReplica weighs gradients by their samples; LocalSGD and ElasticAveraging send "
+                  "weights, and with Spares nobody knows beforehand whose samples an update has");
   };
 };
 template <int Fetch, int Push> struct paces_are_positive {
@@ -40,15 +49,18 @@ template <int Fetch, int Push> struct paces_are_positive {
 /// The law that an agreement and its options break first, or the last that they keep.
 template <class A, class... Options> struct judged {
   static constexpr int spares = said<SpareKind, Options...>, stale = said<StaleKind, Options...>,
-                       warm_ups = said<WarmUpKind, Options...>;
-  static constexpr int known = int{spares > 0} + int{stale > 0} + int{warm_ups > 0};
+                       warm_ups = said<WarmUpKind, Options...>, portions = said<PortionKind, Options...>;
+  static constexpr int known = int{spares > 0} + int{stale > 0} + int{warm_ups > 0} + int{portions > 0};
   using options = every_option_is_known_and_said_once<known, int{sizeof...(Options)}>;
   using spare = spares_stand_in_for_those_that_are_waited_for<A, option<SpareKind, Spares<0>, Options...>::count>;
   using ages = only_what_ages_can_be_stale<A, stale + warm_ups>;
+  using fixed = portions_of_gradients_are_fixed<A, option<SpareKind, Spares<0>, Options...>::count,
+                                                option<PortionKind, PerReplica<>, Options...>>;
   using paces = paces_are_positive<A::pace.fetch, A::pace.push>;
-  using law =
-      std::conditional_t<!options::holds, options,
-                         std::conditional_t<!spare::holds, spare, std::conditional_t<!ages::holds, ages, paces>>>;
+  using law = std::conditional_t<
+      !options::holds, options,
+      std::conditional_t<!spare::holds, spare,
+                         std::conditional_t<!ages::holds, ages, std::conditional_t<!fixed::holds, fixed, paces>>>>;
 };
 
 template <class A, class Options> struct law_of_;

@@ -25,6 +25,7 @@ namespace agree {
 struct StaleKind {};
 struct WarmUpKind {};
 struct SpareKind {};
+struct PortionKind {};
 }  // namespace agree
 
 /// Rules against staleness, all of them at once: dropped if one drops it, its shares multiplied.
@@ -45,6 +46,17 @@ template <int Updates> struct WarmUp {
 template <int Count> struct Spares {
   using agreement_option = agree::SpareKind;
   static constexpr int count = Count;
+};
+
+/// `Async, PerReplica<48, 16>`: the samples of one gradient, by groups of equally many neighbouring replicas: here
+/// those of the first half take 48 and those of the second, slower or staler, 16. A gradient counts by its samples.
+/// Under Sync all replicas' samples are the batch, which says how many replicas there are; where replicas do not wait,
+/// the batch is the mean over the groups.
+template <int... Samples> struct PerReplica {
+  using agreement_option = agree::PortionKind;
+  static constexpr int groups = sizeof...(Samples);
+  static constexpr int samples[sizeof...(Samples) + 1] = {Samples..., 0};
+  static constexpr int sum = (0 + ... + Samples);
 };
 
 }  // namespace cleave

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "placement.hpp"
+#include "portions.hpp"
 #include "signature.hpp"
 
 namespace cleave::place {
@@ -37,6 +38,7 @@ struct Request {
   int rounds = 1;        // in which a rank takes its micro-batches
   bool together = true;  // all replicas take each step together
   long bucket = 0;       // elements: layers share a message of gradients until it has so many
+  Portions portions = {};
 };
 
 namespace algebra {

@@ -4,6 +4,7 @@
 
 #include "../agree/agreement.hpp"
 #include "../meta/law.hpp"
+#include "../place/portions.hpp"
 #include "../tensor/number.hpp"
 
 namespace cleave::plan {
@@ -35,6 +36,31 @@ template <int Samples, int Count> struct micro_batches_divide_the_batch {
   static constexpr bool holds = Count > 0 && Samples % Count == 0;
   template <bool Holds> struct tell {
     static_assert(Holds, "MicroBatches: the batch must divide evenly into its micro-batches");
+  };
+};
+template <class Portions, int MicroBatches, int SamplesEach> struct portions_are_whole {
+  static constexpr bool holds = [] {
+    if (Portions::groups > place::Portions::most) return false;
+    for (int g = 0; g < Portions::groups; ++g) {
+      if (Portions::samples[g] < 1 || Portions::samples[g] % SamplesEach != 0) return false;
+    }
+    return true;
+  }();
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "PerReplica: for each of 1 to 8 groups a number of samples from 1, a multiple of those of a "
+                  "micro-batch; say MicroBatches<n> with more, or leave it out");
+  };
+};
+template <class Portions, int Batch, int Replicas> struct portions_are_the_batch {
+  static constexpr bool holds =
+      Portions::groups == 0 ||
+      (Replicas > 0 ? Replicas % Portions::groups == 0 && Replicas / Portions::groups * Portions::sum == Batch
+                    : Portions::sum == Batch * Portions::groups);
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "PerReplica: under Sync the samples of all replicas are the Batch; where replicas do not wait, the "
+                  "mean over the groups is");
   };
 };
 template <int Replicas, int Count> struct replicas_have_a_micro_batch_each {

@@ -10,36 +10,11 @@
 #include "laws.hpp"
 #include "letters.hpp"
 #include "sending.hpp"
+#include "unsaid.hpp"
 
 namespace cleave {
 
 namespace plan {
-
-/// What a plan means when it says nothing.
-struct NoBatch : Batch<0> {};
-struct NoData : DataParallel<Sync> {};
-struct NoShards {
-  static constexpr int count = 0;
-};
-struct NoModel {
-  static constexpr char convolutions = 'W', products = 'W';
-  static constexpr int ways = 0;
-};
-struct NoMesh {
-  static constexpr int replicas = 0, ways = 0;
-};
-struct NoCount {
-  static constexpr int count = 0;
-};
-struct NoRounds {
-  static constexpr int rounds = 1;
-};
-
-constexpr int default_micro_batches(int samples) {
-  int n = 8;
-  while (n > 1 && samples % n != 0) n /= 2;
-  return n;
-}
 
 template <class List> struct words_of_a_layer;
 template <class... Ps> struct words_of_a_layer<meta::list<Ps...>> {
@@ -140,7 +115,12 @@ template <class NetT, class... Policies> struct Plan {
   static_assert(sizeof(meta::enforce<plan::the_ways_agree<model_policy::ways, mesh::ways>, mesh, model_policy>) > 0);
   static constexpr bool data_parallel = plan::said<plan::DataKind, Policies...> > 0 || mesh::replicas > 1;
   /// 0: as many as the run has.
-  static constexpr int replicas = mesh::replicas > 0 ? mesh::replicas : data_parallel ? 0 : 1;
+  using portions_said = typename agreed::portions;
+  static constexpr int replicas_of_portions = plan::replicas_of_portions<portions_said>(batch, agreed::waits);
+  static constexpr int replicas = mesh::replicas > 0         ? mesh::replicas
+                                  : replicas_of_portions > 0 ? replicas_of_portions
+                                  : data_parallel            ? 0
+                                                             : 1;
   static constexpr bool cuts_batch = (data_parallel && agreed::waits) || model_policy::convolutions == 'b' ||
                                      model_policy::products == 'b' || plan::some_layer_says(leaves{}, 'b');
   static_assert(sizeof(meta::enforce<plan::routes_are_for_collectives<routed, cuts_batch && !served>, route>) > 0);
@@ -148,9 +128,15 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr int rounds = policy<plan::RoundKind, plan::NoRounds>::rounds;
   static constexpr int micro_batches = plan::said<plan::MicroBatchKind, Policies...> > 0
                                            ? policy<plan::MicroBatchKind, plan::NoCount>::count
+                                       : portions_said::groups > 0
+                                           ? plan::micro_batches_of_portions<portions_said>(batch)
                                        : cuts_batch || rounds > 1 ? plan::default_micro_batches(batch)
                                                                   : 1;
   static_assert(sizeof(meta::enforce<plan::micro_batches_divide_the_batch<batch, micro_batches>>) > 0);
+  static_assert(sizeof(meta::enforce<plan::portions_are_whole<portions_said, micro_batches, batch / micro_batches>>) >
+                0);
+  static_assert(
+      sizeof(meta::enforce<plan::portions_are_the_batch<portions_said, batch, agreed::waits ? replicas : 0>>) > 0);
   static_assert(sizeof(meta::enforce<plan::replicas_have_a_micro_batch_each<agreed::parts(replicas), micro_batches>>) >
                 0);
   static_assert(
@@ -177,7 +163,8 @@ template <class NetT, class... Policies> struct Plan {
                                           plan::said<plan::InputKind, Policies...> > 0,
                                           rounds,
                                           !served,
-                                          (bucket_bytes + long{sizeof(number)} - 1) / long{sizeof(number)}};
+                                          (bucket_bytes + long{sizeof(number)} - 1) / long{sizeof(number)},
+                                          plan::portions<portions_said>(batch / micro_batches)};
   static constexpr auto signatures = plan::with_factors(place::signatures<Net>(ops{}), leaves{});
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static_assert(sizeof(meta::enforce<plan::factors_are_of_products<no_product.none>, meta::at<leaves, no_product.at>>) >
@@ -209,7 +196,8 @@ template <class NetT, class... Policies> struct Plan {
       served&& agreed::change == agree::Change::Step,
       plan::encoding<std::conditional_t<codec_known, codec, void>>(compress::feedback),
       plan::path<route>()};
-  static constexpr bool in_order = !ordered || plan::in_the_tree<route>(schedule, micro_batches, {replicas, ways});
+  static constexpr bool in_order = !ordered || (plan::in_the_tree<route>(schedule, micro_batches, {replicas, ways}) &&
+                                                (!routed || portions_said::groups == 0));
   static_assert(sizeof(meta::enforce<plan::the_route_keeps_the_order<route, in_order>>) > 0);
   static_assert(sizeof(meta::enforce<plan::nodes_are_full<route, plan::unfit<route>(replicas)>>) > 0);
   static constexpr cleave::schedule::Share share(cleave::schedule::Ranks ranks) {
@@ -219,7 +207,13 @@ template <class NetT, class... Policies> struct Plan {
   /// stands between replicas.
   static constexpr place::Request request_of(int replicas_) {
     place::Request r = request;
-    if (served && agreed::parts(replicas_) > 0) r.micro_batches = micro_batches / agreed::parts(replicas_);
+    if (!served) return r;
+    if (r.portions.groups > 0) {
+      r.micro_batches = r.portions.largest();
+      r.portions = {};
+    } else if (agreed::parts(replicas_) > 0) {
+      r.micro_batches = micro_batches / agreed::parts(replicas_);
+    }
     return r;
   }
   static constexpr cleave::schedule::Ranks ranks_of(int replicas_) { return {served ? 1 : replicas_, ways}; }

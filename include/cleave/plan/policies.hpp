@@ -60,7 +60,8 @@ template <int Rounds> struct Accumulate {
 
 /// Replicas, as many as the run has, that learn the same weights from different samples. `Agreement` says when a
 /// gradient counts: Sync, Async, StaleSynchronous<bound>, Downpour<fetch, push>, LocalSGD<steps>,
-/// ElasticAveraging<steps, percent>; options follow it: Spares<k>, Stale<rules...>, WarmUp<updates>.
+/// ElasticAveraging<steps, percent>; options follow it: Spares<k>, Stale<rules...>, WarmUp<updates>,
+/// PerReplica<samples...>.
 template <class Agreement, class... Options> struct DataParallel {
   using kind = plan::DataKind;
   using agreement = Agreement;

@@ -25,7 +25,7 @@ template <class P> class Client {
       : index_(replica),
         replicas_(replicas),
         deadline_(deadline),
-        replica_(Server<P>::parts(replicas), waits && replica > 0 ? replica : 0, seed) {
+        replica_(Server<P>::part(replica > 0 ? std::min(replica, replicas - 1) : 0, replicas), seed) {
     if (replica >= replicas) {
       throw Error("replica " + std::to_string(replica) + " of a run of " + std::to_string(replicas) +
                   ": replicas are counted from 0");
@@ -46,14 +46,14 @@ template <class P> class Client {
   template <class Before, class Tell>
   void train(long first, long last, backend::host::Feed const& feed, Rate const& rate, Before before, Tell tell) {
     replica_.forget_pushed();
-    long own = first + index_;  // the next of the gradients that are this replica's, where replicas do not wait
+    long turns = 0;
     agree::Turn turn = agree::Turn::Nothing;
     for (;;) {
       while (turn == agree::Turn::Nothing) turn = mail();
       long const step =
-          waits ? long{worker_.weights_of(0)} * P::agreed::pace.push + worker_.computed % P::agreed::pace.push : own;
+          waits ? long{worker_.weights_of(0)} * P::agreed::pace.push + worker_.computed % P::agreed::pace.push
+                : own(first, turns++);
       if (step >= last) break;
-      own += replicas_;
       before(step);
       double const loss = replica_.step(step, feed, rate.at(step), step);
       std::string const wrong = std::isfinite(loss) ? replica_.not_finite() : "the loss";
@@ -99,6 +99,15 @@ template <class P> class Client {
   long sent_bytes() const { return sent_bytes_; }
 
  private:
+  /// Where replicas do not wait: the step whose samples the gradient of a turn is made of; every turn of all replicas
+  /// goes over as many steps as there are replicas.
+  long own(long first, long turn) {
+    place::Portions const& p = P::request.portions;
+    if (p.groups == 0) return first + turn * replicas_ + index_;
+    long const at = turn * replicas_ * P::micro_batches + p.before(index_, replicas_);
+    replica_.begin_at(static_cast<int>(at % P::micro_batches));
+    return first + at / P::micro_batches;
+  }
   backend::tcp::Socket const& link(int s) const { return link_[static_cast<std::size_t>(s) % link_.size()]; }
   static std::size_t most_bytes() {
     std::size_t most = 1024;

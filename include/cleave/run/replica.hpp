@@ -24,14 +24,17 @@ template <class P> class Replica {
 
   /// `parts`: into how many the batch is cut; `first`: the part that this replica takes, counted on beyond the batch.
   Replica(int parts, int first, std::uint64_t seed)
+      : Replica(schedule::Range{first * (P::micro_batches / parts), (first + 1) * (P::micro_batches / parts)}, seed) {}
+  /// Its micro-batches of what is drawn for a step.
+  Replica(schedule::Range own, std::uint64_t seed)
       : request_(P::request),
         ranks_{1, P::ways},
-        layout_((request_.micro_batches = P::micro_batches / parts,
+        layout_((request_.micro_batches = own.size(), request_.portions = {},
                  schedule::layout(P::schedule, request_, P::format, ranks_))),
         world_(ranks_, P::schedule.steps),
         team_(world_) {
     schedule::Share share = schedule::shared(request_, ranks_);
-    share.first = first * request_.micro_batches;
+    share.first = own.begin;
     if (!steps_itself) share.samples = P::batch;
     rank_.resize(static_cast<std::size_t>(P::ways));
     team_.run(
@@ -53,6 +56,11 @@ template <class P> class Replica {
     for (A l : losses_) sum += static_cast<double>(l);
     return sum / static_cast<double>(long{request_.micro_batches} * request_.rows);
   }
+  /// Its micro-batches from the next step on begin there; they can reach into the next step's.
+  void begin_at(int micro_batch) {
+    for (int w = 0; w < P::ways; ++w) at(w).begin_at(micro_batch);
+  }
+  int micro_batches() const { return request_.micro_batches; }
   /// [begin, end) of a way, or, where replicas wait, of all ways one behind the other: what is pushed. Weights may come
   /// back changed.
   Sent* pushed(int way, long begin, long end) {

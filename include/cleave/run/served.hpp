@@ -28,6 +28,8 @@ template <class P> class Served {
   static constexpr bool waits = P::agreed::waits;
   using Worker = agree::Worker<shards>;
   static constexpr int most_steps = 4096;  // in one call of train
+  /// What replicas that do not wait draw: steps, or, where a gradient can be of more or fewer samples, micro-batches.
+  static constexpr long draws = !waits && P::request.portions.groups > 0 ? P::micro_batches : 1;
 
   explicit Served(int replicas, std::uint64_t seed = 1, std::chrono::milliseconds deadline = std::chrono::seconds(60))
       : deadline_(deadline),
@@ -37,7 +39,7 @@ template <class P> class Served {
     ledger_.versions.resize(static_cast<std::size_t>(shards));
     for (int r = 0; r < replicas; ++r) {
       crew_.push_back(std::make_unique<One>());
-      one(r).replica = std::make_unique<session::Replica<P>>(server_.parts(), waits ? r : 0, seed);
+      one(r).replica = std::make_unique<session::Replica<P>>(Server::part(r, replicas), seed);
     }
     for (int r = 0; r < replicas; ++r) restart(r);
   }
@@ -64,7 +66,7 @@ template <class P> class Served {
     feed_ = feed;
     rate_scale_ = rate_scale;
     first_ = first;
-    if (drawn_ < first) drawn_ = first;
+    if (drawn_ < first * draws) drawn_ = first * draws;
     limit_ = first + count;
     begun_ = std::chrono::steady_clock::now();
     for (auto& o : crew_) o->resting = false;
@@ -125,7 +127,8 @@ template <class P> class Served {
   void forget_most_owed() { server_.forget_most_owed(); }
   long steps() const { return steps_; }
   void set_steps(long steps) {
-    steps_ = drawn_ = steps;
+    steps_ = steps;
+    drawn_ = steps * draws;
     server_.set_steps(steps);
   }
   void set_rate(Rate rate) { rate_ = rate; }
@@ -175,7 +178,7 @@ template <class P> class Served {
   }
   /// All that was asked for is drawn and pushed; where replicas wait, they all have come to the end of it.
   bool done() const {
-    if (!waits) return drawn_ >= limit_ && returned_.empty();
+    if (!waits) return drawn_ >= limit_ * draws && returned_.empty();
     for (auto const& o : crew_) {
       if (o->live && !o->resting) return false;
     }
@@ -193,7 +196,8 @@ template <class P> class Served {
       for (agree::Turn turn = agree::Turn::Nothing;;) {
         while (turn == agree::Turn::Nothing) turn = mail(r, w);
         begin_step(r, w, turn == agree::Turn::Compute);
-        long const draw = one(r).draw;
+        long const draw = one(r).draw / draws;
+        if (draws > 1) mine.begin_at(static_cast<int>(one(r).draw % draws));
         double const loss = mine.step(draw, feed_, rate_.at(draw) * rate_scale_, draw);
         std::string const wrong = std::isfinite(loss) ? mine.not_finite() : "the loss";
         if (!wrong.empty()) {
@@ -207,7 +211,7 @@ template <class P> class Served {
           for (int s = 0; s < shards; ++s) hear(s, {agree::Heard::Asked, r, life}, nullptr, 0);
         }
         turn = said.turn;
-        end_step(r, loss);
+        end_step(r, draw, loss);
       }
     } catch (Crash const&) {
     } catch (std::exception const& e) {
@@ -297,14 +301,18 @@ template <class P> class Served {
       returned_.pop_back();
       return true;
     }
-    if (drawn_ >= limit_) return false;
-    o.draw = drawn_++;
+    if (drawn_ >= limit_ * draws) return false;
+    o.draw = drawn_;
+    drawn_ += draws > 1 ? o.replica->micro_batches() : 1;
     return true;
   }
-  void end_step(int r, double loss) {
+  void end_step(int r, long step, double loss) {
     std::lock_guard lock(post_);
     One& o = one(r);
-    if (P::agreed::pace.push > 1 || !waits) tell(o.draw, loss / (waits ? static_cast<double>(crew_.size()) : 1));
+    if (!waits)
+      tell(step, loss * part(r));
+    else if (P::agreed::pace.push > 1)
+      tell(step, loss / static_cast<double>(crew_.size()));
     o.computing = false;
     --busy_;
     changed_.notify_all();
@@ -320,7 +328,7 @@ template <class P> class Served {
     session::Replica<P>& mine = *one(r).replica;
     session::Pushes<P>::encode(mine);
     for (int s = 0; s < shards; ++s) {
-      if (before_push) before_push(r, one(r).draw, s);
+      if (before_push) before_push(r, one(r).draw / draws, s);
       if (dead(r)) throw Crash{};
       one(r).rows = session::Pushes<P>::rows(mine, s);
       hear(s, {agree::Heard::Pushed, r, life, w.weights_of(s), said.count, said.ask},
@@ -329,6 +337,8 @@ template <class P> class Served {
     mine.forget_pushed();
     if (P::agreed::change == agree::Change::Elastic) mine.refresh_copies();
   }
+  /// Of the batch.
+  double part(int r) const { return double{one(r).replica->micro_batches() * 1.0} / P::micro_batches; }
   void tell(long step, double loss) {
     if (step >= first_ && step < limit_) losses_[static_cast<std::size_t>(step - first_)] += loss;
   }
@@ -357,7 +367,7 @@ template <class P> class Served {
           if (s != 0) break;
           ++ledger_.taken[r];
           ++ledger_.ages[static_cast<std::size_t>(std::min(a.age, Ledger::oldest))];
-          if (waits && P::agreed::pace.push == 1) tell(e.version, loss / server_.parts());
+          if (waits && P::agreed::pace.push == 1) tell(e.version, loss * part(e.worker));
           break;
         case agree::Done::Drop:
           if (s == 0) ++ledger_.dropped[r];

@@ -56,6 +56,12 @@ template <class P> class Server {
       throw Error("Spares<" + std::to_string(P::agreed::spares) + "> of " + std::to_string(replicas) +
                   " replicas leave none to wait for; run at least " + std::to_string(P::agreed::spares + 1));
     }
+    constexpr int groups = P::request.portions.groups;
+    if (groups > 0) {
+      if (replicas % groups == 0) return n;
+      throw Error("PerReplica of " + std::to_string(groups) + " groups: replicas are a multiple of that, got " +
+                  std::to_string(replicas));
+    }
     if (P::micro_batches % n != 0) {
       throw Error(std::to_string(P::micro_batches) + " micro-batches do not divide among the " + std::to_string(n) +
                   " replicas of an update; say MicroBatches<n> with a multiple of " + std::to_string(n));
@@ -63,6 +69,16 @@ template <class P> class Server {
     return n;
   }
   int parts() const { return parts_; }
+  /// The micro-batches of a replica in what is drawn for a step.
+  static schedule::Range part(int replica, int replicas) {
+    int const n = parts(replicas);
+    if (P::request.portions.groups > 0) {
+      int const begin = waits ? P::request.portions.before(replica, replicas) : 0;
+      return {begin, begin + P::request.portions.of(replica, replicas)};
+    }
+    int const each = P::micro_batches / n, first = waits ? replica : 0;
+    return {first * each, (first + 1) * each};
+  }
   static constexpr int way(int s) { return waits ? 0 : s / P::shards; }
   static constexpr long begin(int s) { return waits ? 0 : P::schedule.weight_elements * (s % P::shards) / P::shards; }
   static constexpr long end(int s) {

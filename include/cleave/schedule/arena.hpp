@@ -28,7 +28,7 @@ struct Format {
 };
 
 constexpr Share shared(place::Request r, Ranks ranks) {
-  return {r.micro_batches, ranks, r.rounds, r.micro_batches * r.rows};
+  return {r.micro_batches, ranks, r.rounds, r.micro_batches * r.rows, 0, r.portions};
 }
 
 /// Space for tensors whose lives overlap; those that do not share it. First by best fit, then by growing.
@@ -170,7 +170,7 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
   if (f.pushed > 0) out.outbox = region(Category::Communication, s.weight_elements * f.sum);
   encode(out, s, request, f, ranks, region);
   out.labels = region(Category::Activations, long{own} * request.rows * 4);
-  out.losses = region(Category::Activations, long{most_slices(request.micro_batches, ranks.data)} * f.sum);
+  out.losses = region(Category::Activations, long{share.most_of_a_replica()} * f.sum);
   out.workspace = region(Category::Workspace, workspace_bytes);
 
   for (Category c : {Category::Activations, Category::Communication}) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "../meta/error.hpp"
+#include "../place/portions.hpp"
 
 namespace cleave::schedule {
 
@@ -34,8 +35,16 @@ struct Share {
   int rounds = 1;
   int samples = 1;  // that a gradient is the mean over
   int first = 0;  // micro-batches before these in what is drawn for a step: replicas that agree otherwise than by sums
+  place::Portions portions = {};
 
-  constexpr Range replica(int r) const { return slices(micro_batches, r, ranks.data); }
+  constexpr Range replica(int r) const {
+    if (portions.groups == 0) return slices(micro_batches, r, ranks.data);
+    int const begin = portions.before(r, ranks.data);
+    return {begin, begin + portions.of(r, ranks.data)};
+  }
+  constexpr int most_of_a_replica() const {
+    return portions.groups > 0 ? portions.largest() : most_slices(micro_batches, ranks.data);
+  }
   constexpr Range own(int r, int round) const { return within(replica(r), round, rounds); }
   constexpr Range part(int rank, int round) const {
     return within(own(rank / ranks.model, round), rank % ranks.model, ranks.model);
@@ -44,7 +53,7 @@ struct Share {
   constexpr Range of(bool world, int index, int round) const { return world ? part(index, round) : own(index, round); }
   constexpr int parts(bool world) const { return world ? ranks.world() : ranks.data; }
   constexpr int most(bool world) const {
-    int const own = most_slices(most_slices(micro_batches, ranks.data), rounds);
+    int const own = most_slices(most_of_a_replica(), rounds);
     return world ? most_slices(own, ranks.model) : own;
   }
 

@@ -134,7 +134,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   static constexpr place::Node const& last() { return P::placed.node[P::placed.count - 1]; }
   template <class E> E* in_arena(One const& one, long offset) const { return ranks_.template in_arena<E>(one, offset); }
   long losses_of_rank() const {
-    return long{schedule::most_slices(P::micro_batches, ranks_.world.ranks().data)} * static_cast<long>(sizeof(A));
+    return long{ranks_.share.most_of_a_replica()} * static_cast<long>(sizeof(A));
   }
   schedule::Range told_in(host::Member const& m, int round) const {
     return m.slices(ranks_.share, last().rows_cut, round);

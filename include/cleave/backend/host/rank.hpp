@@ -97,6 +97,8 @@ template <class P> class Rank {
       for (int s = of.begin; s < of.end; ++s) told(s, at<A>(layout_.losses)[s - first]);
     }
   }
+  /// Of what is drawn for a step, micro-batches before this are not its own.
+  void begin_at(int micro_batch) { share_.first = micro_batch; }
   Member const& member() const { return m_; }
   Layout const& layout() const { return layout_; }
   std::size_t bytes() const { return bytes_; }

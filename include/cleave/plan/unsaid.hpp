@@ -1,0 +1,52 @@
+// plan/unsaid.hpp - what a plan means where it says nothing, and what follows from what it says.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <numeric>
+
+#include "policies.hpp"
+
+namespace cleave::plan {
+
+struct NoBatch : Batch<0> {};
+struct NoData : DataParallel<Sync> {};
+struct NoShards {
+  static constexpr int count = 0;
+};
+struct NoModel {
+  static constexpr char convolutions = 'W', products = 'W';
+  static constexpr int ways = 0;
+};
+struct NoMesh {
+  static constexpr int replicas = 0, ways = 0;
+};
+struct NoCount {
+  static constexpr int count = 0;
+};
+struct NoRounds {
+  static constexpr int rounds = 1;
+};
+
+constexpr int default_micro_batches(int samples) {
+  int n = 8;
+  while (n > 1 && samples % n != 0) n /= 2;
+  return n;
+}
+
+/// What divides the samples of every replica too.
+template <class Said> constexpr int micro_batches_of_portions(int batch) {
+  int rows = batch;
+  for (int g = 0; g < Said::groups; ++g) rows = std::gcd(rows, Said::samples[g]);
+  return rows > 0 ? batch / rows : 1;
+}
+template <class Said> constexpr place::Portions portions(int rows) {
+  place::Portions p{Said::groups, {}};
+  for (int g = 0; g < p.groups && g < place::Portions::most; ++g) p.each[g] = Said::samples[g] / rows;
+  return p;
+}
+/// Said where replicas wait for each other, it says how many there are.
+template <class Said> constexpr int replicas_of_portions(int batch, bool waits) {
+  return waits && Said::sum > 0 ? batch * Said::groups / Said::sum : 0;
+}
+
+}  // namespace cleave::plan
