@@ -138,7 +138,13 @@ TEST_CASE("a step allocates nothing and starts no thread") {
   trainer.train(4, 50, probe.feed());
   CHECK(allocations.load() == before);
   CHECK(threads() == before_threads);
-  CHECK(session::miscounted(trainer, 54) == "");
+  trainer.trace(20);
+  long const before_traced = allocations.load();
+  trainer.train(54, 30, probe.feed());
+  CHECK(allocations.load() == before_traced);
+  CHECK(trainer.at(1).timeline().spans().size() > 10 * static_cast<std::size_t>(PicturesWeird::schedule.steps));
+  CHECK(trainer.at(1).timeline().lost() == 0);
+  CHECK(session::miscounted(trainer, 84) == "");
 }
 
 TEST_CASE("the loss falls") {

@@ -83,6 +83,10 @@ template <class P, class Machine, class Link = backend::gpu::AllHere> class Devi
     }
   }
   void refresh_copies() { fleet_.refresh_copies(); }
+  /// Notes what every rank does in the next so many steps.
+  void trace(int steps) { fleet_.trace(steps); }
+  /// Of each rank; null where it lives in another process.
+  std::vector<backend::host::Timeline const*> timelines() const { return fleet_.timelines(); }
   long steps() const { return steps_; }
   void set_steps(long steps) { steps_ = steps; }
   void set_rate(Rate rate) { rate_ = rate; }

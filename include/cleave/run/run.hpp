@@ -97,6 +97,9 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
   std::string const& backend = o.text(
       "backend", "host", "where kernels run: host" + (std::string() + ... + (std::string(", ") + Backends::name)));
   bool const& json = o.flag("json", "the last line of the output is one JSON object");
+  std::string const& trace =
+      o.text("trace", "", "file for a trace of the first steps, which Perfetto and chrome://tracing show");
+  int const& trace_steps = o.number("trace-steps", 5, 1, 1000, "so many steps are traced");
   bool const& plan_only = o.flag("plan", "print the plan and do nothing");
   Apart apart;
   if constexpr (P::served) apart.offer(o);
@@ -136,6 +139,10 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
     throw Error("rank " + std::to_string(other) + " runs another plan, schedule or version than rank 0");
   }
   if constexpr (P::served) {
+    if (!trace.empty()) {
+      throw Error("--trace " + trace +
+                  ": this plan has replicas around a parameter server, whose steps are not traced; leave --trace out");
+    }
     if (apart.serves()) return serve<P>(say, apart, mesh.data, static_cast<std::uint64_t>(seed_given));
   }
 
@@ -163,7 +170,9 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
                            out, json, [&] { process.wait_for_all(); });
   }
   std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(seed_given) : session::saved_seed(resume);
-  Job const job{program, out, ranks, epochs, seed, json, leads, say};
+  std::string const traced = trace.empty() ? "" : trace_path(trace, process.rank(), process.size());
+  if (!traced.empty()) check_trace(traced);
+  Job const job{program, out, ranks, epochs, seed, json, leads, say, traced, trace_steps};
   if (backend != "host") {
     int code = 0;
     bool const known =

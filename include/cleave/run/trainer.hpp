@@ -140,6 +140,18 @@ template <class P> class Trainer {
       if (r) r->refresh_copies();
     }
   }
+  /// Notes what every rank does in the next so many steps.
+  void trace(int steps) {
+    for (auto& r : ranks_of_) {
+      if (r) r->trace(steps);
+    }
+  }
+  /// Of each rank; null where it lives in another process.
+  std::vector<backend::host::Timeline const*> timelines() const {
+    std::vector<backend::host::Timeline const*> all;
+    for (auto const& r : ranks_of_) all.push_back(r ? &r->timeline() : nullptr);
+    return all;
+  }
   long steps() const { return steps_; }
   void set_steps(long steps) { steps_ = steps; }
   void set_rate(Rate rate) { rate_ = rate; }

@@ -43,6 +43,28 @@ inline std::string placement(place::Placement p) {
 }
 }  // namespace text
 
+/// What a line is about: "0.product+bias+relu", or the placements of a conversion.
+template <class P> std::string subject(int line) {
+  Step const s = P::schedule.step[line];
+  bool const bucket = s.what == Do::Start || s.what == Do::Update;
+  int const n = bucket ? P::schedule.bucket[s.node].node : s.node;
+  if (n < 0) return {};
+  place::Node const& node = P::placed.node[n];
+  if (node.op < 0) {
+    bool const forth = s.what == Do::Convert;
+    return forth ? text::placement(node.x) + " -> " + text::placement(node.y)
+                 : text::placement(place::gradient(node.y)) + " -> " + text::placement(place::gradient(node.x));
+  }
+  place::Signature const& op = P::signatures.op[node.op];
+  std::string out = std::to_string(op.leaf) + "." + std::string(op.name);
+  if (s.what == Do::Forward) {
+    int const bias = P::schedule.bias[n], map = P::schedule.map[n];
+    if (bias >= 0) out += "+bias";
+    if (map >= 0) out += "+" + std::string(P::signatures.op[P::placed.node[map].op].name);
+  }
+  return out;
+}
+
 /// One line per step: number, step, operation, what it makes and where that lives on the model axis, what it sends.
 template <class P> std::string listing(Ranks mesh, int rank = 0) {
   Ranks const ranks = P::ranks_of(mesh.data);
@@ -55,22 +77,8 @@ template <class P> std::string listing(Ranks mesh, int rank = 0) {
     Step const s = P::schedule.step[k];
     bool const bucket = s.what == Do::Start || s.what == Do::Update;
     int const n = bucket ? P::schedule.bucket[s.node].node : s.node;
-    std::string what = std::string(name(s.what)), detail;
-    if (n >= 0 && P::placed.node[n].op >= 0) {
-      place::Signature const& op = P::signatures.op[P::placed.node[n].op];
-      detail = std::to_string(op.leaf) + "." + std::string(op.name);
-      if (s.what == Do::Forward) {
-        int const bias = P::schedule.bias[n], map = P::schedule.map[n];
-        if (bias >= 0) detail += "+bias";
-        if (map >= 0) detail += "+" + std::string(P::signatures.op[P::placed.node[map].op].name);
-      }
-    } else if (n >= 0) {
-      place::Node const& c = P::placed.node[n];
-      bool const forth = s.what == Do::Convert;
-      detail = forth ? text::placement(c.x) + " -> " + text::placement(c.y)
-                     : text::placement(place::gradient(c.y)) + " -> " + text::placement(place::gradient(c.x));
-    }
-    std::string line = text::left(std::to_string(k), 4) + "  " + text::pad(what, 16) + text::pad(detail, 34);
+    std::string line = text::left(std::to_string(k), 4) + "  " + text::pad(std::string(name(s.what)), 16) +
+                       text::pad(subject<P>(k), 34);
     if (s.what == Do::Forward && !P::signatures.op[P::placed.node[n].op].is_loss) {
       line += text::pad(text::shape(P::placed.node[n].local.y), 20) +
               (ranks.model > 1 ? text::placement(P::placed.node[n].y) : "");

@@ -2,3 +2,4 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../../run/device_trainer.cpp"
 #include "../gpu/fleet.cpp"
+#include "../../run/trace.cpp"

@@ -5,6 +5,7 @@
 #include "device.hpp"
 
 #include <cuda_runtime.h>
+#include <nvtx3/nvToolsExt.h>
 
 #include <chrono>
 #include <string>
@@ -140,11 +141,34 @@ class Machine {
   void record(Event e, Stream s) { check(cudaEventRecord(e, s), "record an event"); }
   void wait(Stream s, Event e) { check(cudaStreamWaitEvent(s, e, 0), "wait for an event"); }
 
+  /// The time when a stream has come here; an event that was stamped is there to be read, not to be waited for. In a
+  /// capture it is a node of the graph, which takes the time in every run.
+  Event timer() {
+    Event e = nullptr;
+    check(cudaEventCreate(&e), "make an event with a time");
+    events_.push_back(e);
+    return e;
+  }
+  void stamp(Event e, Stream s) {
+    check(cudaEventRecordWithFlags(e, s, capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault),
+          "record a time");
+  }
+  double milliseconds(Event from, Event to) const {
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, from, to), "read a time");
+    return static_cast<double>(ms);
+  }
+  /// A range of this name, on this thread, in Nsight's profiles.
+  static void enter(char const* name) { nvtxRangePushA(name); }
+  static void leave() { nvtxRangePop(); }
+
   void begin(Stream origin) {
     origin_ = origin;
     check(cudaStreamBeginCapture(origin, cudaStreamCaptureModeThreadLocal), "begin a capture");
+    capturing_ = true;
   }
   Graph end() {
+    capturing_ = false;
     cudaGraph_t graph = nullptr;
     check(cudaStreamEndCapture(origin_, &graph), "end a capture");
     cudaGraphExec_t exec = nullptr;
@@ -183,6 +207,7 @@ class Machine {
   std::vector<Stream> streams_;
   std::vector<Event> events_;
   Stream origin_ = nullptr;
+  bool capturing_ = false;
   long launches_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../../meta/error.hpp"
+#include "../host/timeline.hpp"
 #include "block.hpp"
 
 namespace cleave::backend::emulate {
@@ -62,6 +63,21 @@ class Machine {
     put(s, nullptr);
     graph_.back().after.push_back(node);
   }
+
+  /// The time when a stream has come here; an event that was stamped is there to be read, not to be waited for.
+  Event timer() {
+    times_.push_back(0);
+    return static_cast<Event>(times_.size()) - 1;
+  }
+  void stamp(Event e, Stream s) {
+    put(s, [this, e] { times_[static_cast<std::size_t>(e)] = host::Timeline::now(); });
+  }
+  double milliseconds(Event from, Event to) const {
+    return static_cast<double>(times_[static_cast<std::size_t>(to)] - times_[static_cast<std::size_t>(from)]) * 1e-6;
+  }
+  /// A range in profiles, of which there are none here.
+  static void enter(char const*) {}
+  static void leave() {}
 
   void begin(Stream origin) {
     capturing_ = true;
@@ -132,6 +148,7 @@ class Machine {
   int streams_ = 0;
   std::vector<int> recorded_;  // of each event: the node it stands behind
   std::vector<int> tails_;     // of each stream
+  std::vector<long> times_;    // of each timer
   bool capturing_ = false;
   Stream origin_ = 0;
   Graph graph_;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "../host/feed.hpp"
@@ -11,7 +13,7 @@
 #include "columns.hpp"
 #include "convolve.hpp"
 #include "product.hpp"
-#include "together.hpp"
+#include "walk.hpp"
 
 namespace cleave::backend::gpu {
 
@@ -23,7 +25,6 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   using A = tensor::accumulate_t<T>;
   using Ranks = gpu::Ranks<P, Machine, Link>;
   using One = typename Ranks::One;
-  using Action = typename One::Action;
   using Stream = typename Machine::Stream;
   using Event = typename Machine::Event;
   static constexpr bool narrow = sizeof(T) < sizeof(A);
@@ -36,7 +37,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
         incoming_(machine.stream()),
         seed_(seed),
         control_(reinterpret_cast<Control<A>*>(machine.allocate(sizeof(Control<A>)))),
-        together_(ranks_, control_) {
+        walk_(ranks_, control_) {
     lay_out_inbox();
     for (int b = 0; b < inboxes; ++b) {
       arrived_[b] = machine_.event();
@@ -56,8 +57,8 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     }
     ranks_.rehearse([&] {
       for (int round = 0; round < rounds; ++round) {
-        lock_step(round, true);
-        lock_step(round, false);
+        walk_.put(round, true);
+        walk_.put(round, false);
       }
     });
     for (int b = 0; b < inboxes; ++b) {
@@ -72,10 +73,44 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
 
   /// Puts a step on its way. `now.steps` counts from 1.
   void train(long step, host::Feed const& feed, optim::Now<A> const& now) {
+    char name[32];
+    std::snprintf(name, sizeof name, "step %ld", step);
+    machine_.enter(name);
     int const b = post(step, feed, now, true);
-    machine_.run(training_[b], base_);
-    machine_.record(done_[b], base_);
+    if (to_trace_ > 0) {
+      run_traced(b, step);
+    } else {
+      machine_.run(training_[b], base_);
+      machine_.record(done_[b], base_);
+    }
     ++steps_;
+    machine_.leave();
+  }
+  /// The next so many steps are run from captures of their own, with times between the kernels: each is waited for.
+  void trace(int steps) {
+    if (!zero_) zero_ = machine_.timer();
+    machine_.finish();
+    timelines_.assign(ranks_.all.size(), {});
+    for (int b = 0; b < inboxes; ++b) {
+      stamps_[b] = {};
+      ranks_.stamps = &stamps_[b];
+      traced_[b] = captured(b, true);
+      ranks_.stamps = nullptr;
+      std::vector<host::Member> twice;  // these steps are counted as those that are not traced
+      count_received(twice);
+    }
+    for (One const& one : ranks_.all) {
+      if (one.here) timelines_[static_cast<std::size_t>(one.m.rank)] = host::Timeline(steps, stamps_[0].size());
+    }
+    machine_.stamp(*zero_, base_);
+    to_trace_ = steps;
+  }
+  /// Of each rank; null where it lives in another process.
+  std::vector<host::Timeline const*> timelines() const {
+    std::vector<host::Timeline const*> all;
+    for (One const& one : ranks_.all)
+      all.push_back(one.here && !timelines_.empty() ? &timelines_[static_cast<std::size_t>(one.m.rank)] : nullptr);
+    return all;
   }
   /// The last step's graph once more, on the samples that are there: for measuring.
   void again() { machine_.run(training_[(passes_ - 1) % inboxes], base_); }
@@ -204,8 +239,12 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     machine_.record(began, base_);
     each_here([&](One& one) { machine_.wait(one.compute.stream, began); });
     for (int round = 0; round < rounds; ++round) {
-      each_here([&](One& one) { load(one, b, round); });
-      lock_step(round, training);
+      each_here([&](One& one) {
+        ranks_.open(one, &One::compute, host::Did::Load, -1, round);
+        load(one, b, round);
+        ranks_.close(one, &One::compute);
+      });
+      walk_.put(round, training);
       if (training) continue;
       each_here([&](One& one) {
         machine_.copy(one.compute.stream, output(one.m.rank, round),
@@ -223,6 +262,13 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     });
     return machine_.end();
   }
+  void run_traced(int b, long step) {
+    machine_.run(traced_[b], base_);
+    machine_.record(done_[b], base_);
+    machine_.finish(done_[b]);
+    stamps_[b].read(machine_, *zero_, step, timelines_);
+    --to_trace_;
+  }
   template <class F> void each_here(F f) {
     for (One& one : ranks_.all) {
       if (one.here) f(one);
@@ -236,57 +282,6 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
                reinterpret_cast<int const*>(inbox_[b] + one.labels[i]), 1,
                long{told_in(one.m, round).size()} * P::request.rows, 0, 0);
   }
-  static bool meets(host::Act a) {
-    using enum host::Act;
-    return a == Convert || a == Sum || a == Start || a == Update;
-  }
-  /// All ranks run the same lines. Each goes on alone to the next line on which they meet; that one is put for all.
-  void lock_step(int round, bool training) {
-    std::vector<std::size_t> next(ranks_.all.size(), 0);
-    for (;;) {
-      Action const* together = nullptr;
-      One const* of = nullptr;
-      each_here([&](One& one) {
-        auto const& all = (training ? one.train : one.evaluate)[static_cast<std::size_t>(round)];
-        std::size_t& k = next[static_cast<std::size_t>(one.m.rank)];
-        for (; k < all.size() && !meets(all[k].act); ++k) {
-          if (!ranks_.rehearsing()) alone(one.compute, all[k]);
-        }
-        if (k < all.size()) together = &all[k++], of = &one;
-      });
-      if (!together) return;
-      auto const offset = [&](A const* p) { return reinterpret_cast<std::byte const*>(p) - of->arena; };
-      switch (together->act) {
-        case host::Act::Convert:
-          together_.convert(together->step, round);
-          break;
-        case host::Act::Sum:
-          together_.sum(together->step, offset(together->from), offset(together->to), together->n);
-          break;
-        case host::Act::Start:
-          together_.reduce(together->bucket);
-          break;
-        default:
-          together_.update(together->bucket);
-      }
-    }
-  }
-  void alone(Queue<Machine> const& q, Action const& a) {
-    switch (a.act) {
-      case host::Act::Kernel:
-        return a.call(q, a.t);
-      case host::Act::Merge:
-        return a.rounded ? q.template launch<AddTo<T, true>>(blocks_each(a.n), {a.to, a.from, a.n})
-                         : q.template launch<AddTo<T, false>>(blocks_each(a.n), {a.to, a.from, a.n});
-      case host::Act::Round:
-        return q.template launch<AddTo<T, true>>(blocks_each(a.n), {a.to, nullptr, a.n});
-      case host::Act::Add:
-        return q.template launch<AddValues<T>>(blocks_each(a.n), {a.add_to, a.add_from, a.n});
-      default:
-        return;  // Reclaim: the pass before has ended, everywhere
-    }
-  }
-
   /// What a capture has made the ranks read; their counters begin anew.
   void count_received(std::vector<host::Member>& into) {
     into.clear();
@@ -326,12 +321,16 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   Stream base_, incoming_;
   std::uint64_t seed_;
   Control<A>* control_;
-  Together<P, Machine, Link> together_;
+  Walk<P, Machine, Link> walk_;
   std::vector<host::Member> in_step_, in_pass_;
   std::byte *inbox_[inboxes]{}, *mail_[inboxes]{}, *outputs_ = nullptr, *bounce_ = nullptr;
   A* told_[inboxes]{};
   Event arrived_[inboxes]{}, done_[inboxes]{};
-  typename Machine::Graph training_[inboxes], evaluating_[inboxes];
+  typename Machine::Graph training_[inboxes], evaluating_[inboxes], traced_[inboxes];
+  Stamps<Machine> stamps_[inboxes];
+  std::vector<host::Timeline> timelines_;
+  std::optional<Event> zero_;
+  int to_trace_ = 0;
   long inbox_bytes_ = 0, bounce_bytes_ = 0, passes_ = 0, steps_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include "../host/prepare.hpp"
 #include "kernel.hpp"
 #include "move.hpp"
+#include "stamps.hpp"
 
 namespace cleave::backend::gpu {
 
@@ -97,6 +98,26 @@ template <class P, class Machine, class Link> class Ranks {
     return all[0];
   }
   template <class E> E* in_arena(One const& one, long offset) const { return reinterpret_cast<E*>(one.arena + offset); }
+
+  /// Between the two stands what a rank does on a stream: a span, where the capture is traced.
+  void open(One& one, Which on, host::Did did, int line, int round) {
+    if (!stamps || rehearsing_) return;
+    host::Lane const lane = on == &One::sums ? host::Lane::Sums : host::Lane::Compute;
+    stamps->open(machine, (one.*on).stream, one.m.rank, {did, lane, line, round});
+  }
+  void close(One& one, Which on) {
+    if (stamps && !rehearsing_) stamps->close(machine, (one.*on).stream);
+  }
+  void open_all(Which on, host::Did did, int line, int round) {
+    for (One& one : all) {
+      if (one.here) open(one, on, did, line, round);
+    }
+  }
+  void close_all(Which on) {
+    for (One& one : all) {
+      if (one.here) close(one, on);
+    }
+  }
 
   /// Every rank of the group that is here waits for what every other has put so far.
   void meet(host::Axis axis, Which from, Which to) {
@@ -202,6 +223,7 @@ template <class P, class Machine, class Link> class Ranks {
   Layout layout;
   host::World world;
   std::vector<One> all;
+  Stamps<Machine>* stamps = nullptr;
 
  private:
   void follow(Which from, Which to) {

@@ -37,6 +37,7 @@ template <class P, class Machine, class Link> class Together {
     op::Verb const verb = forward ? n.conversion.forward : n.conversion.backward;
     bool const from_rows = forward ? n.from_rows : n.rows_cut, to_rows = forward ? n.rows_cut : n.from_rows;
     if (verb != op::Verb::Slice) ranks_.meet(host::Axis::Model);
+    ranks_.open_all(&One::compute, host::Did::Line, step, round);
     for (int phase = 0; phase < Converter<Ranks>::phases(verb); ++phase) {
       if (phase > 0) ranks_.meet(host::Axis::Model);
       ranks_.phase(&One::compute, [&](One& one) {
@@ -50,29 +51,33 @@ template <class P, class Machine, class Link> class Together {
             .put(verb, from_rows, to_rows, phase);
       });
     }
+    ranks_.close_all(&One::compute);
     if (verb != op::Verb::Slice) ranks_.meet(host::Axis::Model);
   }
 
   /// The model's own sums (BatchNorm's), whole on every rank: n elements from branches at `from` to `to`.
-  void sum(int step, long from, long to, long n) {
+  void sum(int step, int round, long from, long to, long n) {
     bool const world = P::placed.node[P::schedule.step[step].node].rows_cut;
     host::Axis const axis = world ? host::Axis::World : host::Axis::Data;
     ranks_.meet(axis);
+    ranks_.open_all(&One::compute, host::Did::Line, step, round);
     ranks_.phase(&One::compute, [&](One& one) {
       put_sum<A, false>(one, one.compute, axis, sums_[world], from,
                         P::schedule.most_sum_leaf * static_cast<long>(sizeof(A)), to, n);
     });
     ranks_.meet(axis);
     ranks_.phase(&One::compute, [&](One& one) { gather<A>(one, one.compute, axis, to, n); });
+    ranks_.close_all(&One::compute);
     ranks_.meet(axis);
   }
 
   /// A bucket's gradients go on their way.
-  void reduce(int b) {
+  void reduce(int b, int step, int round) {
     schedule::Bucket const& bucket = P::schedule.bucket[b];
     host::Axis const axis = axis_of(b);
     if (ranks_.at(0).m.size(axis) == 1) return;
     if constexpr (narrow) {
+      ranks_.open_all(&One::compute, host::Did::Line, step, round);
       for (One& one : ranks_.all) {
         for (int branch = 0; one.here && !ranks_.rehearsing() && branch < ranks_.layout.branches; ++branch) {
           A const* const from = ranks_.template in_arena<A>(one, ranks_.layout.gradients) +
@@ -81,8 +86,10 @@ template <class P, class Machine, class Link> class Together {
                      0, 0);
         }
       }
+      ranks_.close_all(&One::compute);
     }
     ranks_.meet(axis, &One::compute, &One::sums);
+    ranks_.open_all(&One::sums, host::Did::Reduce, step, round);
     ranks_.phase(&One::sums, [&](One& one) {
       put_sum<Wire, narrow && P::format.ordered>(one, one.sums, axis, gradients_[bucket.world], wire(0, bucket.offset),
                                                  P::schedule.weight_elements * static_cast<long>(sizeof(Wire)),
@@ -94,9 +101,10 @@ template <class P, class Machine, class Link> class Together {
       ranks_.phase(&One::sums,
                    [&](One& one) { gather<Wire>(one, one.sums, axis, wire(0, bucket.offset), bucket.count); });
     }
+    ranks_.close_all(&One::sums);
   }
   /// Where a rank sums with nobody, all buckets are one: the arena is stepped by one kernel.
-  void update(int b) {
+  void update(int b, int step, int round) {
     schedule::Bucket const& bucket = P::schedule.bucket[b];
     host::Axis const axis = axis_of(b);
     auto const alone = [&](int bucket_) { return ranks_.at(0).m.size(axis_of(bucket_)) == 1; };
@@ -105,14 +113,17 @@ template <class P, class Machine, class Link> class Together {
       int end = b;
       while (end + 1 < P::schedule.buckets && alone(end + 1)) ++end;
       long const count = P::schedule.bucket[end].offset + P::schedule.bucket[end].count - bucket.offset;
+      ranks_.open_all(&One::compute, host::Did::Line, step, round);
       for (One& one : ranks_.all) {
         if (one.here)
           put_update<A>(one, bucket.offset, count,
                         {ranks_.template in_arena<A>(one, ranks_.layout.gradients) + bucket.offset});
       }
+      ranks_.close_all(&One::compute);
       return;
     }
     ranks_.meet(axis, &One::sums, &One::compute);
+    ranks_.open_all(&One::compute, host::Did::Line, step, round);
     for (One& one : ranks_.all) {
       std::vector<Wire const*> from;
       for (int i = 0; i < one.m.size(axis); ++i) {
@@ -123,6 +134,7 @@ template <class P, class Machine, class Link> class Together {
       }
       if (one.here) put_update<Wire>(one, bucket.offset, bucket.count, from);
     }
+    ranks_.close_all(&One::compute);
   }
 
  private:

@@ -74,6 +74,12 @@ template <class P> class Gradients {
     m_->reach(start_step_[b], done);
   }
   void trained() { trained_ = m_->round; }
+  /// In a step, at most so many stages and waits.
+  std::size_t most_spans() {
+    int n = 0;
+    for (int b = 0; b < P::schedule.buckets; ++b) n += 3 + 2 * of(b, [&](auto& e) { return e.stages(b); });
+    return static_cast<std::size_t>(n);
+  }
   double exposed() const { return exposed_; }
 
  private:
@@ -102,10 +108,12 @@ template <class P> class Gradients {
   }
   void advance() {
     int const b = started_.front();
+    long const begin = m_->timeline ? Timeline::now() : 0;
     bool const last = of(b, [&](auto& e) {
       e.run(b, stage_++);
       return stage_ == e.stages(b);
     });
+    if (m_->timeline) m_->timeline->note(Did::Reduce, Lane::Sums, start_step_[b], begin);
     m_->reach(start_step_[b], 1 + stage_);
     if (!last) return;
     started_.erase(started_.begin());

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <chrono>
 #include <vector>
 
 #include "../../schedule/slices.hpp"
+#include "timeline.hpp"
 #include "world.hpp"
 
 namespace cleave::backend::host {
@@ -27,7 +27,8 @@ struct Member {
     long rows = 0, elements = 0, bytes = 0;
   };
   std::vector<Sparse> sparse;
-  double waited = 0;  // seconds, in all collectives
+  double waited = 0;             // seconds, in all collectives
+  Timeline* timeline = nullptr;  // set in steps that are traced
   static constexpr long marks = 1 << 16;
 
   int replica() const { return rank / world->ranks().model; }
@@ -60,18 +61,23 @@ struct Member {
   }
   void await_one(int peer_rank, int step, int phase) {
     if (has_reached(peer_rank, step, phase)) return;
-    auto const begin = std::chrono::steady_clock::now();
+    long const begin = Timeline::now();
     world->await(peer_rank, step, round * marks + phase, rank);
-    waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    waited_since(begin, step);
   }
   void await(Axis a, int step, int phase) { await_mark(a, step, round * marks + phase); }
   void await_mark(Axis a, int step, long mark) {
     bool there = true;
     for (int i = 0; i < size(a) && there; ++i) there = world->reached(peer(a, i), step, mark);
     if (there) return;
-    auto const begin = std::chrono::steady_clock::now();
+    long const begin = Timeline::now();
     for (int i = 0; i < size(a); ++i) world->await(peer(a, i), step, mark, rank);
-    waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    waited_since(begin, step);
+  }
+  void waited_since(long begin, int step) {
+    long const end = Timeline::now();
+    waited += static_cast<double>(end - begin) * 1e-9;
+    if (timeline) timeline->note(Did::Wait, Lane::Sums, step, begin, end);
   }
   /// Elements of a peer's tensor at this offset can be read now.
   template <class T> void fetch(int peer_rank, long offset, long first, long elements) {

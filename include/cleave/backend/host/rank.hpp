@@ -26,6 +26,7 @@ template <class P> class Rank {
   using Layout = schedule::Layout<P::ops::size>;
   static constexpr bool narrow = sizeof(T) < sizeof(A);
   static constexpr int rounds = P::request.rounds;
+  static constexpr std::size_t waits_of_a_meeting = 4;  // at most
 
   Rank(World& world, Layout const& layout, int rank, std::uint64_t seed)
       : Rank(world, layout, rank, seed, P::share(world.ranks())) {}
@@ -72,12 +73,29 @@ template <class P> class Rank {
   void train(long step, Feed const& feed, optim::Now<A> const& now) {
     pass(step, true);
     stepping_.now = now;
+    m_.timeline = timeline_.begin(step) ? &timeline_ : nullptr;
     for (int r = 0; r < rounds; ++r) {
       begin(r, feed, step);
-      for (Action<T>& a : train_[static_cast<std::size_t>(r)]) run(a);
+      auto& actions = train_[static_cast<std::size_t>(r)];
+      if (m_.timeline) {
+        for (Action<T>& a : actions) run_noted(a);
+      } else {
+        for (Action<T>& a : actions) run(a);
+      }
     }
+    m_.timeline = nullptr;
     gradients_.trained();
   }
+  /// Notes what the next steps do; takes the memory for it here.
+  void trace(int steps) {
+    std::size_t each = gradients_.most_spans();
+    for (auto const& round : train_) {
+      each += 1 + round.size();
+      for (Action<T> const& a : round) each += a.act == Act::Convert || a.act == Act::Sum ? waits_of_a_meeting : 0;
+    }
+    timeline_ = Timeline(steps, each);
+  }
+  Timeline const& timeline() const { return timeline_; }
   Seen evaluate(long batch, Feed const& feed, long valid) {
     pass(batch, false);
     Seen seen;
@@ -147,7 +165,11 @@ template <class P> class Rank {
   void begin(int round, Feed const& feed, long step) {
     ++m_.round;  // the marks of conversions tell rounds apart
     round_ = round;
+    long const since = m_.timeline ? Timeline::now() : 0;
     load(feed, step);
+    if (!m_.timeline) return;
+    timeline_.begin_round(round);
+    timeline_.note(Did::Load, Lane::Compute, -1, since);
   }
   void load(Feed const& feed, long step) {
     constexpr bool input_cut = P::placed.input == place::shard(place::batch);
@@ -167,6 +189,17 @@ template <class P> class Rank {
                 at<int>(layout_.labels));
   }
 
+  void run_noted(Action<T>& a) {
+    long const since = Timeline::now();
+    if (a.act == Act::Kernel) {
+      a.call(context(), a.t);
+    } else {
+      run(a);
+    }
+    bool const merges = a.act == Act::Merge || a.act == Act::Round;
+    if (a.act != Act::Reclaim) timeline_.note(merges ? Did::Merge : Did::Line, Lane::Compute, a.step, since);
+    if (a.act == Act::Kernel) gradients_.progress();
+  }
   void run(Action<T>& a) {
     switch (a.act) {
       case Act::Kernel:
@@ -236,6 +269,7 @@ template <class P> class Rank {
   Gradients<P> gradients_;
   Reduction sums_[2];         // of the model's own sums, which are never rounded: over replicas, over all ranks
   std::vector<Value> value_;  // by rounds
+  Timeline timeline_;
   int round_ = 0;
 };
 

@@ -1,0 +1,55 @@
+// backend/gpu/stamps.hpp - the spans of a traced capture: times that the device takes as it runs, read when it has.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "../host/timeline.hpp"
+
+namespace cleave::backend::gpu {
+
+/// A machine's stamp() puts the taking of a time on a stream; a captured one is taken anew in every run.
+template <class Machine> class Stamps {
+ public:
+  using Stream = typename Machine::Stream;
+  using Event = typename Machine::Event;
+
+  void open(Machine& m, Stream s, int rank, host::Span const& what) {
+    spans_.push_back({s, rank, what, m.timer(), {}, true});
+    m.stamp(spans_.back().begin, s);
+  }
+  /// The last that was opened on this stream.
+  void close(Machine& m, Stream s) {
+    for (auto span = spans_.rbegin(); span != spans_.rend(); ++span) {
+      if (span->stream != s || !span->open) continue;
+      span->open = false;
+      span->end = m.timer();
+      return m.stamp(span->end, s);
+    }
+  }
+  /// Of the run that has ended; `zero` was stamped before it.
+  void read(Machine& m, Event zero, long step, std::vector<host::Timeline>& into) const {
+    auto const at = [&](Event e) { return std::lround(m.milliseconds(zero, e) * 1e6); };
+    for (Of const& s : spans_) {
+      host::Span what = s.what;
+      what.step = step;
+      what.begin = at(s.begin);
+      what.end = at(s.end);
+      into[static_cast<std::size_t>(s.rank)].note(what);
+    }
+  }
+  std::size_t size() const { return spans_.size(); }
+
+ private:
+  struct Of {
+    Stream stream;
+    int rank;
+    host::Span what;
+    Event begin, end;
+    bool open;
+  };
+  std::vector<Of> spans_;
+};
+
+}  // namespace cleave::backend::gpu

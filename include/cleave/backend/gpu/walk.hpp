@@ -1,0 +1,93 @@
+// backend/gpu/walk.hpp - the actions of all ranks that are here, in lock step: each alone to the lines on which they meet.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <vector>
+
+#include "../../schedule/listing.hpp"
+#include "together.hpp"
+
+namespace cleave::backend::gpu {
+
+template <class P, class Machine, class Link> class Walk {
+ public:
+  using Ranks = gpu::Ranks<P, Machine, Link>;
+  using One = typename Ranks::One;
+  using Action = typename One::Action;
+  using T = typename P::number;
+  using A = tensor::accumulate_t<T>;
+
+  Walk(Ranks& ranks, Control<A> const* control) : ranks_(ranks), together_(ranks, control) {}
+
+  /// All ranks run the same lines. Each goes on alone to the next line on which they meet; that one is put for all.
+  void put(int round, bool training) {
+    std::vector<std::size_t> next(ranks_.all.size(), 0);
+    for (;;) {
+      Action const* together = nullptr;
+      One const* of = nullptr;
+      for (One& one : ranks_.all) {
+        if (!one.here) continue;
+        auto const& all = (training ? one.train : one.evaluate)[static_cast<std::size_t>(round)];
+        std::size_t& k = next[static_cast<std::size_t>(one.m.rank)];
+        for (; k < all.size() && !meets(all[k].act); ++k) {
+          if (!ranks_.rehearsing() && all[k].act != host::Act::Reclaim) alone(one, all[k], round);
+        }
+        if (k < all.size()) together = &all[k++], of = &one;
+      }
+      if (!together) return;
+      ranks_.machine.enter(title(together->step).c_str());
+      meet(*together, *of, round);
+      ranks_.machine.leave();
+    }
+  }
+
+ private:
+  static bool meets(host::Act a) {
+    using enum host::Act;
+    return a == Convert || a == Sum || a == Start || a == Update;
+  }
+  static std::string title(int line) {
+    return std::string(schedule::name(P::schedule.step[line].what)) + " " + schedule::subject<P>(line);
+  }
+  void meet(Action const& a, One const& of, int round) {
+    auto const offset = [&](A const* p) { return reinterpret_cast<std::byte const*>(p) - of.arena; };
+    switch (a.act) {
+      case host::Act::Convert:
+        return together_.convert(a.step, round);
+      case host::Act::Sum:
+        return together_.sum(a.step, round, offset(a.from), offset(a.to), a.n);
+      case host::Act::Start:
+        return together_.reduce(a.bucket, a.step, round);
+      default:
+        return together_.update(a.bucket, a.step, round);
+    }
+  }
+  void alone(One& one, Action const& a, int round) {
+    bool const merges = a.act == host::Act::Merge || a.act == host::Act::Round;
+    ranks_.machine.enter(title(a.step).c_str());
+    ranks_.open(one, &One::compute, merges ? host::Did::Merge : host::Did::Line, a.step, round);
+    put(one.compute, a);
+    ranks_.close(one, &One::compute);
+    ranks_.machine.leave();
+  }
+  static void put(Queue<Machine> const& q, Action const& a) {
+    switch (a.act) {
+      case host::Act::Kernel:
+        return a.call(q, a.t);
+      case host::Act::Merge:
+        return a.rounded ? q.template launch<AddTo<T, true>>(blocks_each(a.n), {a.to, a.from, a.n})
+                         : q.template launch<AddTo<T, false>>(blocks_each(a.n), {a.to, a.from, a.n});
+      case host::Act::Round:
+        return q.template launch<AddTo<T, true>>(blocks_each(a.n), {a.to, nullptr, a.n});
+      case host::Act::Add:
+        return q.template launch<AddValues<T>>(blocks_each(a.n), {a.add_to, a.add_from, a.n});
+      default:
+        return;  // Reclaim: the pass before has ended, everywhere
+    }
+  }
+
+  Ranks& ranks_;
+  Together<P, Machine, Link> together_;
+};
+
+}  // namespace cleave::backend::gpu
