@@ -53,10 +53,10 @@ template <class Portions, int MicroBatches, int SamplesEach> struct portions_are
   };
 };
 template <class Portions, int Batch, int Replicas> struct portions_are_the_batch {
-  static constexpr bool holds =
-      Portions::groups == 0 ||
-      (Replicas > 0 ? Replicas % Portions::groups == 0 && Replicas / Portions::groups * Portions::sum == Batch
-                    : Portions::sum == Batch * Portions::groups);
+  static constexpr int groups = Portions::groups > 0 ? Portions::groups : 1;  // nvcc sees divisions that never happen
+  static constexpr bool fills = Replicas > 0 ? Replicas % groups == 0 && Replicas / groups* Portions::sum == Batch
+                                             : Portions::sum == Batch* groups;
+  static constexpr bool holds = Portions::groups == 0 || fills;
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "PerReplica: under Sync the samples of all replicas are the Batch; where replicas do not wait, the "

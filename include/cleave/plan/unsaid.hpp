@@ -45,8 +45,12 @@ template <class Said> constexpr place::Portions portions(int rows) {
   return p;
 }
 /// Said where replicas wait for each other, it says how many there are.
-template <class Said> constexpr int replicas_of_portions(int batch, bool waits) {
-  return waits && Said::sum > 0 ? batch * Said::groups / Said::sum : 0;
+template <class Said> constexpr int replicas_of_portions([[maybe_unused]] int batch, [[maybe_unused]] bool waits) {
+  if constexpr (Said::sum > 0) {
+    return waits ? batch * Said::groups / Said::sum : 0;
+  } else {
+    return 0;
+  }
 }
 
 }  // namespace cleave::plan

@@ -168,9 +168,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
  private:
   static constexpr place::Node const& last() { return P::placed.node[P::placed.count - 1]; }
   template <class E> E* in_arena(One const& one, long offset) const { return ranks_.template in_arena<E>(one, offset); }
-  long losses_of_rank() const {
-    return long{ranks_.share.most_of_a_replica()} * static_cast<long>(sizeof(A));
-  }
+  long losses_of_rank() const { return long{ranks_.share.most_of_a_replica()} * static_cast<long>(sizeof(A)); }
   schedule::Range told_in(host::Member const& m, int round) const {
     return m.slices(ranks_.share, last().rows_cut, round);
   }

@@ -1,0 +1,113 @@
+// exchange.cpp - C7, C8: one sum over two ranks; C13: what compressing a gradient costs a core.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cleave.hpp>
+
+#include <pthread.h>
+
+#include "burst.hpp"
+
+using namespace cleave;
+using namespace cleave::backend;
+
+namespace {
+
+/// Two threads, a core each, that sum n floats as the ranks of a plan sum a layer's.
+class Pair {
+ public:
+  explicit Pair(long n) : n_(n), world_({2, 1}, 1), team_(world_) {
+    long const each = (n + 15) / 16 * 16;
+    schedule::Share const share{2, {2, 1}, 1, 2};
+    for (int r = 0; r < 2; ++r) {
+      memory_[r] = std::vector<float>(static_cast<std::size_t>(2 * each + 16));
+      auto at = reinterpret_cast<std::uintptr_t>(memory_[r].data());
+      world_.arena(r) = reinterpret_cast<std::byte*>((at + 63) / 64 * 64);
+      member_[r].world = &world_;
+      member_[r].rank = r;
+      member_[r].received.assign(2, 0);
+      member_[r].received_bytes.assign(2, 0);
+      how_[r] = host::reduction(member_[r], host::Axis::Data, share, false, false);
+      auto* const in = reinterpret_cast<float*>(world_.arena(r));
+      for (long i = 0; i < n; ++i) in[i] = static_cast<float>(i % 17 + r) / 16;
+    }
+    result_ = each * long{sizeof(float)};
+    team_.run([](int r) {
+      cpu_set_t all, one;
+      CPU_ZERO(&all);
+      CPU_ZERO(&one);
+      pthread_getaffinity_np(pthread_self(), sizeof all, &all);
+      for (int c = 0, seen = 0; c < CPU_SETSIZE; ++c) {
+        if (CPU_ISSET(c, &all) && seen++ == r) CPU_SET(c, &one);
+      }
+      if (CPU_COUNT(&one) == 1) pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+    });
+  }
+  void sums(long times) {
+    team_.run([&](int r) {
+      for (long k = 0; k < times; ++k) {
+        ++member_[r].round;
+        host::all_reduce<float, float>(member_[r], host::Axis::Data, 0, how_[r], 0, 0, result_, n_);
+      }
+    });
+  }
+  bool right() {
+    sums(1);
+    for (int r = 0; r < 2; ++r) {
+      auto const* const out = reinterpret_cast<float const*>(world_.arena(r) + result_);
+      for (long i = 0; i < n_; ++i) {
+        if (out[i] != static_cast<float>(2 * (i % 17) + 1) / 16) return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  long n_, result_ = 0;
+  host::World world_;
+  std::vector<float> memory_[2];
+  host::Member member_[2];
+  host::Reduction how_[2];
+  host::Team team_;
+};
+
+double sum_us(long bytes) {
+  Pair pair(bytes / 4);
+  if (!pair.right()) return -1;
+  long const times = bytes < 65536 ? 64 : 1;
+  return bench::step_us([&](int n) { pair.sums(n * times); }) / static_cast<double>(times);
+}
+
+constexpr long gradient = 1L << 22;  // 16 MiB of f32
+
+/// With error feedback; the gradient is drawn once, what was left changes from step to step.
+template <class Codec> double encode_us() {
+  std::vector<float> g(gradient), left(gradient);
+  std::vector<std::byte> out(static_cast<std::size_t>(Codec::bytes(gradient)));
+  tensor::Random const draw{1, tensor::Purpose::Augment, 0};
+  for (long i = 0; i < gradient; ++i)
+    g[static_cast<std::size_t>(i)] = draw.uniform(static_cast<std::uint64_t>(i)) - 0.5f;
+  return bench::step_us([&](int n) {
+    for (int k = 0; k < n; ++k) send::encode<Codec>(gradient, g.data(), left.data(), out.data());
+  });
+}
+/// The memory's limit: three gradients' worth go by, one read and one read and written.
+double add_us() {
+  std::vector<float> g(gradient, 1e-9f), left(gradient);
+  return bench::step_us([&](int n) {
+    for (int k = 0; k < n; ++k) host::add_range<float>(left.data(), g.data(), gradient, false);
+  });
+}
+
+double row_us(std::string const& row) {
+  if (row == "C8") return sum_us(64L << 20);
+  if (row.starts_with("C7.")) return sum_us(std::stol(row.substr(3)));
+  if (row == "C13.add") return add_us();
+  if (row == "C13.bf16") return encode_us<send::codec_of<bf16>::is>();
+  if (row == "C13.int8") return encode_us<Int8>();
+  if (row == "C13.onebit") return encode_us<OneBit>();
+  if (row == "C13.top") return encode_us<TopK<10>>();
+  return -1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return bench::serve(argc, argv, "cleave", row_us); }
