@@ -35,6 +35,8 @@ case $case in
     mkdir bad && printf 'short' >bad/data_batch_1.bin && printf 'short' >bad/test_batch.bin
     refuses "data_batch_1.bin" "$bin/02_cifar_data_parallel" --data bad
     refuses "missing.safetensors" "$bin/02_cifar_data_parallel" --resume missing.safetensors
+    refuses "/nowhere/t.json: cannot write here" "$bin/02_cifar_data_parallel" --trace /nowhere/t.json
+    refuses "parameter server, whose steps are not traced" "$bin/07_downpour" --trace t.json
     ;;
   standin)  # trains, writes what it says, resumes bit for bit, on another number of ranks too
     run() { "$bin/02_cifar_data_parallel" --limit 512 --seed 3 --json "$@" >out.txt 2>log.txt; }

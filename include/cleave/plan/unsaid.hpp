@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "../place/portions.hpp"
 #include "policies.hpp"
 
 namespace cleave::plan {
