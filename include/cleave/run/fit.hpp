@@ -23,7 +23,7 @@ struct Job {
   std::uint64_t seed = 1;
   bool json = false, leads = true;  // leads: this process writes
   std::FILE* say = stdout;
-  std::string trace = "";  // a file of this process, or none
+  std::string trace{};  // a file of this process, or none
   int trace_steps = 0;
 };
 
