@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 #include <cleave.hpp>
+#include "signs.hpp"
 #ifdef __CUDACC__
 #include <cleave/run/cuda.hpp>
 #else
@@ -30,24 +31,8 @@ template <class N, class... Ps> struct Of : Plan<N, Batch<24>, MicroBatches<12>,
   static constexpr Rate rate = Rate::constant(0.05f);
 };
 
-inline float value(long sample, int i) {
-  tensor::Random const random{7, tensor::Purpose::Augment, static_cast<std::uint32_t>(i)};
-  return random.uniform(static_cast<std::uint64_t>(sample % 480)) - 0.5f;
-}
-template <class P> backend::host::Feed feed() {
-  constexpr int n = static_cast<int>(P::Net::input::shape.size());
-  return {nullptr,
-          [](void const*, long step, long first, int count, float* out) {
-            for (long s = first; s < first + count; ++s) {
-              for (int i = 0; i < n; ++i) *out++ = value(step * P::batch + s, i);
-            }
-          },
-          [](void const*, long step, long first, int count, int* out) {
-            for (long s = first; s < first + count; ++s) {
-              *out++ = (value(step * P::batch + s, 0) > 0) + 2 * (value(step * P::batch + s, 1) > 0);
-            }
-          }};
-}
+using signs::feed;
+
 struct Outcome {
   std::vector<double> losses, state;
   double accuracy = 0;

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <set>
 
+#include "signs.hpp"
+
 using namespace cleave;
 
 namespace {
@@ -24,25 +26,7 @@ template <class P> std::vector<typename P::number> weights(auto& t) {
   }
   return all;
 }
-float value(long sample, int i) {
-  tensor::Random const random{7, tensor::Purpose::Augment, static_cast<std::uint32_t>(i)};
-  return random.uniform(static_cast<std::uint64_t>(sample % 480)) - 0.5f;
-}
-/// Sample s of a step, wherever it is drawn: numbers from its index, labelled by their signs.
-template <class P> backend::host::Feed feed() {
-  constexpr int n = static_cast<int>(P::Net::input::shape.size());
-  return {nullptr,
-          [](void const*, long step, long first, int count, float* out) {
-            for (long s = first; s < first + count; ++s) {
-              for (int i = 0; i < n; ++i) *out++ = value(step * P::batch + s, i);
-            }
-          },
-          [](void const*, long step, long first, int count, int* out) {
-            for (long s = first; s < first + count; ++s) {
-              *out++ = (value(step * P::batch + s, 0) > 0) + (n > 4 ? 2 * (value(step * P::batch + s, 1) > 0) : 0);
-            }
-          }};
-}
+using signs::feed;
 template <class P> auto by_collectives(int replicas, int steps) {
   Trainer<P> t(replicas, 7);
   t.train(0, steps, feed<P>());

@@ -38,18 +38,20 @@ template <int Samples, int Count> struct micro_batches_divide_the_batch {
     static_assert(Holds, "MicroBatches: the batch must divide evenly into its micro-batches");
   };
 };
-template <class Portions, int MicroBatches, int SamplesEach> struct portions_are_whole {
+template <class Portions, int Rounds, int SamplesEach> struct portions_are_whole {
   static constexpr bool holds = [](int each) {
     if (Portions::groups > place::Portions::most) return false;
     for (int g = 0; g < Portions::groups; ++g) {
-      if (Portions::samples[g] < 1 || Portions::samples[g] % each != 0) return false;
+      if (Portions::samples[g] < 1 || Portions::samples[g] < Rounds * each || Portions::samples[g] % each != 0) {
+        return false;
+      }
     }
     return true;
   }(SamplesEach);
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "PerReplica: for each of 1 to 8 groups a number of samples from 1, a multiple of those of a "
-                  "micro-batch; say MicroBatches<n> with more, or leave it out");
+                  "micro-batch, and one for every round; say MicroBatches<n> with more, or leave it out");
   };
 };
 template <class Portions, int Batch, int Replicas> struct portions_are_the_batch {

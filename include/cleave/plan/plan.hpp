@@ -133,8 +133,7 @@ template <class NetT, class... Policies> struct Plan {
                                        : cuts_batch || rounds > 1 ? plan::default_micro_batches(batch)
                                                                   : 1;
   static_assert(sizeof(meta::enforce<plan::micro_batches_divide_the_batch<batch, micro_batches>>) > 0);
-  static_assert(sizeof(meta::enforce<plan::portions_are_whole<portions_said, micro_batches, batch / micro_batches>>) >
-                0);
+  static_assert(sizeof(meta::enforce<plan::portions_are_whole<portions_said, rounds, batch / micro_batches>>) > 0);
   static_assert(
       sizeof(meta::enforce<plan::portions_are_the_batch<portions_said, batch, agreed::waits ? replicas : 0>>) > 0);
   static_assert(sizeof(meta::enforce<plan::replicas_have_a_micro_batch_each<agreed::parts(replicas), micro_batches>>) >

@@ -338,7 +338,7 @@ template <class P> class Served {
     if (P::agreed::change == agree::Change::Elastic) mine.refresh_copies();
   }
   /// Of the batch.
-  double part(int r) const { return double{one(r).replica->micro_batches() * 1.0} / P::micro_batches; }
+  double part(int r) const { return static_cast<double>(one(r).replica->micro_batches()) / P::micro_batches; }
   void tell(long step, double loss) {
     if (step >= first_ && step < limit_) losses_[static_cast<std::size_t>(step - first_)] += loss;
   }
