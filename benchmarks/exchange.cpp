@@ -11,14 +11,13 @@ using namespace cleave::backend;
 
 namespace {
 
-/// Two threads, a core each, that sum n floats as the ranks of a plan sum a layer's.
+/// Two threads, a core each, that sum n floats as the ranks of a plan sum a layer's; in place, as all peers here do.
 class Pair {
  public:
   explicit Pair(long n) : n_(n), world_({2, 1}, 1), team_(world_) {
-    long const each = (n + 15) / 16 * 16;
     schedule::Share const share{2, {2, 1}, 1, 2};
     for (int r = 0; r < 2; ++r) {
-      memory_[r] = std::vector<float>(static_cast<std::size_t>(2 * each + 16));
+      memory_[r] = std::vector<float>(static_cast<std::size_t>(n + 16));
       auto at = reinterpret_cast<std::uintptr_t>(memory_[r].data());
       world_.arena(r) = reinterpret_cast<std::byte*>((at + 63) / 64 * 64);
       member_[r].world = &world_;
@@ -26,10 +25,7 @@ class Pair {
       member_[r].received.assign(2, 0);
       member_[r].received_bytes.assign(2, 0);
       how_[r] = host::reduction(member_[r], host::Axis::Data, share, false, false);
-      auto* const in = reinterpret_cast<float*>(world_.arena(r));
-      for (long i = 0; i < n; ++i) in[i] = static_cast<float>(i % 17 + r) / 16;
     }
-    result_ = each * long{sizeof(float)};
     team_.run([](int r) {
       cpu_set_t all, one;
       CPU_ZERO(&all);
@@ -45,23 +41,27 @@ class Pair {
     team_.run([&](int r) {
       for (long k = 0; k < times; ++k) {
         ++member_[r].round;
-        host::all_reduce<float, float>(member_[r], host::Axis::Data, 0, how_[r], 0, 0, result_, n_);
+        host::all_reduce<float, float>(member_[r], host::Axis::Data, 0, how_[r], 0, 0, 0, n_);
       }
     });
   }
+  float* floats(int r) { return reinterpret_cast<float*>(world_.arena(r)); }
+  /// Sums once, and leaves zeros: what is summed for long in place would overflow.
   bool right() {
-    sums(1);
     for (int r = 0; r < 2; ++r) {
-      auto const* const out = reinterpret_cast<float const*>(world_.arena(r) + result_);
-      for (long i = 0; i < n_; ++i) {
-        if (out[i] != static_cast<float>(2 * (i % 17) + 1) / 16) return false;
-      }
+      for (long i = 0; i < n_; ++i) floats(r)[i] = static_cast<float>(i % 17 + r) / 16;
     }
-    return true;
+    sums(1);
+    bool good = true;
+    for (int r = 0; r < 2; ++r) {
+      for (long i = 0; i < n_; ++i) good = good && floats(r)[i] == static_cast<float>(2 * (i % 17) + 1) / 16;
+      std::fill_n(floats(r), n_, 0.0f);
+    }
+    return good;
   }
 
  private:
-  long n_, result_ = 0;
+  long n_;
   host::World world_;
   std::vector<float> memory_[2];
   host::Member member_[2];

@@ -84,7 +84,7 @@ float brought(long round, int r, long i) {
 /// Rounds of 1 to 4,096 floats; in each, one rank compares what all have with what it adds up alone. Returns
 /// differences.
 long soak(int ranks, long rounds) {
-  World world({ranks, 1}, 1);
+  World world({ranks, 1}, 2);
   Team team(world);
   constexpr long stride = 4096 * sizeof(float);
   std::vector<std::vector<std::byte>> arenas(static_cast<std::size_t>(ranks), std::vector<std::byte>(3 * stride));
@@ -109,6 +109,8 @@ long soak(int ranks, long rounds) {
       m.round = round;
       long const result = (1 + round % 2) * stride;  // others may be one round ahead of whoever compares
       all_reduce<float, float>(m, Axis::World, 0, how, 0, stride, result, n);
+      m.reach(1, 1);
+      m.await(Axis::World, 1, 1);  // a sum ends when it is here, not when all have it
       if (round % ranks != r) continue;
       for (long i = 0; i < n; ++i) {
         float stack[schedule::most_branches];
@@ -138,4 +140,45 @@ TEST_CASE("ordered all-reduce equals the oracle bit for bit: 1 to 8 ranks, sizes
   }
   reduces(3, 7, 1031, 20);
   reduces(5, 13, 17, 20);
+  for (long elements : {1022L, 1023L, 65'536L, 65'537L, 200'003L}) reduces(2, 2, elements, 3);
+}
+TEST_CASE("two ranks may sum in place: in a letter, in one piece, in several, and in bf16") {
+  World world({1, 2}, 1);
+  Team team(world);
+  constexpr long most = 200'003;
+  std::vector<std::vector<float>> values(2, std::vector<float>(most));
+  std::vector<Member> members(2);
+  for (int r = 0; r < 2; ++r) {
+    Member& m = members[static_cast<std::size_t>(r)];
+    m.world = &world;
+    m.rank = r;
+    m.received.assign(2, 0);
+    m.received_bytes = m.received;
+    world.arena(r) = reinterpret_cast<std::byte*>(values[static_cast<std::size_t>(r)].data());
+  }
+  auto const sums = [&]<class T>(T, long n, long round) {
+    auto const of = [&](int r, long i) { return static_cast<T>(brought(round, r, i)); };
+    for (auto& m : members) m.received = {0, 0};
+    team.run([&](int r) {
+      Member& m = members[static_cast<std::size_t>(r)];
+      for (long i = 0; i < n; ++i) m.at<T>(r, 0)[i] = of(r, i);
+      m.round = round;
+      all_reduce_of_two<T, T>(m, Axis::Model, 0, false, 0, 0, n);
+    });
+    for (int r = 0; r < 2; ++r) {
+      CHECK(members[static_cast<std::size_t>(r)].received[static_cast<std::size_t>(1 - r)] == n);
+      T const* const got = members[0].at<T const>(r, 0);
+      long wrong = 0;
+      for (long i = 0; i < n; ++i) {
+        T const wanted = static_cast<T>(static_cast<float>(of(0, i)) + static_cast<float>(of(1, i)));
+        wrong += static_cast<float>(got[i]) != static_cast<float>(wanted);
+      }
+      CHECK(wrong == 0);
+    }
+  };
+  long round = 0;
+  for (long n : {1L, 1022L, 1023L, 65'536L, most}) {
+    sums(float{}, n, ++round);
+    sums(bf16{}, n, ++round);
+  }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "../../op/verb.hpp"
 #include "../../tensor/number.hpp"
@@ -22,6 +23,10 @@ struct Reduction {
   std::vector<Leaf> leaves;
   int micro_batches = 1;
   bool ordered = true, rounded = false;  // rounded: every sum to the format of the data, so that N ranks and one agree
+  /// Two ranks bring a tensor each.
+  bool is_pair() const {
+    return leaves.size() == 2 && leaves[0].rank != leaves[1].rank && leaves[0].branch == 0 && leaves[1].branch == 0;
+  }
 };
 
 inline Reduction reduction(Member const& m, Axis axis, schedule::Share share, bool ordered, bool rounded) {
@@ -81,9 +86,64 @@ void sum_leaves(Reduction const& how, long begin, long end, Source source, Out o
   }
 }
 
+/// Is a group so that all_reduce_of_two does?
+inline bool are_two(Member const& m, Axis axis) { return m.size(axis) == 2 && !m.world->remote(); }
+
+/// All-reduce of n elements of each of two ranks of a process, from `from` to `result`, which may be the same; blocks.
+/// What fits into a letter meets once. More goes in pieces that a cache holds: each rank sums its half of a piece, and
+/// when it has summed the next one takes the other half of the first. Read from the peer are n elements either way.
+template <class W, class T>
+void all_reduce_of_two(Member& m, Axis axis, int step, bool rounded, long from, long result, long n) {
+  using A = tensor::accumulate_t<T>;
+  int const mine = m.index(axis), other = m.peer(axis, 1 - mine);
+  m.read_from(other, n, sizeof(W));
+  W const* const own = m.at<W const>(m.rank, from);
+  W* const to = m.at<W>(m.rank, result);
+  auto const sum = [&](W const* peer, long begin, long end) {
+    W const* const x = own + begin;
+    W* const y = to + begin;
+    auto const of = [&](long i) { return static_cast<A>(x[i]) + static_cast<A>(peer[i]); };
+    if (rounded) {
+      each(end - begin, [&](long i) { y[i] = static_cast<W>(rounded_to<T>(of(i))); });
+    } else {
+      each(end - begin, [&](long i) { y[i] = static_cast<W>(of(i)); });
+    }
+  };
+  long const bytes = n * long{sizeof(W)};
+  if (bytes <= World::Letter::room) {
+    return sum(reinterpret_cast<W const*>(m.exchange(axis, step, own, bytes).body), 0, n);
+  }
+  constexpr long least = 65536, most_pieces = Member::marks / 2;
+  long const piece = std::max(least, (n + most_pieces - 1) / most_pieces), pieces = (n + piece - 1) / piece;
+  long const half = std::min(n, piece) / 2;
+  auto const part = [&](long p, int who) {
+    long const end = std::min(n, (p + 1) * piece), middle = std::min(p * piece + half, end);
+    return who == 0 ? std::pair{p * piece, middle} : std::pair{middle, end};
+  };
+  m.reach(step, 1);
+  m.await_one(other, step, 1);
+  for (long p = 0; p <= pieces; ++p) {
+    if (p < pieces) {
+      auto const [begin, end] = part(p, mine);
+      sum(m.at<W const>(other, from) + begin, begin, end);
+      m.reach(step, static_cast<int>(2 + p));
+    }
+    if (p > 0) {
+      m.await_piece(other, step, static_cast<int>(1 + p));
+      auto const [begin, end] = part(p - 1, 1 - mine);
+      std::memcpy(to + begin, m.at<W const>(other, result) + begin, static_cast<std::size_t>(end - begin) * sizeof(W));
+    }
+  }
+  m.reach(step, static_cast<int>(2 + pieces));
+  m.await_one(other, step, static_cast<int>(2 + pieces));
+}
+
 /// All-reduce of n elements kept as branches at `branches` (apart by `stride` bytes), result at `result`; blocks.
 template <class W, class T>
 void all_reduce(Member& m, Axis axis, int step, Reduction const& how, long branches, long stride, long result, long n) {
+  if (are_two(m, axis) && how.is_pair()) {
+    return all_reduce_of_two<W, T>(m, axis, step, how.rounded, branches, result, n);
+  }
   m.reach(step, 1);
   m.await(axis, step, 1);
   int const size = m.size(axis), mine = m.index(axis);

@@ -24,6 +24,9 @@ template <class T> class Converter {
 
   void run(op::Verb verb, bool from_rows, bool to_rows) {
     if (verb == op::Verb::Slice) return take(to_rows);
+    if (verb == op::Verb::AllReduce && are_two(m_, Axis::Model)) {
+      return all_reduce_of_two<T, T>(m_, Axis::Model, step_, false, from_, to_, v_.rows * v_.features);
+    }
     m_.reach(step_, 1);
     m_.await(Axis::Model, step_, 1);
     switch (verb) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstring>
 #include <vector>
 
 #include "../../schedule/slices.hpp"
@@ -27,8 +28,9 @@ struct Member {
     long rows = 0, elements = 0, bytes = 0;
   };
   std::vector<Sparse> sparse;
-  double waited = 0;             // seconds, in all collectives
-  Timeline* timeline = nullptr;  // set in steps that are traced
+  double waited = 0;               // seconds, in all collectives
+  long letters[World::axes] = {};  // written so far, along each axis
+  Timeline* timeline = nullptr;    // set in steps that are traced
   static constexpr long marks = 1 << 16;
 
   int replica() const { return rank / world->ranks().model; }
@@ -65,6 +67,13 @@ struct Member {
     world->await(peer_rank, step, round * marks + phase, rank);
     waited_since(begin, step);
   }
+  /// Between the pieces of a sum: counted, not noted, for there is no end to how many they are.
+  void await_piece(int peer_rank, int step, int phase) {
+    if (has_reached(peer_rank, step, phase)) return;
+    long const begin = Timeline::now();
+    world->await(peer_rank, step, round * marks + phase, rank);
+    waited += static_cast<double>(Timeline::now() - begin) * 1e-9;
+  }
   void await(Axis a, int step, int phase) { await_mark(a, step, round * marks + phase); }
   void await_mark(Axis a, int step, long mark) {
     bool there = true;
@@ -73,6 +82,21 @@ struct Member {
     long const begin = Timeline::now();
     for (int i = 0; i < size(a); ++i) world->await(peer(a, i), step, mark, rank);
     waited_since(begin, step);
+  }
+  /// Writes a letter to the other one of two ranks, and returns theirs when it is there.
+  World::Letter const& exchange(Axis a, int step, void const* words, long bytes) {
+    long const number = ++letters[static_cast<int>(a)];
+    World::Letter& own = world->letter(rank, static_cast<int>(a), number);
+    std::memcpy(own.body, words, static_cast<std::size_t>(bytes));
+    own.mark.store(number, std::memory_order_release);
+    int const other = peer(a, 1 - index(a));
+    World::Letter const& theirs = world->letter(other, static_cast<int>(a), number);
+    auto const there = [&] { return theirs.mark.load(std::memory_order_acquire) == number; };
+    if (there()) return theirs;
+    long const begin = Timeline::now();
+    world->await(other, step, rank, there);
+    waited_since(begin, step);
+    return theirs;
   }
   void waited_since(long begin, int step) {
     long const end = Timeline::now();

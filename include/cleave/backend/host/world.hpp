@@ -43,6 +43,8 @@ class World {
         deadline_(deadline),
         spins_(static_cast<unsigned>(ranks.world()) <= std::thread::hardware_concurrency() ? 20000 : 20),
         reached_(new std::atomic<long>[stride_ * static_cast<std::size_t>(ranks.world())]()),
+        letters_(ranks.data == 2 || ranks.model == 2 ? new Letter[static_cast<std::size_t>(ranks.world() * axes * 2)]
+                                                     : nullptr),
         arenas_(static_cast<std::size_t>(ranks.world())) {}
   /// One rank of several processes.
   World(schedule::Ranks ranks, int steps, Remote* remote, std::chrono::milliseconds deadline = std::chrono::seconds(60))
@@ -82,15 +84,30 @@ class World {
   }
   bool reached(int rank, int step, long mark) { return counter(rank, step).load(std::memory_order_acquire) >= mark; }
 
+  /// A sum so small that it travels with its mark, in one line of the cache or a few.
+  struct alignas(64) Letter {
+    static constexpr long room = 4096 - 8;
+    std::atomic<long> mark{0};
+    std::byte body[room];
+  };
+  /// A rank's letter `number` along an axis. There are two of each, and that is enough for two ranks which write in
+  /// turn: who has read the peer's letter k writes k + 1, and the peer wrote k after it had read k - 1.
+  Letter& letter(int rank, int axis, long number) {
+    return letters_[static_cast<std::size_t>((rank * axes + axis) * 2 + static_cast<int>(number % 2))];
+  }
+
   /// Waits for a rank to come so far; ends with an error that names who waited for whom and where, never without end.
   void await(int rank, int step, long mark, int waiting) {
-    if (reached(rank, step, mark)) return;
+    await(rank, step, waiting, [&] { return reached(rank, step, mark); });
+  }
+  template <class There> void await(int rank, int step, int waiting, There const& there) {
+    if (there()) return;
     for (int spin = 0; spin < spins_; ++spin) {
-      if (reached(rank, step, mark)) return;
+      if (there()) return;
       remote_ ? remote_->progress() : pause();
     }
     auto const until = std::chrono::steady_clock::now() + deadline_;
-    while (!reached(rank, step, mark)) {
+    while (!there()) {
       if (stopped_.load(std::memory_order_relaxed)) throw Stopped{};
       if (std::chrono::steady_clock::now() > until) {
         throw Error("rank " + std::to_string(waiting) + " waited " + std::to_string(deadline_.count()) +
@@ -105,6 +122,7 @@ class World {
   /// One rank has failed: the others end their waits.
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
   struct Stopped {};
+  static constexpr int axes = 3;
 
  private:
   static void pause() {
@@ -123,6 +141,7 @@ class World {
   int spins_;
   std::atomic<bool> stopped_{false};
   std::unique_ptr<std::atomic<long>[]> reached_;
+  std::unique_ptr<Letter[]> letters_;
   std::vector<std::byte*> arenas_;
   struct Unmap {
     std::size_t bytes;
