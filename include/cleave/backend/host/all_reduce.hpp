@@ -8,7 +8,7 @@
 
 #include "../../op/verb.hpp"
 #include "../../tensor/number.hpp"
-#include "each.hpp"
+#include "../../tensor/each.hpp"
 #include "member.hpp"
 
 namespace cleave::backend::host {
@@ -55,9 +55,9 @@ template <class T, class A> A rounded_to(A value) { return static_cast<A>(static
 /// to += from, and rounded where it is asked.
 template <class T, class A> void add_range(A* to, A const* from, long n, bool rounded) {
   if (rounded) {
-    each(n, [&](long i) { to[i] = rounded_to<T>(to[i] + from[i]); });
+    tensor::each(n, [&](long i) { to[i] = rounded_to<T>(to[i] + from[i]); });
   } else {
-    each(n, [&](long i) { to[i] += from[i]; });
+    tensor::each(n, [&](long i) { to[i] += from[i]; });
   }
 }
 
@@ -74,7 +74,7 @@ void sum_leaves(Reduction const& how, long begin, long end, Source source, Out o
     for (Leaf const& leaf : how.leaves) {
       auto const* const from = source(leaf) + first;
       A* const to = stack[how.ordered ? sum.depth : empty ? 0 : 1];
-      each(n, [&](long i) { to[i] = static_cast<A>(from[i]); });
+      tensor::each(n, [&](long i) { to[i] = static_cast<A>(from[i]); });
       if (how.ordered) {
         sum.push(leaf.of, [&](int a, int b) { add_range<T>(stack[a], stack[b], n, how.rounded); });
       } else if (!empty) {
@@ -104,9 +104,9 @@ void all_reduce_of_two(Member& m, Axis axis, int step, bool rounded, long from, 
     W* const y = to + begin;
     auto const of = [&](long i) { return static_cast<A>(x[i]) + static_cast<A>(peer[i]); };
     if (rounded) {
-      each(end - begin, [&](long i) { y[i] = static_cast<W>(rounded_to<T>(of(i))); });
+      tensor::each(end - begin, [&](long i) { y[i] = static_cast<W>(rounded_to<T>(of(i))); });
     } else {
-      each(end - begin, [&](long i) { y[i] = static_cast<W>(of(i)); });
+      tensor::each(end - begin, [&](long i) { y[i] = static_cast<W>(of(i)); });
     }
   };
   long const bytes = n * long{sizeof(W)};

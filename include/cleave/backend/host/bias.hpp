@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../../op/bias.hpp"
-#include "each.hpp"
+#include "../../tensor/each.hpp"
 #include "kernel.hpp"
 
 namespace cleave::backend::host {
@@ -23,7 +23,7 @@ template <> struct Kernel<op::Bias> {
       for (long o = 0; o < n; ++o) sum[o] = 0;
       for (long b = 0; b < L.rows; ++b) {
         T const* const dy = t.dy + b * n;
-        each(n, [&](long o) { sum[o] += static_cast<A>(dy[o]); });
+        tensor::each(n, [&](long o) { sum[o] += static_cast<A>(dy[o]); });
       }
     } else {
       constexpr int chains = 16;

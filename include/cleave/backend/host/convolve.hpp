@@ -34,7 +34,7 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
     if constexpr (convolves_by_library<T>) {
       by_library_pass<L, LibraryConvolution::Pass::Forward>(t.x, t.w0, t.y);
       if constexpr (WithBias || !std::is_void_v<Map>) {
-        each(L.rows * L.y.size(), [&](long e) {
+        tensor::each(L.rows * L.y.size(), [&](long e) {
           E v = t.y[e];
           if constexpr (WithBias) v += t.bias[e % L.y.size() / L.y.stride(0)];
           if constexpr (!std::is_void_v<Map>) v = Map::forward(v);

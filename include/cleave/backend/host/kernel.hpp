@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "../../op/operands.hpp"
-#include "each.hpp"
+#include "../../tensor/each.hpp"
 
 namespace cleave::backend::host {
 
@@ -17,7 +17,7 @@ struct Context {
   /// Marked for nvcc, which sees operations called with this; it never runs on a device.
   template <class F> CLEAVE_HD void each([[maybe_unused]] long n, [[maybe_unused]] F f) const {
 #ifndef __CUDA_ARCH__
-    host::each(n, f);
+    tensor::each(n, f);
 #endif
   }
 };

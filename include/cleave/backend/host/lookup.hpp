@@ -19,13 +19,13 @@ template <int Vocabulary, int Features, bool Sparse> struct Kernel<op::Lookup<Vo
   template <op::Local L, class T> static void backward_weight(Context, op::Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     A* const dw = t.dw0;
-    each(long{Vocabulary} * Features, [&](long e) { dw[e] = 0; });
+    tensor::each(long{Vocabulary} * Features, [&](long e) { dw[e] = 0; });
     for (long k = 0; k < L.rows * L.x.size(); ++k) {
       long const row = Op::row(t.x[k]);
       if (row < 0) continue;
       A* const to = dw + row * Features;
       T const* const dy = t.dy + k * Features;
-      each(Features, [&](long f) { to[f] += static_cast<A>(dy[f]); });
+      tensor::each(Features, [&](long f) { to[f] += static_cast<A>(dy[f]); });
     }
   }
 };

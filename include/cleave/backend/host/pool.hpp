@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "../../op/pool.hpp"
-#include "each.hpp"
+#include "../../tensor/each.hpp"
 #include "kernel.hpp"
 
 namespace cleave::backend::host {
@@ -76,7 +76,7 @@ template <int K, int Stride, int Pad> struct Kernel<op::MaxWindow<K, Stride, Pad
         int const h = row * Stride - Pad + where / K, w = (static_cast<int>(o) % L.y[2]) * Stride - Pad + where % K;
         sum[h * L.x[2] + w] += static_cast<A>(t.dy[plane * outputs + o]);
       }
-      each(inputs, [&](long i) { t.dx[plane * inputs + i] = static_cast<T>(sum[i]); });
+      tensor::each(inputs, [&](long i) { t.dx[plane * inputs + i] = static_cast<T>(sum[i]); });
     }
   }
   template <op::Local, class T> static void backward_weight(Context, op::Operands<T> const&) {}

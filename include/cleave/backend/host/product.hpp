@@ -32,7 +32,7 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
     constexpr long in = L.w0[0], out = L.w0[1];
     if constexpr (by_library<T>) {
       library_product(false, false, L.rows, out, in, t.x, in, t.w0, out, t.y);
-      each(L.rows * out, [&](long e) {
+      tensor::each(L.rows * out, [&](long e) {
         E v = t.y[e];
         if constexpr (WithBias) v += t.bias[e % out];
         if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
@@ -93,7 +93,7 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
         long const rows = in - i < together ? in - i : together;
         for (long r = 0; r < rows; ++r) {
           E const x = static_cast<E>(t.x[i + r]);
-          each(out, [&](long o) { g[r * out + o] = x * static_cast<E>(t.dy[o]); });
+          tensor::each(out, [&](long o) { g[r * out + o] = x * static_cast<E>(t.dy[o]); });
         }
         if (rows == together) {
           step(i * out, static_cast<int>(together * out), g);

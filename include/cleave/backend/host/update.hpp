@@ -4,7 +4,7 @@
 
 #include "../../optim/optimizer.hpp"
 #include "../../tensor/number.hpp"
-#include "each.hpp"
+#include "../../tensor/each.hpp"
 
 namespace cleave::backend::host {
 
@@ -15,7 +15,7 @@ void update(tensor::accumulate_t<T>* w, T* copy, G const* g, tensor::accumulate_
             optim::Now<tensor::accumulate_t<T>> const now) {
   using A = tensor::accumulate_t<T>;
   A const none = 0;
-  each(n, [&](long i) {
+  tensor::each(n, [&](long i) {
     A m0 = Optimizer::moments > 0 ? moments[i] : none, m1 = Optimizer::moments > 1 ? moments[apart + i] : none,
       value = w[i];
     Optimizer::template step<Optimizer, A>(value, static_cast<A>(g[i]), m0, m1, now);

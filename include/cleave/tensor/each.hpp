@@ -1,8 +1,8 @@
-// backend/host/each.hpp - f(i) for every i below n, where no two touch the same element, as vectors under plain -O2.
+// tensor/each.hpp - f(i) for every i below n, where no two touch the same element, as vectors under plain -O2.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-namespace cleave::backend::host {
+namespace cleave::tensor {
 
 /// A block of constant length needs no tail and no check for overlap, so that plain -O2 makes vectors of it.
 template <class F> inline void each(long n, F const& f) {
@@ -17,4 +17,4 @@ template <class F> inline void each(long n, F const& f) {
   for (long i = whole; i < n; ++i) f(i);
 }
 
-}  // namespace cleave::backend::host
+}  // namespace cleave::tensor
