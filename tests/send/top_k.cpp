@@ -42,6 +42,19 @@ TEST_CASE("row 44: bytes and elements") {
     keeps<1000>(g);
   }
 }
+TEST_CASE(
+    "many elements, of which a sample says which may be among the largest; and where it says too little or too much") {
+  auto g = numbers::drawn(60'001, 5);
+  keeps<1>(g);
+  keeps<10>(g);
+  keeps<700>(g);
+  for (std::size_t i = 0; i < g.size(); ++i) g[i] = i % 20 == 0 ? g[i] : 0;  // fewer than are wanted
+  keeps<100>(g);
+  for (std::size_t i = 0; i < g.size(); ++i) g[i] = static_cast<float>(i % 3);  // far more of one size
+  keeps<10>(g);
+  for (std::size_t i = 0; i < g.size(); ++i) g[i] = i > 59'900 ? static_cast<float>(i) : 0;  // seen by no sample
+  keeps<1>(g);
+}
 TEST_CASE("ties: the first of them") {
   keeps<500>({1, -1, 1, -1, 1, -1});
   keeps<250>({0, 0, 0, 0, 0});

@@ -11,13 +11,14 @@ namespace cleave::send {
 
 struct Bf16 : Codec {
   static constexpr std::string_view name = "bf16";
+  static constexpr long block = 1;
   static constexpr long bytes(long n) { return 2 * n; }
 
   template <class A> static void encode(long n, A const* g, std::byte* out) {
-    for (long i = 0; i < n; ++i) store(out + 2 * i, bf16(static_cast<float>(g[i])));
+    tensor::each(n, [&](long i) { store(out + 2 * i, bf16(static_cast<float>(g[i]))); });
   }
   template <class A, class To> static void decode(long n, std::byte const* in, To to) {
-    for (long i = 0; i < n; ++i) to(i, static_cast<A>(load<bf16>(in + 2 * i)));
+    tensor::each(n, [&](long i) { to(i, static_cast<A>(load<bf16>(in + 2 * i))); });
   }
 };
 template <> struct codec_of<bf16> { using is = Bf16; };

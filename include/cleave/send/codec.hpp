@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "../tensor/each.hpp"
 #include "laws.hpp"
 
 namespace cleave::send {
@@ -23,6 +24,8 @@ struct Codec {
   /// A sum of such messages is as short as each of them: then ranks sum parts and send the sums, encoded again;
   /// otherwise everybody reads all messages.
   static constexpr bool resums = true;
+  /// If not 0: blocks of so many elements are written without regard to each other, one behind the other.
+  static constexpr long block = 0;
   using law = sendable;
 };
 
@@ -41,9 +44,16 @@ template <class T> void store(std::byte* to, T v) { std::memcpy(to, &v, sizeof v
 /// Rebjock, Stich, Jaggi, "Error feedback fixes SignSGD", ICML 2019, algorithm 2.
 template <class C, class A> void encode(long n, A const* g, A* left, std::byte* out) {
   if (!left) return C::encode(n, g, out);
-  for (long i = 0; i < n; ++i) left[i] += g[i];
-  C::encode(n, left, out);
-  C::template decode<A>(n, out, [&](long i, A v) { left[i] -= v; });
+  constexpr long blocks = C::block > 0 ? (2047 / C::block + 1) * C::block : 0;  // the nearest cache holds them
+  long const piece = blocks > 0 ? blocks : n;
+  for (long first = 0; first < n; first += piece) {
+    long const count = n - first < piece ? n - first : piece;
+    A* const v = left + first;
+    tensor::each(count, [&](long i) { v[i] += g[first + i]; });
+    C::encode(count, v, out);
+    C::template decode<A>(count, out, [&](long i, A said) { v[i] -= said; });
+    out += C::bytes(count);
+  }
 }
 /// to (n) = what a message says; and to += that.
 template <class C, class A> void add(long n, std::byte const* in, A* to) {

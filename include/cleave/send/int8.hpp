@@ -22,23 +22,25 @@ struct Int8 : send::Codec {
     for (long first = 0; first < n; first += block) {
       long const count = n - first < block ? n - first : block;
       A const* const v = g + first;
-      A top = 0, finite = 0;
-      for (long i = 0; i < count; ++i) {
-        A const size = v[i] < 0 ? -v[i] : v[i];
-        top = size > top ? size : top;
-        finite += v[i] * 0;
-      }
-      float scale = static_cast<float>(top) / 127 + static_cast<float>(finite);
+      std::uint32_t most = 0;  // of the sizes, as bits: in that order, and what is not finite is the largest
+      tensor::each(count, [&](long i) {
+        std::uint32_t const size = __builtin_bit_cast(std::uint32_t, static_cast<float>(v[i])) & 0x7fffffffu;
+        most = size > most ? size : most;
+      });
+      float const top = __builtin_bit_cast(float, most);
+      float scale = top / 127 + top * 0;
       scale = scale < FLT_MIN ? 0 : short_of(scale);
       send::store(out, scale);
       out += 4;
       bool const usable = scale > 0 && scale <= FLT_MAX;
       float const inverse = usable ? 1 / scale : 0;
-      for (long i = 0; i < count; ++i) {  // in whole halves: an addition could be contracted with the product
-        int const halves = usable ? static_cast<int>(static_cast<float>(v[i]) * 2 * inverse) : 0;
-        int const whole = (halves + (halves > 0) - (halves < 0)) / 2;
-        out[i] = static_cast<std::byte>(static_cast<std::int8_t>(whole > 127 ? 127 : whole < -127 ? -127 : whole));
-      }
+      tensor::each(
+          usable ? count : 0, [&](long i) {  // in whole halves: an addition could be contracted with the product
+            int const halves = static_cast<int>(static_cast<float>(v[i]) * 2 * inverse);
+            int const whole = (halves + (halves > 0) - (halves < 0)) / 2;
+            out[i] = static_cast<std::byte>(static_cast<std::int8_t>(whole > 127 ? 127 : whole < -127 ? -127 : whole));
+          });
+      if (!usable) std::memset(out, 0, static_cast<std::size_t>(count));
       out += count;
     }
   }
@@ -47,9 +49,7 @@ struct Int8 : send::Codec {
       long const count = n - first < block ? n - first : block;
       A const scale = static_cast<A>(send::load<float>(in));
       in += 4;
-      for (long i = 0; i < count; ++i) {
-        to(first + i, scale * static_cast<A>(static_cast<std::int8_t>(in[i])));
-      }
+      tensor::each(count, [&](long i) { to(first + i, scale * static_cast<A>(static_cast<std::int8_t>(in[i]))); });
       in += count;
     }
   }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstdint>
+#include <cstring>
 #include <string_view>
 
 #include "codec.hpp"
@@ -22,56 +24,59 @@ struct OneBit : send::Codec {
   template <class A> static void encode(long n, A const* g, std::byte* out) {
     for (long first = 0; first < n; first += block) {
       long const count = n - first < block ? n - first : block;
-      A const* const v = g + first;
-      A up[lanes]{}, down[lanes]{}, wrong[lanes]{};  // each sums every eighth element
-      long ups = 0;
-      std::byte* const bits = out + 8;
-      for (long i = 0; i + lanes <= count; i += lanes)
-        bits[i / lanes] = eight<lanes>(v + i, lanes, up, down, wrong, ups);
-      if (count % lanes > 0) {
-        bits[count / lanes] = eight<0>(v + count / lanes * lanes, count % lanes, up, down, wrong, ups);
+      A padded[block];
+      if (count < block) {
+        for (long i = 0; i < block; ++i) padded[i] = i < count ? g[first + i] : A{0};
       }
-      for (int k = 1; k < lanes; ++k) {
-        up[0] += up[k];
-        down[0] += down[k];
-        wrong[0] += wrong[k];
-      }
-      up[0] += wrong[0];  // not a number, if one was not finite
-      down[0] += wrong[0];
-      send::store(out, ups > 0 ? static_cast<float>(up[0] / static_cast<A>(ups)) : 0.0f);
-      send::store(out + 4, ups < count ? static_cast<float>(down[0] / static_cast<A>(count - ups)) : 0.0f);
-      out = bits + (count + lanes - 1) / lanes;
+      out = whole(count, count < block ? padded : g + first, out);
     }
   }
   template <class A, class To> static void decode(long n, std::byte const* in, To to) {
     for (long first = 0; first < n; first += block) {
       long const count = n - first < block ? n - first : block;
-      A const mean[] = {static_cast<A>(send::load<float>(in + 4)), static_cast<A>(send::load<float>(in))};
+      A const up = static_cast<A>(send::load<float>(in)), down = static_cast<A>(send::load<float>(in + 4));
       in += 8;
-      long i = 0;
-      for (; i + lanes <= count; i += lanes) {
-        auto const bits = static_cast<unsigned>(in[i / lanes]);
-        for (int k = 0; k < lanes; ++k) to(first + i + k, mean[bits >> k & 1u]);
+      alignas(64) std::uint8_t is_up[block]{};
+      for (long i = 0; i < count; i += 8) {  // its lowest bit to byte 0
+        std::uint64_t const eight = static_cast<std::uint64_t>(in[i / 8]) * 0x0101010101010101u & 0x8040201008040201u;
+        std::memcpy(is_up + i, &eight, 8);
       }
-      for (; i < count; ++i) to(first + i, mean[static_cast<unsigned>(in[i / lanes]) >> (i % lanes) & 1u]);
+      alignas(64) A said[block];
+      for (long i = 0; i < block; ++i) said[i] = is_up[i] != 0 ? up : down;
+      tensor::each(count, [&](long i) { to(first + i, said[i]); });
       in += (count + 7) / 8;
     }
   }
 
  private:
-  static constexpr int lanes = 8;
-  /// Nothing here is a jump: of noise, every other one would be guessed wrong.
-  template <int All, class A> static std::byte eight(A const* v, long some, A* up, A* down, A* wrong, long& ups) {
-    unsigned bits = 0;
-    long const n = All > 0 ? All : some;
-    for (int k = 0; k < n; ++k) {
-      up[k] += v[k] > 0 ? v[k] : A{0};
-      down[k] += v[k] < 0 ? v[k] : A{0};
-      wrong[k] += v[k] * 0;
+  /// The sum, in v[0]: the second half is added to the first, and so on.
+  template <long N, class A> static void fold(A* v) {
+    if constexpr (N > 1) {
+      for (long i = 0; i < N / 2; ++i) v[i] += v[N / 2 + i];
+      fold<N / 2>(v);
     }
-    for (int k = 0; k < n; ++k) bits |= static_cast<unsigned>(v[k] >= 0) << k;
-    ups += __builtin_popcount(bits);
-    return static_cast<std::byte>(bits);
+  }
+  /// Of `count` elements, behind which zeros stand up to a whole block. Nothing here is a jump: of noise, every other
+  /// one would be guessed wrong.
+  template <class A> static std::byte* whole(long count, A const* v, std::byte* out) {
+    alignas(64) A up[block], down[block];
+    alignas(64) std::uint8_t positive[block];
+    for (long i = 0; i < block; ++i) down[i] = v[i] < 0 ? v[i] : A{0};
+    for (long i = 0; i < block; ++i) up[i] = v[i] - down[i];  // what is not a number comes here
+    for (long i = 0; i < block; ++i) positive[i] = !(v[i] < 0);
+    fold<block>(up);
+    fold<block>(down);
+    long ups = count - block;  // zeros are positive
+    for (long i = 0; i < block; ++i) ups += positive[i];
+    send::store(out, ups > 0 ? static_cast<float>(up[0] / static_cast<A>(ups)) : 0.0f);
+    send::store(out + 4, ups < count ? static_cast<float>(down[0] / static_cast<A>(count - ups)) : 0.0f);
+    out += 8;
+    for (long i = 0; i < count; i += 8) {  // byte j's lowest bit comes to lie at bit 56 + j
+      std::uint64_t eight;
+      std::memcpy(&eight, positive + i, 8);
+      *out++ = static_cast<std::byte>(eight * 0x0102040810204080u >> 56);
+    }
+    return out;
   }
 };
 

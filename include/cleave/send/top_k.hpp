@@ -21,27 +21,22 @@ template <int PerMille> struct TopK : send::Codec {
   static constexpr long bytes(long n) { return 8 * kept(n); }
 
   template <class A> static void encode(long n, A const* g, std::byte* out) {
-    long left = kept(n);
-    if (left == 0) return;
-    // The k-th largest size, byte by byte: of what agrees with it so far, which next byte does it have?
-    std::uint32_t least = 0, mask = 0;
-    for (int shift = 24; shift >= 0; shift -= 8) {
-      long count[256]{};
-      for (long i = 0; i < n; ++i) {
-        std::uint32_t const s = size(g[i]);
-        if ((s & mask) == least) ++count[s >> shift & 255u];
-      }
-      std::uint32_t byte = 255;
-      for (; count[byte] < left; --byte) left -= count[byte];
-      least |= byte << shift;
-      mask |= 255u << shift;
+    long const k = kept(n);
+    long some = candidates(n, g, k, out);
+    bool const all = some < k;  // or too many
+    if (all) some = n;
+    auto const at = [&](long i) { return all ? i : long{send::load<std::uint32_t>(out + 4 * i)}; };
+    Least const least = kth(some, k, [&](long i) { return size(g[at(i)]); });
+    long left = least.of_it, j = 0;
+    for (long i = 0; i < some; ++i) {
+      std::uint32_t const s = size(g[at(i)]);
+      if (s < least.size || (s == least.size && left-- <= 0)) continue;
+      send::store(out + 4 * j++, static_cast<std::uint32_t>(at(i)));
     }
-    for (long i = 0; i < n; ++i) {  // `left` of those that are just as large
-      std::uint32_t const s = size(g[i]);
-      if (s < least || (s == least && left-- <= 0)) continue;
-      send::store(out, static_cast<std::uint32_t>(i));
-      send::store(out + 4, static_cast<float>(g[i]));
-      out += 8;
+    while (j-- > 0) {  // from the last: a pair covers indices behind its own only
+      auto const i = send::load<std::uint32_t>(out + 4 * j);
+      send::store(out + 8 * j, i);
+      send::store(out + 8 * j + 4, static_cast<float>(g[i]));
     }
   }
   template <class A, class To> static void decode(long n, std::byte const* in, To to) {
@@ -52,6 +47,43 @@ template <int PerMille> struct TopK : send::Codec {
   }
 
  private:
+  struct Least {
+    std::uint32_t size;
+    long of_it;  // so many of that size belong to the k largest
+  };
+  /// The k-th largest of n sizes, byte by byte: of what agrees with it so far, which next byte does it have?
+  template <class Sizes> static Least kth(long n, long k, Sizes const& sizes) {
+    Least least{0, k};
+    std::uint32_t mask = 0;
+    for (int shift = 24; shift >= 0 && k > 0; shift -= 8) {
+      long count[256]{};
+      for (long i = 0; i < n; ++i) {
+        std::uint32_t const s = sizes(i);
+        if ((s & mask) == least.size) ++count[s >> shift & 255u];
+      }
+      std::uint32_t byte = 255;
+      for (; count[byte] < least.of_it; --byte) least.of_it -= count[byte];
+      least.size |= byte << shift;
+      mask |= 255u << shift;
+    }
+    return least;
+  }
+  /// Writes the indices of those that reach a size which a sample says half as many again as k will reach, and returns
+  /// how many they are: 0 if they are more than 2 k.
+  template <class A> static long candidates(long n, A const* g, long k, std::byte* out) {
+    long const sample = n < 16384 ? n : 16384;
+    auto const drawn = [&](long i) { return size(g[sample == n ? i : i * 2654435761 % n]); };
+    auto const wanted =
+        static_cast<long>(1.5 * static_cast<double>(k) * static_cast<double>(sample) / static_cast<double>(n)) + 1;
+    std::uint32_t const least = wanted < sample ? kth(sample, wanted, drawn).size : 0;
+    long some = 0;
+    for (long i = 0; i < n; ++i) {
+      if (size(g[i]) < least) continue;
+      if (some == 2 * k) return 0;
+      send::store(out + 4 * some++, static_cast<std::uint32_t>(i));
+    }
+    return some;
+  }
   /// In the order of the sizes; not a number is the largest.
   template <class A> static std::uint32_t size(A v) {
     return __builtin_bit_cast(std::uint32_t, static_cast<float>(v)) & 0x7fffffffu;
