@@ -12,15 +12,12 @@ namespace {
 struct Order {
   long floats, times;
 };
-std::vector<float> in, out;
+std::vector<float> sum;
 
 void follow(Order o) {
-  if (in.size() != static_cast<std::size_t>(o.floats)) {
-    in.assign(static_cast<std::size_t>(o.floats), 1);
-    out = in;
-  }
+  if (sum.size() != static_cast<std::size_t>(o.floats)) sum.assign(static_cast<std::size_t>(o.floats), 0);
   for (long k = 0; k < o.times; ++k) {
-    MPI_Allreduce(in.data(), out.data(), static_cast<int>(o.floats), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, sum.data(), static_cast<int>(o.floats), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
   }
 }
 void lead(Order o) {

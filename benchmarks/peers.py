@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
   peers.py [--threads N] [--compile] [ROW ...]   eager (or torch.compile) with N threads
-  peers.py --ranks 2 [ROW ...]                   two processes over gloo: C9 by DDP, C10 by DTensor where torch has it
+  peers.py --ranks 2 [ROW ...]                   two processes over gloo: C7 and C8 by all_reduce, C9 by DDP, C10 by
+                                                 DTensor where torch has it
   peers.py start                                 one step of C2.32 and out
 
 Without rows, one a line from standard input. Set OPENBLAS_CORETYPE, OPENBLAS_NUM_THREADS and OMP_NUM_THREADS outside.
@@ -101,7 +102,53 @@ def split(model, mesh, plan):
     return parallelize_module(model, mesh, {layer: ways[how]() for layer, how in plan.items()})
 
 
+def hook_us(which):
+    """DDP's communication hook on a gradient of 64 MiB and one rank: what compressing and reading it back costs."""
+    import torch.distributed as dist
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
+    if not dist.is_initialized():
+        dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+
+    class One(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(torch.zeros(4096, 4096))
+
+        def forward(self, x):
+            return (self.w * x).sum()
+    state, hook = {"fp16": (None, default_hooks.fp16_compress_hook),
+                   "bf16": (None, getattr(default_hooks, "bf16_compress_hook", None)),
+                   "powersgd": (powerSGD_hook.PowerSGDState(None, 1, start_powerSGD_iter=2), powerSGD_hook.powerSGD_hook)}[which]
+    took = []
+
+    def timed(state, bucket):
+        begin = time.perf_counter()
+        future = hook(state, bucket)
+        future.wait()
+        took.append((time.perf_counter() - begin) * 1e6)
+        return future
+    model, x = nn.parallel.DistributedDataParallel(One(), bucket_cap_mb=256), torch.rand(4096, 4096)
+    model.register_comm_hook(state, timed)
+    try:
+        for _ in range(25):
+            model(x).backward()
+    except RuntimeError:
+        return None  # gloo does not know the format
+    return sorted(took[5:])[10]
+
+
+def summed(size):
+    if given.ranks == 1:
+        return None
+    values = torch.zeros(size // 4)
+    return lambda: dist.all_reduce(values)
+
+
 def made(row):
+    if row.startswith("C13.hook."):
+        return row.rpartition(".")[2]
+    if row == "C8" or row.startswith("C7."):
+        return summed(64 << 20 if row == "C8" else int(row[3:]))
     if given.ranks == 1:
         return stepper(ONE[row][0](), ONE[row][1]) if row in ONE else None
     kind, _, what = row.partition(".")
@@ -159,7 +206,7 @@ for row in given.rows or (line.strip() for line in sys.stdin):
         other.flush()
     if row not in steps:
         steps[row] = made(row)
-    us = step_us(steps[row]) if steps[row] else None
+    us = hook_us(steps[row]) if isinstance(steps[row], str) else step_us(steps[row]) if steps[row] else None
     if rank == 0:
         print(json.dumps({"row": row, "who": who, "us": us} if us else {}), flush=True)
 for other in to_others:

@@ -21,23 +21,15 @@ template <int PerMille> struct TopK : send::Codec {
   static constexpr long bytes(long n) { return 8 * kept(n); }
 
   template <class A> static void encode(long n, A const* g, std::byte* out) {
-    long const k = kept(n);
-    long some = candidates(n, g, k, out);
-    bool const all = some < k;  // or too many
-    if (all) some = n;
-    auto const at = [&](long i) { return all ? i : long{send::load<std::uint32_t>(out + 4 * i)}; };
-    Least const least = kth(some, k, [&](long i) { return size(g[at(i)]); });
-    long left = least.of_it, j = 0;
-    for (long i = 0; i < some; ++i) {
-      std::uint32_t const s = size(g[at(i)]);
-      if (s < least.size || (s == least.size && left-- <= 0)) continue;
-      send::store(out + 4 * j++, static_cast<std::uint32_t>(at(i)));
-    }
-    while (j-- > 0) {  // from the last: a pair covers indices behind its own only
-      auto const i = send::load<std::uint32_t>(out + 4 * j);
-      send::store(out + 8 * j, i);
-      send::store(out + 8 * j + 4, static_cast<float>(g[i]));
-    }
+    if (n == 0) return;
+    Least const least = largest(n, g, kept(n));
+    long left = least.of_it;
+    reaching(n, g, least.size, [&](long i, std::uint32_t s) {
+      if (s == least.size && left-- <= 0) return;
+      send::store(out, static_cast<std::uint32_t>(i));
+      send::store(out + 4, static_cast<float>(g[i]));
+      out += 8;
+    });
   }
   template <class A, class To> static void decode(long n, std::byte const* in, To to) {
     for (long k = 0; k < kept(n); ++k, in += 8) {
@@ -55,7 +47,7 @@ template <int PerMille> struct TopK : send::Codec {
   template <class Sizes> static Least kth(long n, long k, Sizes const& sizes) {
     Least least{0, k};
     std::uint32_t mask = 0;
-    for (int shift = 24; shift >= 0 && k > 0; shift -= 8) {
+    for (int shift = 24; shift >= 0; shift -= 8) {
       long count[256]{};
       for (long i = 0; i < n; ++i) {
         std::uint32_t const s = sizes(i);
@@ -68,21 +60,51 @@ template <int PerMille> struct TopK : send::Codec {
     }
     return least;
   }
-  /// Writes the indices of those that reach a size which a sample says half as many again as k will reach, and returns
-  /// how many they are: 0 if they are more than 2 k.
-  template <class A> static long candidates(long n, A const* g, long k, std::byte* out) {
+  /// A sample says which size half as many again as k will reach. Of those that do, a histogram tells the narrow range
+  /// of the k-th, and few are in it; where they are many, or the sample was wrong, all are gone through.
+  template <class A> static Least largest(long n, A const* g, long k) {
+    constexpr std::uint32_t bins = 4096;
+    auto const all = [&](long i) { return size(g[i]); };
     long const sample = n < 16384 ? n : 16384;
     auto const drawn = [&](long i) { return size(g[sample == n ? i : i * 2654435761 % n]); };
-    auto const wanted =
-        static_cast<long>(1.5 * static_cast<double>(k) * static_cast<double>(sample) / static_cast<double>(n)) + 1;
-    std::uint32_t const least = wanted < sample ? kth(sample, wanted, drawn).size : 0;
+    double const share = static_cast<double>(sample) / static_cast<double>(n);
+    auto const reach = static_cast<long>(1.5 * static_cast<double>(k) * share) + 1;
+    std::uint32_t const floor = reach < sample ? kth(sample, reach, drawn).size : 0;
+    std::uint32_t const high = kth(sample, reach / 8 + 1, drawn).size, width = (high - floor) / bins + 1;
+    std::uint32_t count[bins]{};
+    reaching(n, g, floor, [&](long, std::uint32_t s) {
+      std::uint32_t const bin = (s - floor) / width;
+      ++count[bin < bins - 1 ? bin : bins - 1];
+    });
+    std::uint32_t bin = bins;
+    long of_it = k;
+    while (bin > 0 && count[bin - 1] < of_it) of_it -= count[--bin];
+    if (bin == 0 || bin == bins || count[--bin] > bins) return kth(n, k, all);
+    std::uint32_t const begin = floor + bin * width;
+    std::uint32_t in_it[bins];
     long some = 0;
-    for (long i = 0; i < n; ++i) {
-      if (size(g[i]) < least) continue;
-      if (some == 2 * k) return 0;
-      send::store(out + 4 * some++, static_cast<std::uint32_t>(i));
+    reaching(n, g, begin, [&](long, std::uint32_t s) {
+      if (s - begin < width) in_it[some++] = s;
+    });
+    return kth(some, of_it, [&](long i) { return in_it[i]; });
+  }
+  /// f(i, size) for those of at least this size, which are few: a block of elements at a time is passed over.
+  template <class A, class F> static void reaching(long n, A const* g, std::uint32_t least, F const& f) {
+    constexpr long block = 16;
+    for (long first = 0; first < n; first += block) {
+      long const end = n - first < block ? n : first + block;
+      if (end == first + block) {
+        std::uint32_t most = 0;
+        for (long i = first; i < first + block; ++i) {
+          std::uint32_t const s = size(g[i]);
+          most = s > most ? s : most;
+        }
+        if (most < least) continue;
+      }
+      for (long i = first; i < end; ++i) {
+        if (size(g[i]) >= least) f(i, size(g[i]));
+      }
     }
-    return some;
   }
   /// In the order of the sizes; not a number is the largest.
   template <class A> static std::uint32_t size(A v) {
