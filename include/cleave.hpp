@@ -78,7 +78,7 @@
 // backend/host: with which instructions? Threads as ranks, in shared memory.
 #include "cleave/backend/host/rank.hpp"
 
-// run: train it.
+// run: train it; on a virtual clock, cleave/run/simulated.hpp.
 #include "cleave/run/check_layer.hpp"
 #include "cleave/run/run.hpp"
 #include "cleave/run/sandblaster.hpp"

@@ -30,6 +30,8 @@ template <int Shards> struct Worker {
   int computed = 0, pushed = 0, computing = 0, asked = 0;
 
   constexpr int weights_of(int shard) const { return version[shard] - 1; }
+  /// Of its next gradient, where all workers push alike.
+  constexpr long step() const { return long{weights_of(0)} * pace.push + computed % pace.push; }
 
   constexpr Turn granted(int shard, int its_version) {
     if (its_version + 1 > mailbox[shard]) mailbox[shard] = its_version + 1;

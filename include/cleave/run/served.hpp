@@ -265,9 +265,6 @@ template <class P> class Served {
     }
     return turn;
   }
-  static long step_of(Worker const& w) {
-    return long{w.weights_of(0)} * P::agreed::pace.push + w.computed % P::agreed::pace.push;
-  }
   /// Waits until there is work. Where replicas wait for each other, a late one may find newer weights than were
   /// granted, and that its step is over.
   void begin_step(int r, Worker& w, bool fetch) {
@@ -283,7 +280,7 @@ template <class P> class Served {
       for (int s = 0; s < shards; ++s) o.read[s] = w.weights_of(s);
       if (!waits) return;
       std::lock_guard lock(post_);
-      o.draw = step_of(w);
+      o.draw = w.step();
       if (o.draw < limit_) return;
       o.computing = false;
       --busy_;
@@ -292,7 +289,7 @@ template <class P> class Served {
   bool take_work(One& o, Worker const& w) {
     if (!failure_.empty()) return false;
     if (waits) {
-      o.resting = step_of(w) >= limit_;
+      o.resting = w.step() >= limit_;
       if (o.resting) changed_.notify_all();
       return !o.resting;
     }

@@ -1,0 +1,207 @@
+// run/simulated.hpp - replicas around a parameter server on a virtual clock: real gradients, times as the user draws them.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../optim/rate.hpp"
+#include "ledger.hpp"
+#include "pushes.hpp"
+#include "server.hpp"
+
+namespace cleave {
+
+/// `Simulated<Train> trainer(20, seed); trainer.delay = ...; trainer.train(0, 100, feed); trainer.now()`. What Served
+/// does with threads, one event after the other: a gradient of replica r takes delay(r, step) seconds, a message none.
+/// The protocol, the server and the arithmetic are those that run, so that a plan can be tried against stragglers that
+/// are not at hand; seed and delays fix every bit. Events of one time happen in the order of their causes.
+template <class P> class Simulated {
+  static_assert(P::served, "Simulated: replicas that agree by collectives have no server; say Shards<1>");
+
+ public:
+  using plan = P;
+  using A = tensor::accumulate_t<typename P::number>;
+  using Server = session::Server<P>;
+  static constexpr int shards = Server::shards;
+  static constexpr bool waits = P::agreed::waits;
+  using Worker = agree::Worker<shards>;
+  static constexpr long draws = !waits && P::request.portions.groups > 0 ? P::micro_batches : 1;
+
+  /// Seconds that replica r takes for its gradient of a step.
+  std::function<double(int r, long step)> delay = [](int, long) { return 1.0; };
+  /// Tells of every decision of every shard, in the order in which it makes them.
+  std::function<void(int shard, agree::Event const&, agree::Action const&)> told;
+
+  explicit Simulated(int replicas, std::uint64_t seed = 1)
+      : evaluator_((Server::parts(replicas), 1), 0, seed), server_(replicas, evaluator_), ledger_(replicas) {
+    ledger_.versions.resize(static_cast<std::size_t>(shards));
+    for (int r = 0; r < replicas; ++r) {
+      crew_.emplace_back();
+      one(r).replica = std::make_unique<session::Replica<P>>(Server::part(r, replicas), seed);
+      one(r).worker.pace = P::agreed::pace;
+      std::fill_n(one(r).mail, shards, -1);
+      one(r).replica->forget_pushed();
+    }
+    for (int s = 0; s < shards; ++s) {
+      for (int r = 0; r < replicas; ++r) hear(s, {agree::Heard::Joined, r, 1}, nullptr, 0);
+    }
+  }
+
+  /// Runs the steps [first, first + count) and returns the mean loss of each, as Served does. Replicas that are late
+  /// for the last of them are late in the next call.
+  std::vector<double> const& train(long first, int count, backend::host::Feed const& feed, double rate_scale = 1) {
+    losses_.assign(static_cast<std::size_t>(count), 0);
+    feed_ = feed;
+    rate_scale_ = rate_scale;
+    first_ = first;
+    drawn_ = std::max(drawn_, first * draws);
+    limit_ = first + count;
+    for (int r = 0; r < replicas(); ++r) {
+      if (one(r).turn != agree::Turn::Nothing) begin(r);
+    }
+    deliver();
+    while (!coming_.empty() && !(waits && ledger_.versions[0] * P::agreed::pace.push >= limit_)) {
+      Coming const next = coming_.top();
+      coming_.pop();
+      now_ = next.at;
+      ready(next.replica);
+      deliver();
+    }
+    return losses_;
+  }
+  /// Seconds since the start.
+  double now() const { return now_; }
+  double accuracy(backend::host::Feed const& feed, long samples) {
+    for (int s = 0; s < shards; ++s) server_.pull(s, evaluator_);
+    return evaluator_.accuracy(feed, samples);
+  }
+  void set_rate(Rate rate) { rate_ = rate; }
+  void read(int way, backend::host::Region region, long offset, long count, A* out) {
+    server_.read(way, region, offset, count, out);
+  }
+  Ledger const& ledger() const { return ledger_; }
+  int replicas() const { return static_cast<int>(crew_.size()); }
+
+ private:
+  struct One {
+    std::unique_ptr<session::Replica<P>> replica;
+    Worker worker;
+    int mail[shards];  // the newest version that each shard has granted, -1: none
+    long draw = 0;
+    double loss = 0, idle_since = 0;
+    bool computing = false;
+    agree::Turn turn = agree::Turn::Nothing;  // of one that rests
+  };
+  struct Coming {
+    double at;
+    long cause;
+    int replica;
+    bool operator<(Coming const& o) const { return at != o.at ? at > o.at : cause > o.cause; }
+  };
+  One& one(int r) { return crew_[static_cast<std::size_t>(r)]; }
+  double rate(long step) const { return rate_.at(step) * rate_scale_; }
+
+  /// What was granted reaches who can take it.
+  void deliver() {
+    for (int r = 0; r < replicas(); ++r) {
+      One& o = one(r);
+      if (o.computing || o.turn != agree::Turn::Nothing) continue;
+      for (int s = 0; s < shards; ++s) {
+        if (o.mail[s] < 0) continue;
+        agree::Turn const t = o.worker.granted(s, std::exchange(o.mail[s], -1));
+        if (t != agree::Turn::Nothing) o.turn = t;
+      }
+      if (o.turn != agree::Turn::Nothing) begin(r);
+    }
+  }
+  /// Takes weights and makes the gradient, which will be ready later; rests where there is nothing left to do.
+  void begin(int r) {
+    One& o = one(r);
+    bool const fetch = o.turn == agree::Turn::Compute;
+    bool const moved = P::agreed::change == agree::Change::Elastic && o.worker.computed > 0;
+    long const step = o.worker.step();
+    if (waits ? step >= limit_ : drawn_ >= limit_ * draws) return;
+    o.draw = waits ? step : std::exchange(drawn_, drawn_ + (draws > 1 ? o.replica->micro_batches() : 1));
+    for (int s = 0; s < shards && fetch && !moved; ++s) o.worker.version[s] = server_.pull(s, *o.replica, r) + 1;
+    if (fetch && P::agreed::change != agree::Change::Step) o.replica->refresh_copies();
+    if (draws > 1) o.replica->begin_at(static_cast<int>(o.draw % draws));
+    o.draw /= draws;
+    o.loss = o.replica->step(o.draw, feed_, rate(o.draw), o.draw);
+    std::string const wrong = std::isfinite(o.loss) ? o.replica->not_finite() : "the loss";
+    if (!wrong.empty()) {
+      throw Error("replica " + std::to_string(r) + ": " + wrong + " is not finite at step " + std::to_string(o.draw));
+    }
+    ledger_.waited[static_cast<std::size_t>(r)] += now_ - o.idle_since;
+    o.turn = agree::Turn::Nothing;
+    o.computing = true;
+    coming_.push({now_ + delay(r, o.draw), ++causes_, r});
+  }
+  void ready(int r) {
+    One& o = one(r);
+    agree::Said const said = o.worker.ready();
+    if (!waits) tell(o.draw, o.loss * part(r));
+    if (waits && P::agreed::pace.push > 1) tell(o.draw, o.loss / replicas());
+    if (said.push) {
+      session::Pushes<P>::encode(*o.replica);
+      for (int s = 0; s < shards; ++s) {
+        hear(s, {agree::Heard::Pushed, r, 1, o.worker.weights_of(s), said.count, said.ask},
+             o.replica->pushed(Server::way(s), Server::begin(s), Server::end(s)), o.loss);
+      }
+      o.replica->forget_pushed();
+      if (P::agreed::change == agree::Change::Elastic) o.replica->refresh_copies();
+    } else if (said.ask) {
+      for (int s = 0; s < shards; ++s) hear(s, {agree::Heard::Asked, r, 1}, nullptr, 0);
+    }
+    o.computing = false;
+    o.idle_since = now_;
+    o.turn = said.turn;
+    if (o.turn != agree::Turn::Nothing) begin(r);
+  }
+  double part(int r) { return static_cast<double>(one(r).replica->micro_batches()) / P::micro_batches; }
+  void tell(long step, double loss) {
+    if (step >= first_ && step < limit_) losses_[static_cast<std::size_t>(step - first_)] += loss;
+  }
+  void hear(int s, agree::Event const& e, typename Server::Sent* pushed, double loss) {
+    server_.hear(
+        s, e, pushed, [&](long step) { return rate(step); },
+        [&](auto const& actions, int) { note(s, e, actions, loss); });
+  }
+  void note(int s, agree::Event const& e, typename Server::Actions const& actions, double loss) {
+    std::size_t const from = static_cast<std::size_t>(e.worker);
+    if (s == 0 && e.what == agree::Heard::Pushed) ++ledger_.pushed[from];
+    for (agree::Action const& a : actions) {
+      if (told) told(s, e, a);
+      if (a.what == agree::Done::Grant) {
+        one(a.worker).mail[s] = std::max(one(a.worker).mail[s], a.version);
+      } else if (a.what == agree::Done::Update) {
+        ledger_.versions[static_cast<std::size_t>(s)] = a.version;
+      } else if (s == 0 && a.what == agree::Done::Drop) {
+        ++ledger_.dropped[from];
+      } else if (s == 0 && a.what == agree::Done::Take) {
+        ++ledger_.taken[from];
+        ++ledger_.ages[static_cast<std::size_t>(std::min(a.age, Ledger::oldest))];
+        if (waits && P::agreed::pace.push == 1) tell(e.version, loss * part(e.worker));
+      }
+    }
+  }
+
+  session::Replica<P> evaluator_;
+  Server server_;
+  std::vector<One> crew_;
+  Ledger ledger_;
+  Rate rate_ = P::rate;
+  double rate_scale_ = 1, now_ = 0;
+  backend::host::Feed feed_;
+  std::vector<double> losses_;
+  std::priority_queue<Coming> coming_;
+  long first_ = 0, limit_ = 0, drawn_ = 0, causes_ = 0;
+};
+
+}  // namespace cleave

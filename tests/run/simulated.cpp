@@ -1,0 +1,109 @@
+// run/simulated.cpp - rows 24, 27, 29, 31, C12: agreements on a virtual clock have the bits of threads, and the times of theory.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave.hpp>
+#include <cleave/run/simulated.hpp>
+#include <cleave/sim/late.hpp>
+
+#include <cmath>
+#include <set>
+
+#include "signs.hpp"
+
+using namespace cleave;
+
+namespace {
+
+struct Net : Sequential<Vector<4>, Linear<8>, Tanh, Linear<2>, CrossEntropy> {};
+template <class... Ps> struct On : Plan<Net, Ps...> { static constexpr Rate rate = Rate::constant(0.1f); };
+template <class P, class Trainer> std::vector<float> weights(Trainer& t) {
+  std::vector<float> w(static_cast<std::size_t>(P::schedule.weight_elements));
+  t.read(0, backend::host::Region::Weights, 0, P::schedule.weight_elements, w.data());
+  return w;
+}
+/// Exponential, mean 1.
+double drawn(int r, long step) {
+  tensor::Random const random{11, tensor::Purpose::Augment, static_cast<std::uint32_t>(r)};
+  return -std::log(1 - static_cast<double>(random.uniform(static_cast<std::uint64_t>(step))));
+}
+/// Threads that wait for each other have one outcome; it is that of the virtual clock, whatever the delays.
+template <class P> void is_that_of_threads(int replicas) {
+  auto const feed = signs::feed<P>();
+  Served<P> threads(replicas, 5);
+  Simulated<P> simulated(replicas, 5);
+  simulated.delay = drawn;
+  for (long step = 0; step < 24; step += 12) {
+    auto const losses = threads.train(step, 12, feed), seen = simulated.train(step, 12, feed);
+    for (std::size_t k = 0; k < losses.size(); ++k) CHECK(seen[k] == doctest::Approx(losses[k]).epsilon(1e-6));
+  }
+  CHECK(weights<P>(simulated) == weights<P>(threads));
+  CHECK(simulated.ledger().pushed == threads.ledger().pushed);
+  CHECK(simulated.accuracy(feed, 480) == threads.accuracy(feed, 480));
+}
+
+using Spare = On<Batch<54>, MicroBatches<18>, DataParallel<Sync, Spares<2>>, Momentum>;
+
+}  // namespace
+
+TEST_CASE("row 24: synchronous replicas and averaging ones have the bits of threads") {
+  is_that_of_threads<On<Batch<24>, MicroBatches<6>, DataParallel<Sync>, Shards<1>, Momentum>>(3);
+  is_that_of_threads<On<Batch<24>, MicroBatches<6>, DataParallel<LocalSGD<4>>, Momentum>>(3);
+  is_that_of_threads<On<Batch<24>, MicroBatches<6>, DataParallel<Sync>, Shards<1>, Fastest, Compress<Int8>>>(3);
+}
+TEST_CASE(
+    "row 27, C12: Spares<2> of 20: 18 distinct gradients an update, the mean step of theory, and the same bits again") {
+  constexpr int steps = 8000;
+  auto const feed = signs::feed<Spare>();
+  std::vector<float> first;
+  for (int run = 0; run < 2; ++run) {
+    int const wanted = run == 0 ? steps : 500;
+    Simulated<Spare> t(20, 3);
+    t.delay = drawn;
+    std::set<int> within;
+    long wrong = 0;
+    t.told = [&](int, agree::Event const& e, agree::Action const& a) {
+      if (a.what == agree::Done::Take) wrong += a.age != 0 || !within.insert(e.worker).second;
+      if (a.what == agree::Done::Update) wrong += within.size() != 18, within.clear();
+    };
+    t.train(0, 500, feed);
+    if (run == 0) {
+      first = weights<Spare>(t);
+    } else {
+      CHECK(weights<Spare>(t) == first);
+    }
+    double const begin = t.now();
+    for (long step = 500; step < wanted; step += 500) t.train(step, 500, feed);
+    CHECK(wrong == 0);
+    long pushed = 0, told_of = 0;
+    for (int r = 0; r < 20; ++r) {
+      auto const k = static_cast<std::size_t>(r);
+      pushed += t.ledger().pushed[k];
+      told_of += t.ledger().taken[k] + t.ledger().dropped[k];
+    }
+    CHECK(pushed == told_of);
+    if (run == 0) {
+      double const mean = (t.now() - begin) / (steps - 500);
+      CHECK(mean == doctest::Approx(sim::exponential_step(20, 2)).epsilon(0.02));
+    }
+  }
+}
+TEST_CASE("C12: without spares a step takes as long as the slowest of 20, in the mean") {
+  using All = On<Batch<60>, MicroBatches<20>, DataParallel<Sync>, Shards<1>>;
+  Simulated<All> t(20, 3);
+  t.delay = drawn;
+  auto const feed = signs::feed<All>();
+  for (long step = 0; step < 8000; step += 500) t.train(step, 500, feed);
+  CHECK(t.now() / 8000 == doctest::Approx(sim::exponential_step(20, 0)).epsilon(0.02));
+}
+TEST_CASE("rows 29, 31: equal asynchronous replicas are N - 1 updates old, and a slow one holds nobody up") {
+  using Free = On<Batch<3>, DataParallel<Async>>;
+  auto const feed = signs::feed<Free>();
+  Simulated<Free> equal(8, 3);
+  equal.train(0, 4000, feed);
+  CHECK(equal.ledger().mean_age() == doctest::Approx(7).epsilon(0.01));
+  CHECK(equal.now() == doctest::Approx(500));
+  Simulated<Free> one_slow(8, 3);
+  one_slow.delay = [](int r, long) { return r == 0 ? 10.0 : 1.0; };
+  one_slow.train(0, 4000, feed);
+  CHECK(one_slow.now() < 4000 / 7.0 + 10);
+}
