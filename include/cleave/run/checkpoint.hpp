@@ -86,6 +86,16 @@ template <class Trained> void save(Trained& trainer, std::string const& path, st
                        extents(all[i].shape),
                        {reinterpret_cast<unsigned char const*>(data[i].data()), data[i].size() * sizeof(A)}});
   }
+  std::vector<std::vector<A>> owed;
+  if constexpr (keeps_residuals<P> && requires { trainer.residuals(0); }) {
+    for (int r = 0; r < trainer.ranks().world(); ++r) owed.push_back(trainer.residuals(r));
+  }
+  for (std::size_t r = 0; r < owed.size() && !owed[r].empty(); ++r) {
+    tensors.push_back({residual_name(static_cast<int>(r)),
+                       sizeof(A) == 8 ? io::Dtype::F64 : io::Dtype::F32,
+                       {owed[r].size()},
+                       {reinterpret_cast<unsigned char const*>(owed[r].data()), owed[r].size() * sizeof(A)}});
+  }
   if (!write) return;  // another process does
   io::save_safetensors(path, std::move(tensors),
                        {{"cleave", version},
@@ -118,6 +128,10 @@ template <class Trained> void load(Trained& trainer, std::string const& path) {
     if (t->shape != extents(k.shape) || t->bytes.size() != static_cast<std::size_t>(k.shape.size()) * sizeof(A)) {
       throw Error(path + ": tensor " + k.name + " has another shape or number format than this model's");
     }
+  }
+  if constexpr (keeps_residuals<P> && requires { trainer.residuals(0); }) {
+    auto const owed = saved_residuals<P, A>(file, path, trainer.ranks());
+    for (int r = 0; r < trainer.ranks().world(); ++r) trainer.set_residuals(r, owed[static_cast<std::size_t>(r)]);
   }
   for (Kept const& k : all) {
     std::vector<A> values(static_cast<std::size_t>(k.shape.size()));

@@ -11,6 +11,7 @@
 #include "../backend/host/team.hpp"
 #include "../optim/rate.hpp"
 #include "losses.hpp"
+#include "residuals.hpp"
 
 namespace cleave {
 
@@ -139,6 +140,26 @@ template <class P> class Trainer {
     for (auto& r : ranks_of_) {
       if (r) r->refresh_copies();
     }
+  }
+  /// What the messages of a rank still lack (residuals.hpp), one bucket behind the other; and to set it.
+  std::vector<A> residuals(int rank) {
+    std::vector<A> out(static_cast<std::size_t>(session::residuals<P>(ranks_, rank)));
+    A* to = out.data();
+    session::each_residual<P>(ranks_, rank, [&](int b, bool of_sum, long, long count) {
+      long const from = of_sum ? layout_.left_of_sum[b] : layout_.left[b];
+      world_.fetch(rank, from, count * static_cast<long>(sizeof(A)));
+      std::memcpy(to, world_.arena(rank) + from, static_cast<std::size_t>(count) * sizeof(A));
+      to += count;
+    });
+    return out;
+  }
+  void set_residuals(int rank, std::vector<A> const& values) {
+    if (!world_.here(rank)) return;
+    A const* from = values.data();
+    session::each_residual<P>(ranks_, rank, [&](int b, bool of_sum, long, long count) {
+      std::copy_n(from, count, at(rank).template at<A>(of_sum ? layout_.left_of_sum[b] : layout_.left[b]));
+      from += count;
+    });
   }
   /// Notes what every rank does in the next so many steps.
   void trace(int steps) {

@@ -1,0 +1,74 @@
+// run/residuals.hpp - what compressed gradients still lack, in a checkpoint: by rank, and for other ranks as one sum.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "../io/safetensors.hpp"
+#include "../op/verb.hpp"
+#include "../schedule/arena.hpp"
+
+namespace cleave::session {
+
+template <class P> constexpr bool keeps_residuals = P::format.encoding.on&& P::format.encoding.feedback && !P::served;
+
+/// visit(bucket, of_sum, first, count) for what a rank keeps: of its own gradient's elements of a bucket, and of its
+/// part of the sum. Elements count from the bucket's first.
+template <class P, class Visit> void each_residual(schedule::Ranks ranks, int rank, Visit visit) {
+  for (int b = 0; b < P::schedule.buckets; ++b) {
+    schedule::Bucket const& bucket = P::schedule.bucket[b];
+    int const n = bucket.world ? ranks.world() : ranks.data, index = bucket.world ? rank : rank / ranks.model;
+    if (bucket.factors > 0 || bucket.row > 0 || n == 1) continue;
+    visit(b, false, 0L, bucket.count);
+    if (!P::format.encoding.resums) continue;
+    visit(b, true, op::part_begin(bucket.count, index, n), op::part_size(bucket.count, index, n));
+  }
+}
+template <class P> long residuals(schedule::Ranks ranks, int rank) {
+  long all = 0;
+  each_residual<P>(ranks, rank, [&](int, bool, long, long count) { all += count; });
+  return all;
+}
+inline std::string residual_name(int rank) { return "rank" + std::to_string(rank) + ".residual"; }
+
+/// What each rank is to keep, from a file: what it had, or, saved by another number of ranks, the first rank that sums
+/// a bucket has all that any of them had: nothing is lost, only late. (One replica sends nothing, and drops it.)
+template <class P, class A>
+std::vector<std::vector<A>> saved_residuals(io::SafeTensors const& file, std::string const& path,
+                                            schedule::Ranks ranks) {
+  std::vector<std::vector<A>> now(static_cast<std::size_t>(ranks.world()));
+  for (int r = 0; r < ranks.world(); ++r)
+    now[static_cast<std::size_t>(r)].resize(static_cast<std::size_t>(residuals<P>(ranks, r)));
+  int saved = 0;
+  while (file.find(residual_name(saved))) ++saved;
+  if (saved == 0 || ranks.world() == 1) return now;
+  schedule::Ranks const then{saved / ranks.model, ranks.model};
+  for (int r = 0; r < saved; ++r) {
+    io::NamedTensor const* t = file.find(residual_name(r));
+    if (then.world() != saved || t->bytes.size() != static_cast<std::size_t>(residuals<P>(then, r)) * sizeof(A)) {
+      throw Error(path + ": tensor " + residual_name(r) + " does not fit this plan's messages of gradients");
+    }
+    std::vector<A> had(t->bytes.size() / sizeof(A));
+    std::memcpy(had.data(), t->bytes.data(), t->bytes.size());
+    if (saved == ranks.world()) {
+      now[static_cast<std::size_t>(r)] = std::move(had);
+      continue;
+    }
+    A const* from = had.data();
+    each_residual<P>(then, r, [&](int b, bool, long first, long count) {
+      int const keeper = P::schedule.bucket[b].world ? 0 : r % ranks.model;
+      long at = 0;
+      each_residual<P>(ranks, keeper, [&](int its, bool of_sum, long, long its_count) {
+        A* const to = now[static_cast<std::size_t>(keeper)].data() + at;
+        for (long i = 0; its == b && !of_sum && i < count; ++i) to[first + i] += from[i];
+        at += its_count;
+      });
+      from += count;
+    });
+  }
+  return now;
+}
+
+}  // namespace cleave::session
