@@ -3,6 +3,7 @@
 #include <cleave.hpp>
 #include <cleave/backend/mpi/process.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 
@@ -61,12 +62,43 @@ int hang(backend::mpi::Process const& process) {
   return 0;
 }
 
+/// A checkpoint is there; then rank 1 is killed while all train on, and would save again in the end.
+int die(backend::mpi::Process const& process, std::string const& path) {
+  using P = Of<Net>;
+  session::Probing<P> const probe;
+  backend::mpi::Remote remote;
+  Trainer<P> t(process.size(), 7, &remote);
+  t.train(0, 3, probe.feed());
+  session::save(t, path, 7, process.rank() == 0);
+  for (long step = 3; step < 3'000'000; step += 100) {
+    if (process.rank() == 1 && step == 303) std::raise(SIGKILL);
+    t.train(step, 100, probe.feed());
+  }
+  session::save(t, path, 7, process.rank() == 0);
+  return 0;
+}
+/// What is left is that checkpoint.
+int look(std::string const& path) {
+  using P = Of<Net>;
+  session::Probing<P> const probe;
+  Trainer<P> t(2, 7), whole(2, 7);
+  session::load(t, path);
+  whole.train(0, 3, probe.feed());
+  for (session::Kept const& k : session::kept<P>()) {
+    if (session::whole(t, k) != session::whole(whole, k)) throw Error(path + ": other weights than three steps make");
+  }
+  std::printf("the checkpoint of step %ld is whole\n", t.steps());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   backend::mpi::Process process(true);
   try {
     if (argc > 1 && std::strcmp(argv[1], "hang") == 0) return hang(process);
+    if (argc > 2 && std::strcmp(argv[1], "die") == 0) return die(process, argv[2]);
+    if (argc > 2 && std::strcmp(argv[1], "look") == 0) return look(argv[2]);
     if (argc > 1 && process.stranger(process.rank() == 1 ? 2 : 1) != (process.size() > 1 ? 1 : -1))
       throw Error("stranger");
     same<Of<Net>>(process, "by data");
@@ -77,6 +109,10 @@ int main(int argc, char** argv) {
     same<Of<Net, Fastest, Compress<TopK<20>>>>(process, "by data, top k");
     same<Of<Net, Fastest, ReduceBy<Ring>>>(process, "by data, round a ring");
     same<Of<Net, Fastest, ReduceBy<HalvingDoubling>, Precision<bf16>>>(process, "by data, in halves");
+    same<Of<Net, Fastest, ReduceBy<Tree>>>(process, "by data, up and down a tree");
+    if (process.size() % 2 == 0) same<Of<Net, Fastest, ReduceBy<Hierarchical<2>>>>(process, "by data, by nodes");
+    same<Of<Net, Fastest, Compress<Int8>>>(process, "by data, int8");
+    same<Of<Net, Fastest, Compress<bf16>>>(process, "by data, bf16 on the way");
     same<Of<Factored>>(process, "by data, factors");
     same<Of<Words>>(process, "by data, rows");
     same<Of<Words, Fastest, Precision<bf16>>>(process, "by data, rows in bf16");
