@@ -38,7 +38,9 @@ class Process {
   int stranger(std::uint64_t number) const {
     if (!started_) return -1;
     std::vector<std::uint64_t> all(static_cast<std::size_t>(size()));
-    MPI_Allgather(&number, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, remote_->comm());
+    MPI_Request request;
+    MPI_Iallgather(&number, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, remote_->comm(), &request);
+    remote_->wait(request, "to say what they are about to run");
     for (std::size_t r = 0; r < all.size(); ++r) {
       if (all[r] != all[0]) return static_cast<int>(r);
     }
@@ -48,13 +50,19 @@ class Process {
   std::string from_first(std::string text) const {
     if (!started_) return text;
     int length = static_cast<int>(text.size());
-    MPI_Bcast(&length, 1, MPI_INT, 0, remote_->comm());
+    MPI_Request request;
+    MPI_Ibcast(&length, 1, MPI_INT, 0, remote_->comm(), &request);
+    remote_->wait(request, "to hear what rank 0 has read");
     text.resize(static_cast<std::size_t>(length));
-    MPI_Bcast(text.data(), length, MPI_CHAR, 0, remote_->comm());
+    MPI_Ibcast(text.data(), length, MPI_CHAR, 0, remote_->comm(), &request);
+    remote_->wait(request, "to hear what rank 0 has read");
     return text;
   }
   void wait_for_all() const {
-    if (started_) MPI_Barrier(remote_->comm());
+    if (!started_) return;
+    MPI_Request request;
+    MPI_Ibarrier(remote_->comm(), &request);
+    remote_->wait(request, "to end");
   }
   /// Ends every process of the run: one has failed, and the others would wait for it.
   void abort(int code) {

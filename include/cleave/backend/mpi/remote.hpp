@@ -51,11 +51,10 @@ class Remote : public host::Remote {
     told[static_cast<std::size_t>(rank_)] = static_cast<double>(told_);
     sum(told.data(), size_);  // all have read what they wanted
     for (int r = 0; r < size_; ++r) {
-      while (r != rank_ &&
-             static_cast<double>(received_[static_cast<std::size_t>(r)]) < told[static_cast<std::size_t>(r)])
-        turn();
+      auto const k = static_cast<std::size_t>(r);
+      wait_until([&] { return r == rank_ || static_cast<double>(received_[k]) >= told[k]; }, "to end what they sent");
     }
-    while (!sending_.empty()) turn();
+    wait_until([&] { return sending_.empty(); }, "to take what was sent");
     told_ = 0;
     received_.assign(received_.size(), 0);
     open_ = false;
@@ -122,20 +121,21 @@ class Remote : public host::Remote {
       sending_.pop_back();
     }
   }
+  /// Until a collective call is through; answers peers meanwhile.
+  void wait(MPI_Request& all, char const* what) {
+    wait_until(
+        [&] {
+          int there = 0;
+          MPI_Test(&all, &there, MPI_STATUS_IGNORE);
+          return there != 0;
+        },
+        what);
+  }
   void sum(double* values, int count) override {
     gathered_.resize(static_cast<std::size_t>(count * size_));
     MPI_Request all;
     MPI_Iallgather(values, count, MPI_DOUBLE, gathered_.data(), count, MPI_DOUBLE, comm_, &all);
-    auto const until = std::chrono::steady_clock::now() + longest;
-    for (int there = 0; !there;) {
-      MPI_Test(&all, &there, MPI_STATUS_IGNORE);
-      if (there) break;
-      turn();
-      if (std::chrono::steady_clock::now() > until) {
-        throw Error("rank " + std::to_string(rank_) + " waited " + std::to_string(longest.count()) +
-                    " s for all ranks to come to the end of their steps; is one of them still alive?");
-      }
-    }
+    wait(all, "to come to the end of their steps");
     for (int i = 0; i < count; ++i) {
       values[i] = 0;
       for (int r = 0; r < size_; ++r) values[i] += gathered_[static_cast<std::size_t>(r * count + i)];
@@ -155,6 +155,16 @@ class Remote : public host::Remote {
     sending_.push_back(std::move(spare_.back()));
     spare_.pop_back();
     return *sending_.back();
+  }
+  template <class There> void wait_until(There const& there, char const* what) {
+    auto const until = std::chrono::steady_clock::now() + longest;
+    while (!there()) {
+      turn();
+      if (std::chrono::steady_clock::now() > until) {
+        throw Error("rank " + std::to_string(rank_) + " waited " + std::to_string(longest.count()) +
+                    " s for all ranks " + what + "; is one of them still alive?");
+      }
+    }
   }
   void turn() {
     progress();
