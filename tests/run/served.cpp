@@ -52,7 +52,7 @@ void doze(int microseconds) { std::this_thread::sleep_for(std::chrono::microseco
 
 }  // namespace
 
-TEST_CASE("rows 21, 24, 50: by a server of one or four shards the bits are those of the all-reduce") {
+TEST_CASE("rows 21, 24, 47, 50: by a server of one or four shards the bits are those of the all-reduce") {
   auto const whole = by_collectives<Of<DataParallel<Sync>>>(1, 10);
   CHECK(by_server<Of<DataParallel<Sync>, Shards<1>>>(3, 10) == whole);  // 4 micro-batches each: a whole branch
   CHECK(by_server<Of<DataParallel<Sync>, Shards<4>>>(6, 10) == whole);

@@ -87,6 +87,19 @@ TEST_CASE(
     }
   }
 }
+TEST_CASE(
+    "rows 5, 27: averaging leaves out who is late, too: each mean is of three of four, after four steps of each") {
+  using Averaged = On<Batch<24>, MicroBatches<6>, DataParallel<LocalSGD<4>, Spares<1>>, Momentum>;
+  Simulated<Averaged> t(4, 5);
+  t.delay = [](int r, long step) { return r == step / 4 % 4 ? 5.0 : 1.0; };  // another one in each round
+  auto const losses = t.train(0, 80, signs::feed<Averaged>());
+  CHECK(losses.back() < 0.5 * losses.front());
+  CHECK(t.ledger().versions[0] == 20);
+  CHECK(t.ledger().ages[0] == 60);
+  long dropped = 0;
+  for (long d : t.ledger().dropped) dropped += d;
+  CHECK(dropped > 5);
+}
 TEST_CASE("C12: without spares a step takes as long as the slowest of 20, in the mean") {
   using All = On<Batch<60>, MicroBatches<20>, DataParallel<Sync>, Shards<1>>;
   Simulated<All> t(20, 3);

@@ -105,7 +105,12 @@ TEST_CASE("rows 74, 75: columns, rows, both in turn, batch: equal to the whole")
   agrees<ByBatch>(whole, 1, 0);
 }
 
-TEST_CASE("row 17: a 2 x 2 mesh equals one device") { agrees<Grid>(weights_after<Alone>(1, 20), 2, 1e-4f); }
+TEST_CASE("rows 14, 15, 17: two replicas of two ways, one of four and four of one equal one device") {
+  auto const alone = weights_after<Alone>(1, 20);
+  agrees<Grid>(alone, 2, 1e-4f);
+  agrees<Cols4>(alone, 1, 1e-4f);
+  agrees<ByData>(alone, 4, 0);
+}
 
 TEST_CASE("row 48: bf16 under Ordered gives the same bits on 1, 2, 3 and 8 replicas, and stays near f32") {
   auto const one = weights_after<Half>(1, 20);
