@@ -79,7 +79,7 @@
 #include "cleave/backend/host/rank.hpp"
 
 // run: train it; on a virtual clock, cleave/run/simulated.hpp.
+#include "cleave/run/by_portions.hpp"
 #include "cleave/run/check_layer.hpp"
 #include "cleave/run/run.hpp"
-#include "cleave/run/sandblaster.hpp"
 #include "cleave/run/served.hpp"

@@ -66,6 +66,19 @@ case $case in
       at_least "$(field out$r.txt accuracy)" 0.9
       [ "$(field out$r.txt loss)" = "$(field out1.txt loss)" ]
     done
+    port=$((20000 + $$ % 20000))  # three processes, one of which is killed: the others do its portions
+    for r in 2 1 0; do
+      RANK=$r WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$bin/08_sandblaster" --data "$CLEAVE_DATA" --limit 6000 \
+        --epochs 20 --json --out apart$r >apart$r.txt 2>apart$r.log &
+      process[$r]=$!
+    done
+    until grep -q "iteration 2:" apart0.log 2>/dev/null || ! kill -0 "${process[0]}" 2>/dev/null; do sleep 0.05; done
+    kill -9 "${process[2]}"
+    wait "${process[0]}" && wait "${process[1]}"
+    cat apart0.txt
+    [ "$(field apart0.txt loss)" = "$(field out1.txt loss)" ]
+    "$bin/08_sandblaster" --data "$CLEAVE_DATA" --limit 6000 --epochs 21 --resume apart0/checkpoint.safetensors --json >more.txt 2>log.txt
+    [ "$(field more.txt steps)" = 21 ]
     ;;
   cifar)  # a reduced run: 10,000 images
     needs_data

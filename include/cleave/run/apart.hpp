@@ -57,6 +57,19 @@ template <class P> int serve(std::FILE* say, Apart const& a, int replicas, std::
   return 0;
 }
 
+/// Where rank 0 listens, told to all ranks.
+inline std::string meeting_point(Launch const& launch, backend::mpi::Process const& process, int port_of_first) {
+  if (process.size() == 1) return launch.host + ":" + std::to_string(launch.port);
+  char name[256] = "127.0.0.1";
+  if (::gethostname(name, sizeof name - 1) != 0 || !backend::tcp::known(name)) std::strcpy(name, "127.0.0.1");
+  return process.from_first(std::string(name) + ":" + std::to_string(port_of_first));
+}
+inline void says_where(Launch const& launch, backend::mpi::Process const& process) {
+  if (process.size() > 1 || !launch.host.empty()) return;
+  throw Error(launch.by + " has started " + std::to_string(launch.size) +
+              " processes and says not where rank 0 is; set MASTER_ADDR and MASTER_PORT, or build with cleave::mpi");
+}
+
 /// The server of a run whose clients a launcher has started: a thread of rank 0, and the address for all.
 template <class P> class Host {
  public:
@@ -65,11 +78,7 @@ template <class P> class Host {
     if (thread_.joinable()) thread_.join();
   }
   void start(Apart& a, Launch const& launch, backend::mpi::Process const& process, int replicas, std::uint64_t seed) {
-    if (process.size() == 1 && launch.host.empty()) {
-      throw Error(
-          launch.by + " has started " + std::to_string(launch.size) +
-          " processes and says not where rank 0 is; set MASTER_ADDR and MASTER_PORT, or build with cleave::mpi");
-    }
+    says_where(launch, process);
     if (launch.rank == 0) {
       server_ = std::make_unique<ParameterServer<P>>(process.size() > 1 ? 0 : launch.port, replicas, seed);
       thread_ = std::thread([this, &process] {
@@ -77,10 +86,7 @@ template <class P> class Host {
         server_->serve(std::chrono::milliseconds(process.size() > 1 ? 0 : 1000));
       });
     }
-    char name[256] = "127.0.0.1";
-    if (::gethostname(name, sizeof name - 1) != 0 || !backend::tcp::known(name)) std::strcpy(name, "127.0.0.1");
-    std::string const here = std::string(name) + ":" + std::to_string(server_ ? server_->port() : 0);
-    a.given_join = process.size() > 1 ? process.from_first(here) : launch.host + ":" + std::to_string(launch.port);
+    a.given_join = meeting_point(launch, process, server_ ? server_->port() : 0);
     a.given_replica = launch.rank;
     a.join = &a.given_join;
     a.replica = &a.given_replica;

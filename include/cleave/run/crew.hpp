@@ -24,14 +24,43 @@ struct CrewLedger {
   long weights_sent = 0;         // elements, from shards to replicas
 };
 
-/// `Shards` keeps the weights: `shards.fetch(replica)` brings them, `shards.add(portion, replica)` takes a gradient.
+/// Who computes portions, as a replica does: here, or in another process (helpers.hpp). `first` is the feed's step of
+/// portion 0; a gradient throws Gone where there is nobody any more.
+template <class P> struct Hand {
+  using Sent = typename Replica<P>::Sent;
+  struct Gone {};
+  virtual ~Hand() = default;
+  virtual void take(int way, long begin, Sent const* from, long count) = 0;
+  virtual double gradient(long portion, long first, backend::host::Feed const& feed) = 0;
+  virtual Sent* pushed(int way, long begin, long end) = 0;
+};
+template <class P> struct Near : Hand<P> {
+  using Sent = typename Replica<P>::Sent;
+  explicit Near(std::uint64_t seed) : replica(1, 0, seed) {}
+  void take(int way, long begin, Sent const* from, long count) override { replica.take(way, begin, from, count); }
+  double gradient(long portion, long, backend::host::Feed const& feed) override {
+    replica.forget_pushed();
+    return replica.step(portion, feed, 0, 0);
+  }
+  Sent* pushed(int way, long begin, long end) override { return replica.pushed(way, begin, end); }
+  Replica<P> replica;
+};
+template <class P> using Hands = std::vector<std::unique_ptr<Hand<P>>>;
+template <class P> Hands<P> near(int replicas, std::uint64_t seed) {
+  Hands<P> all;
+  for (int r = 0; r < replicas; ++r) all.push_back(std::make_unique<Near<P>>(seed));
+  return all;
+}
+
+/// `Shards` keeps the weights: `shards.fetch(hand)` brings them, `shards.add(portion, hand)` takes a gradient.
 template <class P, class Shards> class Crew {
  public:
   static constexpr int most_replicas = 64, most_portions = 4096;
   struct Crash {};
 
-  Crew(int replicas, int portions, std::uint64_t seed, std::chrono::milliseconds deadline, Shards& shards)
+  Crew(Hands<P> hands, int portions, std::chrono::milliseconds deadline, Shards& shards)
       : portions_(portions), deadline_(deadline), shards_(shards) {
+    int const replicas = static_cast<int>(hands.size());
     if (replicas < 1 || replicas > most_replicas) {
       throw Error("Sandblaster: 1 to " + std::to_string(most_replicas) + " replicas, got " + std::to_string(replicas));
     }
@@ -42,7 +71,7 @@ template <class P, class Shards> class Crew {
     ledger_.taken_from.resize(static_cast<std::size_t>(replicas));
     for (int r = 0; r < replicas; ++r) {
       crew_.push_back(std::make_unique<One>());
-      one(r).replica = std::make_unique<Replica<P>>(1, 0, seed);
+      one(r).hand = std::move(hands[static_cast<std::size_t>(r)]);
     }
     for (int r = 0; r < replicas; ++r) restart(r);
   }
@@ -122,7 +151,7 @@ template <class P, class Shards> class Crew {
 
  private:
   struct One {
-    std::unique_ptr<Replica<P>> replica;
+    std::unique_ptr<Hand<P>> hand;
     std::thread thread;
     bool live = false, busy = false, pushing = false;
     agree::Dealt issued;  // what it is to compute next; pass 0: nothing
@@ -131,6 +160,10 @@ template <class P, class Shards> class Crew {
   long now() const {
     auto const since = std::chrono::steady_clock::now() - born_;
     return std::chrono::duration_cast<std::chrono::microseconds>(since).count();
+  }
+  long first_of_lent() const {
+    std::shared_lock lock(lent_);
+    return first_;
   }
   backend::host::Feed samples() const {
     return {this,
@@ -205,6 +238,7 @@ template <class P, class Shards> class Crew {
         hear({agree::Work::Asked, r, 0, 0, now()});
       }
     } catch (Crash const&) {
+    } catch (typename Hand<P>::Gone const&) {
     } catch (std::exception const& e) {
       std::lock_guard lock(post_);
       if (failure_.empty() && mine.pass == dealer_->pass) failure_ = "replica " + std::to_string(r) + ": " + e.what();
@@ -222,15 +256,14 @@ template <class P, class Shards> class Crew {
       }
     }
     long const began = now();
-    Replica<P>& replica = *one(r).replica;
+    Hand<P>& hand = *one(r).hand;
     if (holds != mine.pass) {
-      shards_.fetch(replica);
+      shards_.fetch(hand);
       std::lock_guard lock(post_);
       ledger_.weights_sent += P::schedule.weight_elements;
     }
     holds = mine.pass;
-    replica.forget_pushed();
-    double const loss = replica.step(mine.portion, samples(), 0, 0);
+    double const loss = hand.gradient(mine.portion, first_of_lent(), samples());
     if (before_finish) before_finish(r, mine.pass, mine.portion);
     {
       std::lock_guard lock(post_);
@@ -238,7 +271,7 @@ template <class P, class Shards> class Crew {
       if (!hear({agree::Work::Finished, r, mine.pass, mine.portion, now()})) return;
       one(r).pushing = true;
     }
-    shards_.add(mine.portion, replica);
+    shards_.add(mine.portion, hand);
     std::lock_guard lock(post_);
     one(r).pushing = false;
     ++delivered_;

@@ -196,10 +196,14 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
   return fit<P, Data>(trainer, job, training, held_out);
 }
 
+/// A plan whose optimizer looks at the whole batch: by_portions.hpp.
+template <class S, class Data>
+int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi::Process const& process);
+
 }  // namespace session
 
-/// Trains plan P on Data (Mnist, Cifar10, or your own class with `name`, `variation` and `read`). Returns the exit
-/// code: 0, or 2 after one line on stderr that says what to mend.
+/// Trains plan P (or `Sandblaster<P>`) on Data (Mnist, Cifar10, or your own class with `name`, `variation` and `read`).
+/// Returns the exit code: 0, or 2 after one line on stderr that says what to mend.
 ///
 /// `Backends` are further devices that --backend may name (emulated.hpp); Cuda is one wherever it can be.
 template <class P, class Data, class... Backends> int run(int argc, char** argv) {
@@ -211,11 +215,15 @@ template <class P, class Data, class... Backends> int run(int argc, char** argv)
     session::Launch const launch = session::launched();
     backend::mpi::Process process(backend::mpi::Process::has_mpi && launch.mpi && launch.size > 1);
     try {
+      if constexpr (requires { typename P::plan; }) {
+        return session::train_by_portions<P, Data>(argc, argv, launch, process);
+      } else {
 #ifdef CLEAVE_CUDA
-      return session::train<P, Data, Backends..., Cuda>(argc, argv, launch, process);
+        return session::train<P, Data, Backends..., Cuda>(argc, argv, launch, process);
 #else
-      return session::train<P, Data, Backends...>(argc, argv, launch, process);
+        return session::train<P, Data, Backends...>(argc, argv, launch, process);
 #endif
+      }
     } catch (Error const& e) {
       int const code = tell(process.size() > 1 ? "rank " + std::to_string(process.rank()) + ": " : "", e);
       process.abort(code);

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../backend/host/vectors.hpp"
@@ -41,10 +43,10 @@ template <class P> class VectorShards {
   void expect(int portions) {
     each([&](int, auto& shard) { shard.expect(portions); });
   }
-  void add(int portion, Replica<P>& from) {
+  void add(int portion, Hand<P>& from) {
     each([&](int s, auto& shard) { shard.add(portion, from.pushed(0, begin(s), begin(s + 1))); });
   }
-  void fetch(Replica<P>& to) {
+  template <class To> void fetch(To& to) {
     std::vector<T> part;
     each([&](int s, auto& shard) {
       part.resize(static_cast<std::size_t>(shard.count()));
@@ -56,6 +58,13 @@ template <class P> class VectorShards {
     std::vector<T> all(static_cast<std::size_t>(elements));
     each([&](int s, auto& shard) { shard.send(all.data() + begin(s)); });
     return all;
+  }
+  /// visit(values, at, count): elements [offset, offset + count) of the point, `at` counted from offset.
+  template <class Visit> void each_of_point(long offset, long count, Visit visit) {
+    each([&](int s, auto& shard) {
+      long const from = std::max(begin(s), offset), to = std::min(begin(s + 1), offset + count);
+      if (from < to) visit(shard.at(optim::Names::point) + from - begin(s), from - offset, to - from);
+    });
   }
 
  private:
@@ -93,16 +102,21 @@ template <class P, int Memory = 10> class Sandblaster {
  public:
   using plan = P;
   using T = typename P::number;
+  using A = tensor::accumulate_t<T>;
   using Coordinator = optim::Lbfgs<Memory>;
   using Crew = session::Crew<P, session::VectorShards<P>>;
   using Crash = typename Crew::Crash;
 
   Sandblaster(int replicas, int portions, std::uint64_t seed = 1,
               std::chrono::milliseconds deadline = std::chrono::seconds(60))
+      : Sandblaster(session::near<P>(replicas, seed), portions, seed, deadline) {}
+  /// With replicas of your own choice: some may be processes (helpers.hpp).
+  Sandblaster(session::Hands<P> hands, int portions, std::uint64_t seed = 1,
+              std::chrono::milliseconds deadline = std::chrono::seconds(60))
       : portions_(portions),
         evaluator_(1, 0, seed),
         shards_(optim::Names::count(Memory), evaluator_),
-        crew_(replicas, portions, seed, deadline, shards_) {}
+        crew_(std::move(hands), portions, deadline, shards_) {}
 
   /// One iteration over the steps [first, first + portions) of the feed; returns the loss, a mean over all samples. An
   /// error leaves the weights of the last iteration. The same `first` must be the same samples: their gradient is kept.
@@ -131,6 +145,17 @@ template <class P, int Memory = 10> class Sandblaster {
     return evaluator_.accuracy(feed, samples);
   }
   std::vector<T> weights() { return shards_.whole(); }
+  /// For checkpoints: the weights. The history is not kept; a resumed run begins a new one.
+  void read(int, backend::host::Region, long offset, long count, A* out) {
+    shards_.each_of_point(offset, count, [&](A* point, long at, long n) { std::copy_n(point, n, out + at); });
+  }
+  void write(int, backend::host::Region, long offset, long count, A const* in) {
+    shards_.each_of_point(offset, count, [&](A* point, long at, long n) { std::copy_n(in + at, n, point); });
+    coordinator_ = {};
+  }
+  void refresh_copies() {}
+  long steps() const { return iterations_; }
+  void set_steps(long iterations) { iterations_ = iterations; }
 
   /// A portion is late after so long. Unless said: after three times the mean of those so far, and at least 10 ms. What
   /// is finished meanwhile waits on the shards for its turn: long patience with slow replicas takes memory.

@@ -16,7 +16,12 @@ namespace cleave::backend::tcp {
 //     | Event(Pushed; gradient) --------->   |
 //     | <------- Grant(version; weights)     |   the newest, whenever the connection has room
 //     | Pull(region) -> <- Grant             |   from whoever only reads
-enum class Kind : std::uint32_t { Hello = 1, Welcome, Refused, Event, Grant, Pull };
+//
+//   helper                                 coordinator
+//     | Hello, as above ---------------->  |
+//     | <------ Portion(step; weights)     |   the weights where they are newer; with nothing in it: it is over
+//     | Finished(loss, gradient) ------->  |
+enum class Kind : std::uint32_t { Hello = 1, Welcome, Refused, Event, Grant, Pull, Portion, Finished };
 
 struct Head {
   std::uint32_t magic = 0x31564c43;  // "CLV1", in the sender's byte order
