@@ -209,6 +209,26 @@ TEST_CASE("kill -9 of a worker, 20 times, under spares and without waiting: the 
     spares ? run(of<Spare>, 0.9) : run(of<Wild>, 0.9);
   }
 }
+TEST_CASE("a client that does not wait, killed five times, goes on where it was: no part of the run is done again") {
+  Place server(of<Wild>, 1);
+  constexpr int steps = 300, kills = 5;
+  auto const go = [&] {
+    stepping() = 0;
+    return std::make_unique<Process>([&](int to) { take_part<Wild>(to, {server.port}, "net", 0, 1, steps, 1000); });
+  };
+  auto client = go();
+  for (int k = 0; k < kills; ++k) {
+    await_steps_of(1);
+    std::this_thread::sleep_for(Milliseconds(10));
+    client->end(SIGKILL);
+    client = go();
+  }
+  CHECK(client->wait() == "0 done");
+  Client<Wild> reader({{"127.0.0.1", server.port}}, "net", -1, 1, 1, patience);
+  CHECK(reader.accuracy(feed, 240) > 0.5);
+  CHECK(reader.steps() >= steps);
+  CHECK(reader.steps() <= steps + kills);  // what was on its way when it died may come behind its next life's welcome
+}
 TEST_CASE("kill -9 of too many, and of a part of the server: an error that names it, and no hang") {
   {
     Place server(of<Sync3>, 3);

@@ -39,14 +39,16 @@ template <class P> class Client {
       backend::tcp::send(l, h, container.data(), container.size(), deadline);
       h = backend::tcp::receive(l, payload_, most_bytes(), deadline);
       if (h.kind != backend::tcp::Kind::Welcome) refused(l);
+      if (&l == &link_.front()) done_ = h.version;
     }
   }
 
   /// Takes part in the steps [first, last) of the run; `before(step)` and `tell(step, loss)` around each of its own.
+  /// One that has died, and comes back, goes on behind what the server has heard of it.
   template <class Before, class Tell>
   void train(long first, long last, backend::host::Feed const& feed, Rate const& rate, Before before, Tell tell) {
     replica_.forget_pushed();
-    long turns = 0;
+    long turns = std::exchange(done_, 0);
     agree::Turn turn = agree::Turn::Nothing;
     for (;;) {
       while (turn == agree::Turn::Nothing) turn = mail();
@@ -190,6 +192,7 @@ template <class P> class Client {
   agree::Worker<shards> worker_;
   std::vector<unsigned char> payload_, message_;
   long sent_ = 0, sent_bytes_ = 0, steps_ = 0;
+  long done_ = 0;  // gradients that the server has heard of this replica's lives before
 };
 
 }  // namespace cleave::session

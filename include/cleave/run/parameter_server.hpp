@@ -68,11 +68,12 @@ template <class P> class ParameterServer {
  private:
   struct Guest;
   struct Container {
-    Container(int replicas, Replica<P>& start) : server(replicas, start), life(static_cast<std::size_t>(replicas)) {}
+    Container(int replicas, Replica<P>& start)
+        : server(replicas, start), life(static_cast<std::size_t>(replicas)), done(life) {}
     Server<P> server;
     std::mutex mutex;
     std::condition_variable changed;
-    std::vector<int> life;
+    std::vector<int> life, done;  // of each replica; gradients in its present turn, from its first life on
     std::map<int, Guest*> guest;  // by replica
     std::string failure;
   };
@@ -125,6 +126,7 @@ template <class P> class ParameterServer {
       std::lock_guard lock(c.mutex);
       g.life = ++c.life[static_cast<std::size_t>(g.replica)];
       c.guest[g.replica] = &g;
+      h.version = c.done[static_cast<std::size_t>(g.replica)];
     }
     h.event.life = g.life;
     backend::tcp::send(g.socket, h, nullptr, 0, deadline_);
@@ -160,6 +162,8 @@ template <class P> class ParameterServer {
       int const s = h.shard;
       if (h.kind == backend::tcp::Kind::Hello) {
         bye = true;
+        std::lock_guard lock(c.mutex);
+        if (g.replica >= 0) c.done[static_cast<std::size_t>(g.replica)] = 0;
         return;
       }
       if (s < 0 || s >= shards || s % parts_ != part_) throw Error("no such shard here");
@@ -172,6 +176,10 @@ template <class P> class ParameterServer {
         bool const pushed = e.what == agree::Heard::Pushed;
         if (e.what != agree::Heard::Asked && !pushed) throw Error("malformed");
         hear(c, s, e, pushed ? Pushes<P>::read(s, payload, room) : nullptr, h.rate);
+        if (pushed && s == part_) {
+          std::lock_guard lock(c.mutex);
+          c.done[static_cast<std::size_t>(g.replica)] += P::agreed::pace.push;
+        }
         if (P::agreed::change == agree::Change::Elastic && pushed) {
           std::lock_guard lock(c.mutex);
           g.moved[s] = payload;
