@@ -29,6 +29,25 @@ TEST_CASE("a frame arrives as it was sent") {
   CHECK(payload.size() == 12);
   CHECK(std::memcmp(payload.data(), data.data(), 12) == 0);
 }
+TEST_CASE("IPv6 where the machine has it: by an address in brackets") {
+  Address const six = Address::of("[::1]:29500"), four = Address::of("10.0.0.1:80");
+  CHECK(six.host == "::1");
+  CHECK(six.text() == "[::1]:29500");
+  CHECK(four.text() == "10.0.0.1:80");
+  Socket const listening = Socket::listen_on(0);
+  Socket a;
+  try {
+    a = Socket::connect({"::1", listening.port()}, Milliseconds(200));
+  } catch (Error const& e) {
+    MESSAGE("no IPv6 here: ", e.what());
+    return;
+  }
+  Socket const b = listening.accept(second);
+  send(a, {}, "six", 3, second);
+  std::vector<unsigned char> payload;
+  receive(b, payload, 3, second);
+  CHECK(std::string(payload.begin(), payload.end()) == "six");
+}
 TEST_CASE("every changed bit of a frame is noticed") {
   Head h;
   h.kind = Kind::Event;

@@ -23,7 +23,7 @@ namespace cleave::backend::tcp {
 
 using Milliseconds = std::chrono::milliseconds;
 
-/// Where a process listens: "host:port".
+/// Where a process listens: "host:port", "[::1]:port".
 struct Address {
   std::string host;
   int port = 0;
@@ -41,15 +41,17 @@ struct Address {
     if (colon == std::string::npos || colon == 0 || port < 1 || port > 65535) {
       throw Error("'" + text + "' is no address: say host:port, with a port from 1 to 65535");
     }
-    return {text.substr(0, colon), port};
+    bool const bracketed = colon > 2 && text[0] == '[' && text[colon - 1] == ']';
+    return {bracketed ? text.substr(1, colon - 2) : text.substr(0, colon), port};
   }
-  std::string text() const { return host + ":" + std::to_string(port); }
+  std::string text() const {
+    return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
+  }
 };
 
 /// Does this machine know where that host is?
 inline bool known(char const* host) {
   addrinfo hints{}, *found = nullptr;
-  hints.ai_family = AF_INET;
   if (::getaddrinfo(host, nullptr, &hints, &found) != 0) return false;
   ::freeaddrinfo(found);
   return true;
@@ -76,24 +78,27 @@ class Socket {
 
   /// Listens on all interfaces; port 0 takes a free one.
   static Socket listen_on(int port) {
-    Socket s(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    int const yes = 1;
-    ::setsockopt(s.handle_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    sockaddr_in here{};
-    here.sin_family = AF_INET;
-    here.sin_addr.s_addr = htonl(INADDR_ANY);
-    here.sin_port = htons(static_cast<std::uint16_t>(port));
-    if (s.handle_ < 0 || ::bind(s.handle_, reinterpret_cast<sockaddr const*>(&here), sizeof here) != 0 ||
-        ::listen(s.handle_, 128) != 0) {
-      throw Error("cannot listen on port " + std::to_string(port) + ": " + std::strerror(errno));
+    sockaddr_in6 six{};
+    six.sin6_family = AF_INET6;
+    six.sin6_port = htons(static_cast<std::uint16_t>(port));
+    sockaddr_in four{};
+    four.sin_family = AF_INET;
+    four.sin_port = six.sin6_port;
+    int const no = 0;
+    Socket s(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ::setsockopt(s.handle_, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
+    if (s.listens(reinterpret_cast<sockaddr const*>(&six), sizeof six)) return s;
+    if (errno != EADDRINUSE && errno != EACCES) {  // a machine without IPv6
+      s = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      if (s.listens(reinterpret_cast<sockaddr const*>(&four), sizeof four)) return s;
     }
-    return s;
+    throw Error("cannot listen on port " + std::to_string(port) + ": " + std::strerror(errno));
   }
   int port() const {
-    sockaddr_in here{};
+    sockaddr_in6 here{};  // the port lies where it does in the smaller one
     socklen_t size = sizeof here;
     ::getsockname(handle_, reinterpret_cast<sockaddr*>(&here), &size);
-    return ntohs(here.sin_port);
+    return ntohs(here.sin6_port);
   }
   /// Waits at most so long for the next connection; without one, an invalid socket.
   Socket accept(Milliseconds wait) const {
@@ -107,23 +112,24 @@ class Socket {
   /// Tries again until the deadline: the other process may not be up yet.
   static Socket connect(Address const& to, Milliseconds deadline) {
     auto const until = std::chrono::steady_clock::now() + deadline;
-    for (;;) {
+    for (int why = 0;;) {
       addrinfo hints{}, *found = nullptr;
-      hints.ai_family = AF_INET;
       hints.ai_socktype = SOCK_STREAM;
       int const code = ::getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found);
-      if (code == 0) {
-        Socket s(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), to.text());
-        bool const good = ::connect(s.handle_, found->ai_addr, found->ai_addrlen) == 0;
-        ::freeaddrinfo(found);
-        if (good) {
-          s.prepare();
-          return s;
+      for (addrinfo* a = code == 0 ? found : nullptr; a; a = a->ai_next) {
+        Socket s(::socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), to.text());
+        if (!s.valid() || ::connect(s.handle_, a->ai_addr, a->ai_addrlen) != 0) {
+          why = errno;
+          continue;
         }
+        ::freeaddrinfo(found);
+        s.prepare();
+        return s;
       }
+      if (code == 0) ::freeaddrinfo(found);
       if (std::chrono::steady_clock::now() > until) {
         throw Error("no connection to " + to.text() + " within " + std::to_string(deadline.count()) +
-                    " ms: " + (code != 0 ? ::gai_strerror(code) : std::strerror(errno)) + "; is the server up?");
+                    " ms: " + (code != 0 ? ::gai_strerror(code) : std::strerror(why)) + "; is the server up?");
       }
       std::this_thread::sleep_for(Milliseconds(50));
     }
@@ -159,6 +165,11 @@ class Socket {
   }
 
  private:
+  bool listens(sockaddr const* here, socklen_t size) const {
+    int const yes = 1;
+    return ::setsockopt(handle_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 && ::bind(handle_, here, size) == 0 &&
+           ::listen(handle_, 128) == 0;
+  }
   void prepare() const {
     int const yes = 1;
     ::setsockopt(handle_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
