@@ -5,3 +5,4 @@
 #include "../gpu/kernel.cpp"
 #include "../gpu/product.cpp"
 #include "../gpu/rows.cpp"
+#include "../gpu/slices.cpp"

@@ -63,19 +63,28 @@ void layer_norm() {
   t.x = x.data(), t.y = y.data(), t.w0 = w.data(), t.w1 = w.data(), t.aux = aux.data();
   emulate::launch<Mutant<gpu::LayerNormRows<l, true, float>>, emulate::Threads>(1, t);
 }
+/// Two slices, each of which is a sum.
+gpu::Summing<float> two(op::Operands<float> t) {
+  gpu::Summing<float> two = gpu::one_slice(t);
+  two.slices = 2;
+  two.to.push(0);
+  two.to.push(1);
+  two.to.dw0.few = 2;
+  return two;
+}
 void across() {
   constexpr op::Local l{9, 9, Shape(20), {}, Shape(20), Shape(20), {}};
-  auto dy = floats(180), dw = floats(20);
+  auto dy = floats(360), dw = floats(40);
   op::Operands<float> t;
   t.dy = dy.data(), t.dw0 = dw.data();
-  emulate::launch<Mutant<gpu::SumAcross<gpu::BiasSum<l, float>>>, emulate::Threads>(1, {t, nullptr});
+  emulate::launch<Mutant<gpu::SumAcross<gpu::BiasSum<l, float>>>, emulate::Threads>(1, {two(t), nullptr, 0, 2});
 }
 void along() {
   constexpr op::Local l{9, 9, Shape(1, 8, 8), {}, Shape(1, 8, 8), Shape(1), {}};
-  auto dy = floats(9 * 64), dw = floats(1);
+  auto dy = floats(18 * 64), dw = floats(2);
   op::Operands<float> t;
   t.dy = dy.data(), t.dw0 = dw.data();
-  emulate::launch<Mutant<gpu::SumAlong<gpu::BiasSum<l, float>>>, emulate::Threads>(1, {t, nullptr});
+  emulate::launch<Mutant<gpu::SumAlong<gpu::BiasSum<l, float>>>, emulate::Threads>(1, {two(t), nullptr, 0, 2});
 }
 template <class T, class Tile> void product() {
   constexpr op::Local l{5, 5, Shape(70), {}, Shape(20), Shape(70, 20), {}};
@@ -83,7 +92,15 @@ template <class T, class Tile> void product() {
   op::Operands<T> t;
   t.x = x.data(), t.w0 = w.data(), t.y = y.data();
   using K = gpu::Contract<gpu::ProductForward<l, false, void, T>, float, Tile, 1>;
-  emulate::launch<Mutant<K>, emulate::Threads>(1, {t, nullptr});
+  emulate::launch<Mutant<K>, emulate::Threads>(1, {t, nullptr, 0, 1});
+}
+void weights() {
+  constexpr op::Local l{20, 20, Shape(30), {}, Shape(20), Shape(30, 20), {}};
+  auto x = floats(1200), dy = floats(800), dw = floats(600);
+  op::Operands<float> t;
+  t.x = x.data(), t.dy = dy.data(), t.dw0 = dw.data();
+  using K = gpu::Contract<gpu::ProductWeight<l, float>, float, gpu::Plain, 1>;
+  emulate::launch<Mutant<K>, emulate::Threads>(1, {two(t), nullptr, 0, 2});
 }
 
 struct Case {
@@ -96,10 +113,11 @@ Case const cases[] = {{"softmax", softmax, "0111"},
                       {"softmax by rows", softmax_rows, "0111"},
                       {"adding up", add_up, "01"},
                       {"layer norm", layer_norm, "0111"},
-                      {"sums across", across, "1"},
-                      {"sums along", along, "01"},
+                      {"sums across", across, "111"},
+                      {"sums along", along, "01010101"},
                       {"plain product", product<float, gpu::Plain>, "11"},
-                      {"product of fragments", product<bf16, gpu::Bf16Tile>, "11"}};
+                      {"product of fragments", product<bf16, gpu::Bf16Tile>, "11"},
+                      {"weights of two slices", weights, "1111"}};
 
 /// In a process of its own: 66 if ThreadSanitizer has told a race.
 int run(char const* program, std::size_t c, std::size_t b) {
