@@ -20,7 +20,7 @@ namespace session {
 /// Every vector of L-BFGS, cut into the plan's shards: shard s holds [begin(s), begin(s + 1)) of each.
 template <class P> class VectorShards {
  public:
-  using T = typename P::number;
+  using T = typename Replica<P>::Sent;
   using A = tensor::accumulate_t<T>;
   static constexpr int shards = P::shards;
   static constexpr long elements = P::schedule.weight_elements;
@@ -92,7 +92,7 @@ template <class P, int Memory = 10> class Sandblaster {
 
  public:
   using plan = P;
-  using T = typename P::number;
+  using T = typename session::Replica<P>::Sent;
   using Coordinator = optim::Lbfgs<Memory>;
   using Crew = session::Crew<P, session::VectorShards<P>>;
   using Crash = typename Crew::Crash;

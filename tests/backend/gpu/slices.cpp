@@ -174,6 +174,7 @@ TEST_CASE("convolutions") {
   as_one_by_one<op::Convolve<8, 3, 2, 1, 2>, some<op::Convolve<8, 3, 2, 1, 2>>(1, 5, Shape(4, 9, 7)), true,
                 layer::ReluFunction>();
   as_one_by_one<op::Convolve<4, 3, 1, 1>, some<op::Convolve<4, 3, 1, 1>>(2, 4, Shape(3, 12, 12))>();
+  bits<op::Convolve<4, 3>, some<op::Convolve<4, 3>>(2, 4, Shape(3, 7, 7)), tf32, false, void>();
 }
 TEST_CASE("sums over the batch: neighbours, terms, in parts") {
   as_one_by_one<op::Bias, some<op::Bias>(3, 5, Shape(45))>();

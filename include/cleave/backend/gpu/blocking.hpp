@@ -43,8 +43,10 @@ template <class T> constexpr int width_for(long extent) {
 
 /// In the format of sums.
 struct Plain {};
-/// bf16 goes through tensor cores, f32 and f64 through plain multiply-adds.
-template <class T> using tile_of = std::conditional_t<std::is_same_v<T, bf16>, Bf16Tile, Plain>;
+/// bf16 and tf32 go through tensor cores, f32 and f64 through plain multiply-adds.
+template <class T>
+using tile_of =
+    std::conditional_t<std::is_same_v<T, bf16>, Bf16Tile, std::conditional_t<std::is_same_v<T, tf32>, Tf32Tile, Plain>>;
 
 template <class Case, class Tile> struct Blocking {
   static constexpr bool plain = std::is_same_v<Tile, Plain>;
@@ -52,7 +54,8 @@ template <class Case, class Tile> struct Blocking {
   static constexpr bool gathers =
       Case::a_width == 1 || Case::b_width == 1;  // element by element: more threads, fewer each
   static constexpr int threads = plain || large || gathers ? 256 : 128;
-  static constexpr int rows = large ? 128 : 64, columns = large ? 128 : 64, depth = plain ? 16 : 32;
+  static constexpr int rows = large ? 128 : 64, columns = large ? 128 : 64;
+  static constexpr int depth = std::is_same_v<Tile, Bf16Tile> ? 32 : 16;
   static constexpr int tiles = blocks_for(Case::m, rows) * blocks_for(Case::n, columns) * Case::groups;  // of a slice
 };
 
