@@ -185,6 +185,8 @@ TEST_CASE("sums over the batch: neighbours, terms, in parts") {
   as_one_by_one<op::LayerNorm, some<op::LayerNorm>(3, 5, Shape(33))>();
   as_one_by_one<op::LayerNorm, some<op::LayerNorm>(1, 3, Shape(1100))>();
   as_one_by_one<op::Lookup<11, 6, true>, some<op::Lookup<11, 6, true>>(3, 5, Shape(4))>();
+  as_one_by_one<op::Lookup<11, 77, true>, some<op::Lookup<11, 77, true>>(3, 5, Shape(4))>();
+  as_one_by_one<op::Lookup<11, 530, true>, some<op::Lookup<11, 530, true>>(1, 3, Shape(4))>();
 }
 TEST_CASE("losses: a block a slice, and many rows") {
   as_one_by_one<op::SoftmaxCrossEntropy, some<op::SoftmaxCrossEntropy>(3, 5, Shape(10))>();

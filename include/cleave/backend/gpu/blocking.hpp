@@ -72,9 +72,9 @@ template <class Case, class Tile, class A> constexpr bool small(long workspace_b
 /// with it every bit, is the same however many of them a rank has.
 template <class Case, class Tile, class A> constexpr int splits(long workspace_bytes) {
   using B = Blocking<Case, Tile>;
+  constexpr long all = Case::all_slices < 1 ? 1 : Case::all_slices;
   int s = 1;
-  while (B::tiles * s < 132 && Case::k / (2 * s) >= 4 * B::depth &&
-         2L * s * Case::all_slices <= room<Case, A>(workspace_bytes)) {
+  while (B::tiles * s < 132 && Case::k / (2 * s) >= 4 * B::depth && 2 * s * all <= room<Case, A>(workspace_bytes)) {
     s *= 2;
   }
   return s;
