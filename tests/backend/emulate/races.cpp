@@ -7,9 +7,11 @@
 #include <cleave/backend/gpu/columns.hpp>
 #include <cleave/backend/gpu/product.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace cleave;
@@ -19,12 +21,15 @@ namespace {
 
 int left_out = 0;  // the barrier, counted from 1, that no thread comes to; 0: none
 
-/// The usual context, less one barrier.
+/// The usual context, less one barrier. Behind the others all threads wait until all are through: ThreadSanitizer takes
+/// whoever comes late out of one barrier for ordered behind those who already came to the next.
 struct Less : emulate::Context<emulate::Threads> {
   mutable int came = 0;
   Less(emulate::Context<emulate::Threads> c) : emulate::Context<emulate::Threads>(c) {}
   void barrier() const {
-    if (++came != left_out) emulate::Context<emulate::Threads>::barrier();
+    if (++came == left_out) return;
+    emulate::Context<emulate::Threads>::barrier();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 };
 template <class K> struct Mutant : K {
