@@ -1,4 +1,4 @@
-// refused: Precision: training needs f32, f64 or bf16; 8-bit integers are for a trained model
+// refused: Precision: training needs f32, f64, bf16 or tf32; 8-bit integers are for a trained model
 // refused: signed char
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"

@@ -13,6 +13,7 @@ struct All : Sequential<Image<2, 9, 9>, Conv<4, 3, Pad<1>>, LocalResponseNorm<3>
                         Dropout<20>, Linear<8, Glorot>, MeanSquaredError> {};
 struct Weird : Plan<All, Batch<12>, MicroBatches<6>, DataParallel<Sync>, OneWeirdTrick<2>, AdamW> {};
 struct Narrow : Plan<All, Batch<12>, MicroBatches<6>, DataParallel<Sync>, Precision<bf16>, Nesterov> {};
+struct Tensor : Plan<All, Batch<12>, MicroBatches<6>, DataParallel<Sync>, Precision<tf32>, Momentum> {};
 struct Cols : Plan<All, Batch<12>, ModelParallel<SplitCols>, Precision<f64>, RmsProp> {};
 
 template <class P> double last_loss(int replicas) {
@@ -34,4 +35,5 @@ TEST_CASE("all layers together, cut in every way") {
   CHECK(std::isfinite(whole));
   for (int n : {1, 2, 3}) CHECK(std::isfinite(last_loss<Weird>(n)));
   CHECK(last_loss<Narrow>(3) == last_loss<Narrow>(1));
+  CHECK(last_loss<Tensor>(3) == last_loss<Tensor>(1));
 }

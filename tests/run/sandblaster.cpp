@@ -257,14 +257,17 @@ TEST_CASE("the coordinator knows scalars only, and has done what the algorithm n
   CHECK(l.issued == passes * portions);  // nobody was late
   CHECK(l.again + l.dropped == 0);
 }
-TEST_CASE("f32 and bf16 learn, and another batch is another function") {
+TEST_CASE("f32, bf16 and tf32 learn, and another batch is another function") {
   Sandblaster<Curved<2, f32>> t(3, portions, 3);
   Sandblaster<Curved<2, bf16>> narrow(3, portions, 3);
+  Sandblaster<Curved<2, tf32>> rounded(3, portions, 3);
   double const first = t.step(feed());
   double const first_narrow = narrow.step(feed());
-  for (int k = 0; k < 60; ++k) t.step(feed()), narrow.step(feed());
+  rounded.step(feed());
+  for (int k = 0; k < 60; ++k) t.step(feed()), narrow.step(feed()), rounded.step(feed());
   CHECK(t.loss() < first / 3);
   CHECK(narrow.loss() < first_narrow / 1.5);
+  CHECK(rounded.loss() < first / 2);
   CHECK(t.accuracy(feed(), 4 * portions) >= 0.8);
   double const here = t.loss();
   t.step(feed(), portions);

@@ -28,6 +28,7 @@ struct ByBatch : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, ModelParallel
 struct Grid : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, Mesh<Data<2>, Model<2>>, ModelParallel<SplitColsRows>> {
 };
 struct Half : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, DataParallel<Sync>, Precision<bf16>> {};
+struct Rounded : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, DataParallel<Sync>, Precision<tf32>> {};
 
 struct Pictures : Plan<Mixed, Batch<16>, MicroBatches<8>, Momentum> {};
 struct PicturesData : Plan<Mixed, Batch<16>, MicroBatches<8>, Momentum, DataParallel<Sync>> {};
@@ -119,6 +120,16 @@ TEST_CASE("row 48: bf16 under Ordered gives the same bits on 1, 2, 3 and 8 repli
   weights_after<Half>(2, 100, &narrow);
   weights_after<Alone>(1, 100, &full);
   CHECK(narrow == doctest::Approx(full).epsilon(0.02));
+}
+
+TEST_CASE("tf32 under Ordered gives the same bits on any number of replicas, others than f32, and stays near it") {
+  auto const one = weights_after<Rounded>(1, 20);
+  for (int n : {2, 3, 8}) agrees<Rounded>(one, n, 0);
+  CHECK(one != weights_after<Alone>(1, 20));
+  double rounded = 0, full = 0;
+  weights_after<Rounded>(2, 100, &rounded);
+  weights_after<Alone>(1, 100, &full);
+  CHECK(rounded == doctest::Approx(full).epsilon(0.005));
 }
 
 TEST_CASE("row 84: images, batch norm and dropout: data parallel bit for bit, one weird trick to rounding") {

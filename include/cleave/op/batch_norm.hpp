@@ -117,20 +117,22 @@ struct Normalise : Base {
           scale += dy * (static_cast<A>(t.x[(b * channels + c) * below + i]) - m.mean) * m.inverse;
         }
       }
-      gradients<L>(t, c, shift, scale);
+      Gradients<A> const g = gradients<L>(t, c, shift, scale);
+      t.dw0[c] = g.scale;
+      t.dw1[c] = g.shift;
+      t.dstats[c] = g.sum;
+      t.dstats[channels + c] = g.squares;
     });
   }
+  template <class A> struct Gradients { A scale, shift, sum, squares; };
   /// Of channel c, from its sums of dy and of dy (x - mean) * inverse.
-  template <Local L, class T, class A> CLEAVE_HD static void gradients(Operands<T> const& t, long c, A shift, A scale) {
-    constexpr long channels = L.x[0];
+  template <Local L, class T, class A>
+  CLEAVE_HD static Gradients<A> gradients(Operands<T> const& t, long c, A shift, A scale) {
     constexpr A n = static_cast<A>(L.batch) * static_cast<A>(L.x.stride(0));
     auto const m = moments<L>(t, c);
-    t.dw0[c] = scale;
-    t.dw1[c] = shift;
     A const w = static_cast<A>(t.w0[c]) * m.inverse;
     A const dmean = -w * shift, dvariance = A{-0.5} * w * scale * m.inverse;
-    t.dstats[c] = (dmean - A{2} * m.mean * dvariance) / n;
-    t.dstats[channels + c] = dvariance / n;
+    return {scale, shift, (dmean - A{2} * m.mean * dvariance) / n, dvariance / n};
   }
 };
 

@@ -38,7 +38,7 @@ template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How
             int const w = col * Stride - Pad + l;
             if (w < 0 || w >= L.x[2]) continue;
             sum +=
-                static_cast<A>(x[(i * L.x[1] + h) * L.x[2] + w]) * static_cast<A>(t.w0[((o * in + i) * K + k) * K + l]);
+                tensor::factor(x[(i * L.x[1] + h) * L.x[2] + w]) * tensor::factor(t.w0[((o * in + i) * K + k) * K + l]);
           }
         }
       }
@@ -60,8 +60,8 @@ template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How
           for (int l = 0; l < K; ++l) {
             int const col = w + Pad - l;
             if (col < 0 || col % Stride != 0 || col / Stride >= L.y[2]) continue;
-            sum += static_cast<A>(dy[(o * L.y[1] + row / Stride) * L.y[2] + col / Stride]) *
-                   static_cast<A>(t.w0[((o * in + c % in) * K + k) * K + l]);
+            sum += tensor::factor(dy[(o * L.y[1] + row / Stride) * L.y[2] + col / Stride]) *
+                   tensor::factor(t.w0[((o * in + c % in) * K + k) * K + l]);
           }
         }
       }
@@ -84,7 +84,7 @@ template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How
           for (int col = 0; col < L.y[2]; ++col) {
             int const w = col * Stride - Pad + l;
             if (w < 0 || w >= L.x[2]) continue;
-            sum += static_cast<A>(x[h * L.x[2] + w]) * static_cast<A>(dy[row * L.y[2] + col]);
+            sum += tensor::factor(x[h * L.x[2] + w]) * tensor::factor(dy[row * L.y[2] + col]);
           }
         }
       }

@@ -53,7 +53,29 @@ template <class T> struct Operands {
   A scale = 1;                             // what a sample's loss counts for in the mean: 1/batch
   Where where;
   Pass const* pass = nullptr;
+  int slices = 1;  // so many lie side by side from this one on: a device may take them at once
 };
+
+/// Slice i of those that lie side by side from t on; `aux` numbers are kept of each sample.
+template <Local L, class T> CLEAVE_HD Operands<T> slice_of(Operands<T> t, long i, long aux) {
+  auto const move = [rows = i * L.rows](auto*& p, long size) {
+    if (p) p += rows * size;
+  };
+  move(t.x, L.x.size());
+  move(t.x2, L.x2.size());
+  move(t.y, L.y.size());
+  move(t.dy, L.y.size());
+  move(t.dx, L.x.size());
+  move(t.dx2, L.x2.size());
+  move(t.aux, aux);
+  move(t.labels, 1);
+  move(t.targets, L.x.size());
+  if (t.loss) t.loss += i;
+  t.where.sample += i * L.rows;
+  t.where.first_slice = t.where.first_slice && i == 0;
+  t.slices = 1;
+  return t;
+}
 
 /// How a learned tensor starts.
 enum class Start : unsigned char { Zeros, Ones, He, Glorot };

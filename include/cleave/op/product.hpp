@@ -24,7 +24,7 @@ template <int Out, Start How = Start::He> struct Product : Base {
     ctx.each(L.rows * out, [&](long e) {  // y (b, o)
       A sum = 0;
       for (long i = 0; i < in; ++i)
-        sum += static_cast<A>(t.x[e / out * in + i]) * static_cast<A>(t.w0[i * out + e % out]);
+        sum += tensor::factor(t.x[e / out * in + i]) * tensor::factor(t.w0[i * out + e % out]);
       t.y[e] = static_cast<T>(sum);
     });
   }
@@ -34,7 +34,7 @@ template <int Out, Start How = Start::He> struct Product : Base {
     ctx.each(L.rows * in, [&](long e) {  // dx (b, i) = dy (b, o) W^T
       A sum = 0;
       for (long o = 0; o < out; ++o)
-        sum += static_cast<A>(t.dy[e / in * out + o]) * static_cast<A>(t.w0[e % in * out + o]);
+        sum += tensor::factor(t.dy[e / in * out + o]) * tensor::factor(t.w0[e % in * out + o]);
       t.dx[e] = static_cast<T>(sum);
     });
   }
@@ -44,7 +44,7 @@ template <int Out, Start How = Start::He> struct Product : Base {
     ctx.each(in * out, [&](long e) {  // dW (i, o) = x^T dy
       A sum = 0;
       for (long b = 0; b < L.rows; ++b) {
-        sum += static_cast<A>(t.x[b * in + e / out]) * static_cast<A>(t.dy[b * out + e % out]);
+        sum += tensor::factor(t.x[b * in + e / out]) * tensor::factor(t.dy[b * out + e % out]);
       }
       t.dw0[e] = sum;
     });

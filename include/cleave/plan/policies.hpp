@@ -103,7 +103,8 @@ template <class D, class M = Model<1>> struct Mesh {
   static constexpr int replicas = D::replicas, ways = M::ways;
 };
 
-/// f32, f64, or bf16: storage and messages in bf16, sums and the weights that are stepped in f32.
+/// f32, f64; bf16: storage and messages in bf16, sums and the weights that are stepped in f32; or tf32: all of these in
+/// f32, and what products and convolutions multiply rounded to 10 bits of fraction.
 template <class Number> struct Precision {
   using kind = plan::PrecisionKind;
   using number = Number;

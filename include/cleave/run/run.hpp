@@ -133,7 +133,8 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
       ranks, mesh.data, mesh.model, P::batch, P::micro_batches,
       P::rounds > 1 ? (" and " + std::to_string(P::rounds) + " rounds").c_str() : "",
       std::string(tensor::name_of<typename P::number>).c_str(), P::format.ordered ? "ordered sums" : "fastest sums",
-      backend::host::products_by, schedule::listing<P>(mesh).c_str(), schedule::summary<P>(mesh).c_str());
+      backend::host::by_library<typename P::number> ? backend::host::products_by : "own kernels",
+      schedule::listing<P>(mesh).c_str(), schedule::summary<P>(mesh).c_str());
   if (plan_only) return 0;
   if (int const other = process.stranger(fingerprint<P>(mesh.data)); other >= 0) {
     throw Error("rank " + std::to_string(other) + " runs another plan, schedule or version than rank 0");

@@ -22,7 +22,7 @@ namespace session {
 /// Every vector of L-BFGS, cut into the plan's shards: shard s holds [begin(s), begin(s + 1)) of each.
 template <class P> class VectorShards {
  public:
-  using T = typename P::number;
+  using T = typename Replica<P>::Sent;
   using A = tensor::accumulate_t<T>;
   static constexpr int shards = P::shards;
   static constexpr long elements = P::schedule.weight_elements;
@@ -101,8 +101,8 @@ template <class P, int Memory = 10> class Sandblaster {
 
  public:
   using plan = P;
-  using T = typename P::number;
-  using A = tensor::accumulate_t<T>;
+  using T = typename session::Replica<P>::Sent;
+  using A = tensor::accumulate_t<typename P::number>;
   using Coordinator = optim::Lbfgs<Memory>;
   using Crew = session::Crew<P, session::VectorShards<P>>;
   using Crash = typename Crew::Crash;

@@ -30,6 +30,22 @@ struct bf16 {
   }
 };
 
+/// A float wherever it is kept, sent or added up; products of matrices and convolutions take it with 10 bits of
+/// fraction, rounded to nearest, ties away from zero, as tensor cores want it.
+struct tf32 {
+  float value;
+
+  tf32() = default;
+  CLEAVE_HD constexpr explicit tf32(float v) : value(v) {}
+  CLEAVE_HD constexpr explicit operator float() const { return value; }
+  CLEAVE_HD constexpr explicit operator double() const { return static_cast<double>(value); }
+  CLEAVE_HD static constexpr float rounded(float v) {
+    std::uint32_t const u = __builtin_bit_cast(std::uint32_t, v);
+    bool const finite = (u & 0x7f800000u) != 0x7f800000u;
+    return __builtin_bit_cast(float, finite ? (u + 0x1000u) & 0xffffe000u : u);
+  }
+};
+
 }  // namespace cleave
 
 namespace cleave::tensor {
@@ -37,9 +53,19 @@ namespace cleave::tensor {
 /// Sums are taken in f32, or in f64 when the data is f64.
 template <class T> using accumulate_t = std::conditional_t<std::is_same_v<T, f64>, f64, f32>;
 
+/// A number as a product takes it, in the format of sums.
+template <class T> CLEAVE_HD constexpr accumulate_t<T> factor(T v) {
+  if constexpr (std::is_same_v<T, tf32>) {
+    return tf32::rounded(v.value);
+  } else {
+    return static_cast<accumulate_t<T>>(v);
+  }
+}
+
 template <class T> inline constexpr std::string_view name_of = "?";
 template <> inline constexpr std::string_view name_of<f32> = "f32";
 template <> inline constexpr std::string_view name_of<f64> = "f64";
 template <> inline constexpr std::string_view name_of<bf16> = "bf16";
+template <> inline constexpr std::string_view name_of<tf32> = "tf32";
 
 }  // namespace cleave::tensor

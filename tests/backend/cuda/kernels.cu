@@ -3,5 +3,7 @@
 #include "../gpu/columns.cpp"
 #include "../gpu/convolve.cpp"
 #include "../gpu/kernel.cpp"
+#include "../gpu/lookup.cpp"
 #include "../gpu/product.cpp"
 #include "../gpu/rows.cpp"
+#include "../gpu/slices.cpp"

@@ -38,22 +38,34 @@ __global__ void __launch_bounds__(128, 1) twin_LayerNormRows(__grid_constant__ o
 
 using Sums = gpu::SumAcross<gpu::BiasSum<op::Local{48, 48, Shape(512), {}, Shape(512), Shape(512), {}}, float>>;
 __global__ void __launch_bounds__(256, 1) twin_SumAcross(__grid_constant__ Sums::Args const a) {
-  op::Operands<float> const& t = a.of;
+  gpu::Summing<float> const& t = a.of;
   __shared__ float2 line[256];
   int const o = static_cast<int>(blockIdx.x) * 32 + static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  float2 sum{0, 0};
-  for (long r = warp; o < 512 && r < 48; r += 8) {
-    sum.x += t.dy[r * 512 + o];
-    sum.y += 0.0f;
+  std::uint64_t merges = t.to.merges;
+  int branch = t.to.depth;
+  for (long begin = 0, end = a.slices * 48L; begin < end; begin += 48) {
+    float2 sum{0, 0};
+    for (long r = begin + warp; o < 512 && r < begin + 48; r += 8) {
+      sum.x += t.dy[r * 512 + o];
+      sum.y += 0.0f;
+    }
+    if (begin > 0) __syncthreads();
+    line[threadIdx.x] = sum;
+    __syncthreads();
+    auto const at = [&](int b) {
+      return b < t.to.dw0.few ? t.to.dw0.first + b * t.to.dw0.apart
+                              : t.to.dw0.other + (b - t.to.dw0.few) * t.to.dw0.other_apart;
+    };
+    if (warp != 0 || o >= 512) continue;
+    for (int w = 1; w < 8; ++w) {
+      sum.x += line[w * 32 + static_cast<int>(threadIdx.x)].x;
+      sum.y += line[w * 32 + static_cast<int>(threadIdx.x)].y;
+    }
+    for (; merges & 1; merges >>= 1) sum.x = at(--branch)[o] + sum.x;
+    at(branch)[o] = sum.x;
+    merges >>= 1;
+    ++branch;
   }
-  line[threadIdx.x] = sum;
-  __syncthreads();
-  if (warp != 0 || o >= 512) return;
-  for (int w = 1; w < 8; ++w) {
-    sum.x += line[w * 32 + static_cast<int>(threadIdx.x)].x;
-    sum.y += line[w * 32 + static_cast<int>(threadIdx.x)].y;
-  }
-  t.dw0[o] = sum.x;
 }
 
 using Narrow = gpu::CopyLines<bf16, float>;
@@ -81,6 +93,7 @@ template <class T> void products() {
   use<gpu::Contract<gpu::ConvolveForward<c, 5, 1, 2, true, layer::ReluFunction, T>, A, Tile, 1>>();
   use<gpu::Contract<gpu::ConvolveInput<c, 5, 1, 2, T>, A, Tile, 1>>();
   use<gpu::Contract<gpu::ConvolveWeight<c, 5, 1, 2, T>, A, Tile, 4>>();
+  if constexpr (std::is_same_v<T, tf32>) return;  // the others are those of floats
   use<gpu::SumLeaves<T, T, sizeof(T) == 2>>();
   use<gpu::SumLines<T>>();
   use<gpu::CrossEntropy<rows_of(128, 10), true, T>>();
@@ -96,4 +109,5 @@ void all() {
   use<Narrow>();
   products<float>();
   products<bf16>();
+  products<tf32>();
 }

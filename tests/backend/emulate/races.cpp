@@ -7,9 +7,11 @@
 #include <cleave/backend/gpu/columns.hpp>
 #include <cleave/backend/gpu/product.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace cleave;
@@ -19,12 +21,15 @@ namespace {
 
 int left_out = 0;  // the barrier, counted from 1, that no thread comes to; 0: none
 
-/// The usual context, less one barrier.
+/// The usual context, less one barrier. Behind the others all threads wait until all are through: ThreadSanitizer takes
+/// whoever comes late out of one barrier for ordered behind those who already came to the next.
 struct Less : emulate::Context<emulate::Threads> {
   mutable int came = 0;
   Less(emulate::Context<emulate::Threads> c) : emulate::Context<emulate::Threads>(c) {}
   void barrier() const {
-    if (++came != left_out) emulate::Context<emulate::Threads>::barrier();
+    if (++came == left_out) return;
+    emulate::Context<emulate::Threads>::barrier();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 };
 template <class K> struct Mutant : K {
@@ -63,19 +68,28 @@ void layer_norm() {
   t.x = x.data(), t.y = y.data(), t.w0 = w.data(), t.w1 = w.data(), t.aux = aux.data();
   emulate::launch<Mutant<gpu::LayerNormRows<l, true, float>>, emulate::Threads>(1, t);
 }
+/// Two slices, each of which is a sum.
+gpu::Summing<float> two(op::Operands<float> t) {
+  gpu::Summing<float> two = gpu::one_slice(t);
+  two.slices = 2;
+  two.to.push(0);
+  two.to.push(1);
+  two.to.dw0.few = 2;
+  return two;
+}
 void across() {
   constexpr op::Local l{9, 9, Shape(20), {}, Shape(20), Shape(20), {}};
-  auto dy = floats(180), dw = floats(20);
+  auto dy = floats(360), dw = floats(40);
   op::Operands<float> t;
   t.dy = dy.data(), t.dw0 = dw.data();
-  emulate::launch<Mutant<gpu::SumAcross<gpu::BiasSum<l, float>>>, emulate::Threads>(1, {t, nullptr});
+  emulate::launch<Mutant<gpu::SumAcross<gpu::BiasSum<l, float>>>, emulate::Threads>(1, {two(t), nullptr, 0, 2});
 }
 void along() {
   constexpr op::Local l{9, 9, Shape(1, 8, 8), {}, Shape(1, 8, 8), Shape(1), {}};
-  auto dy = floats(9 * 64), dw = floats(1);
+  auto dy = floats(18 * 64), dw = floats(2);
   op::Operands<float> t;
   t.dy = dy.data(), t.dw0 = dw.data();
-  emulate::launch<Mutant<gpu::SumAlong<gpu::BiasSum<l, float>>>, emulate::Threads>(1, {t, nullptr});
+  emulate::launch<Mutant<gpu::SumAlong<gpu::BiasSum<l, float>>>, emulate::Threads>(1, {two(t), nullptr, 0, 2});
 }
 template <class T, class Tile> void product() {
   constexpr op::Local l{5, 5, Shape(70), {}, Shape(20), Shape(70, 20), {}};
@@ -83,7 +97,15 @@ template <class T, class Tile> void product() {
   op::Operands<T> t;
   t.x = x.data(), t.w0 = w.data(), t.y = y.data();
   using K = gpu::Contract<gpu::ProductForward<l, false, void, T>, float, Tile, 1>;
-  emulate::launch<Mutant<K>, emulate::Threads>(1, {t, nullptr});
+  emulate::launch<Mutant<K>, emulate::Threads>(1, {t, nullptr, 0, 1});
+}
+void weights() {
+  constexpr op::Local l{20, 20, Shape(30), {}, Shape(20), Shape(30, 20), {}};
+  auto x = floats(1200), dy = floats(800), dw = floats(600);
+  op::Operands<float> t;
+  t.x = x.data(), t.dy = dy.data(), t.dw0 = dw.data();
+  using K = gpu::Contract<gpu::ProductWeight<l, float>, float, gpu::Plain, 1>;
+  emulate::launch<Mutant<K>, emulate::Threads>(1, {two(t), nullptr, 0, 2});
 }
 
 struct Case {
@@ -96,10 +118,11 @@ Case const cases[] = {{"softmax", softmax, "0111"},
                       {"softmax by rows", softmax_rows, "0111"},
                       {"adding up", add_up, "01"},
                       {"layer norm", layer_norm, "0111"},
-                      {"sums across", across, "1"},
-                      {"sums along", along, "01"},
+                      {"sums across", across, "111"},
+                      {"sums along", along, "01010101"},
                       {"plain product", product<float, gpu::Plain>, "11"},
-                      {"product of fragments", product<bf16, gpu::Bf16Tile>, "11"}};
+                      {"product of fragments", product<bf16, gpu::Bf16Tile>, "11"},
+                      {"weights of two slices", weights, "1111"}};
 
 /// In a process of its own: 66 if ThreadSanitizer has told a race.
 int run(char const* program, std::size_t c, std::size_t b) {

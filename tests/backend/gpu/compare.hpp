@@ -182,6 +182,12 @@ template <class Op, op::Local L, bool WithBias = false, class Map = void> void c
   compare<Op, L, bf16, WithBias, Map>(1e-2);
 }
 
+/// What multiplies, in tf32 as well: the numbers here have no more bits than that.
+template <class Op, op::Local L, bool WithBias = false, class Map = void> void compare_products() {
+  compare_all<Op, L, WithBias, Map>();
+  compare<Op, L, tf32, WithBias, Map>(1e-5);
+}
+
 /// The extents of an operation on `rows` samples.
 template <class Op> constexpr op::Local local(int rows, Shape x, Shape x2 = {}) {
   op::Local l{rows, rows, x, x2, {}, {}, {}};

@@ -8,7 +8,9 @@
 using namespace cleave;
 using namespace cleave::testing;
 
-template <class Op, int Rows, int C, int H, int W> void all() { compare_all<Op, local<Op>(Rows, Shape(C, H, W))>(); }
+template <class Op, int Rows, int C, int H, int W> void all() {
+  compare_products<Op, local<Op>(Rows, Shape(C, H, W))>();
+}
 
 TEST_CASE("padding, strides and groups") {
   all<op::Convolve<8, 3, 1, 1>, 3, 5, 9, 7>();
@@ -19,5 +21,5 @@ TEST_CASE("padding, strides and groups") {
 }
 TEST_CASE("its end with bias and map") {
   using Op = op::Convolve<8, 3, 1, 1>;
-  compare_all<Op, local<Op>(2, Shape(3, 6, 6)), true, layer::ReluFunction>();
+  compare_products<Op, local<Op>(2, Shape(3, 6, 6)), true, layer::ReluFunction>();
 }

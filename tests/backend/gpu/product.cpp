@@ -9,25 +9,26 @@ using namespace cleave;
 using namespace cleave::testing;
 
 TEST_CASE("a product of odd extents, its adjoints, and its end with bias and map") {
-  compare_all<op::Product<37>, local<op::Product<37>>(13, Shape(21))>();
-  compare_all<op::Product<37>, local<op::Product<37>>(13, Shape(21)), true, layer::ReluFunction>();
-  compare_all<op::Product<5>, local<op::Product<5>>(1, Shape(3)), true>();
+  compare_products<op::Product<37>, local<op::Product<37>>(13, Shape(21))>();
+  compare_products<op::Product<37>, local<op::Product<37>>(13, Shape(21)), true, layer::ReluFunction>();
+  compare_products<op::Product<5>, local<op::Product<5>>(1, Shape(3)), true>();
 }
 TEST_CASE("extents that are read 16 bytes at a time, several tiles along every side") {
-  compare_all<op::Product<72>, local<op::Product<72>>(72, Shape(136)), true, layer::TanhFunction>();
+  compare_products<op::Product<72>, local<op::Product<72>>(72, Shape(136)), true, layer::TanhFunction>();
 }
 TEST_CASE("large tiles of tensor cores") {
   using Op = op::Product<264>;
   static_assert(backend::gpu::Blocking<backend::gpu::ProductForward<local<Op>(257, Shape(40)), false, void, bf16>,
                                        backend::gpu::Bf16Tile>::large);
   compare<Op, local<Op>(257, Shape(40)), bf16>(1e-2);
+  compare<Op, local<Op>(257, Shape(40)), tf32>(1e-5);
 }
 TEST_CASE("a long sum is split, so that a small result fills a device; the parts are joined in their order") {
   using Op = op::Product<10>;
   constexpr op::Local l = local<Op>(4, Shape(1000));
   static_assert(backend::gpu::splits<backend::gpu::ProductForward<l, false, void, float>, backend::gpu::Plain, float>(
                     1 << 20) > 1);
-  compare_all<Op, l, true>();
+  compare_products<Op, l, true>();
 }
 TEST_CASE("weights that do not begin at a multiple of 16 bytes are read all the same") {
   struct alignas(16) Line {
@@ -56,4 +57,29 @@ TEST_CASE("a plain product's bits do not depend on how many rows there are") {
     m.finish();
     for (int o = 0; o < 24; ++o) CHECK(row[static_cast<std::size_t>(o)] == t.y[static_cast<std::size_t>(b * 24 + o)]);
   }
+}
+TEST_CASE("tf32 rounds what it multiplies, to nearest, as the definition does") {
+  using Op = op::Product<40>;
+  constexpr op::Local l = local<Op>(70, Shape(133));
+  Tensors<Op, l, tf32> wanted;
+  for (auto* v : {&wanted.x, &wanted.w0, &wanted.dy}) {
+    for (std::size_t i = 0; i < v->size(); ++i)
+      (*v)[i] = tf32(static_cast<float>((*v)[i]) * (1 + 0.001f * static_cast<float>(i % 7)));
+  }
+  auto tried = wanted;
+  auto o = wanted.operands(), t = tried.operands();
+  Op::forward<l>(Plainly{}, o);
+  Op::backward_input<l>(Plainly{}, o);
+  Op::backward_weight<l>(Plainly{}, o);
+  Machine m;
+  Many<std::byte> workspace(schedule::workspace_bytes);
+  backend::gpu::Queue<Machine> const q{&m, m.stream(), workspace.data()};
+  using K = backend::gpu::Kernel<Op>;
+  K::forward<l, false, void, tf32>(q, t);
+  K::backward_input<l, tf32>(q, t);
+  K::backward_weight<l, tf32>(q, t);
+  m.finish();
+  agree("y", tried.y, wanted.y, 1e-6);
+  agree("dx", tried.dx, wanted.dx, 1e-6);
+  agree("dw0", tried.dw0, wanted.dw0, 1e-6);
 }

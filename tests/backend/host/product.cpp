@@ -69,9 +69,12 @@ TEST_CASE("host product: f32") {
   check<f32, 70, 31, 257>();
 }
 
-TEST_CASE("host product: f64 and bf16") {
+TEST_CASE("host product: f64, bf16 and tf32") {
   check<f64, 5, 67, 19>();
   check<bf16, 9, 301, 33>();
+  check<tf32, 9, 301, 33>();
+  check<tf32, 1, 37, 10>();
+  check<tf32, 70, 31, 257>();
 }
 
 TEST_CASE("host product: a row's bits do not depend on the rows beside it") {
@@ -88,5 +91,19 @@ TEST_CASE("host product: a row's bits do not depend on the rows beside it") {
     t.x = x.data() + 32 * I, t.y = row.data();
     host::Kernel<op::Product<O>>::forward<one, false, void>(space, t);
     CHECK(std::equal(row.begin(), row.end(), y.end() - O));
+  });
+}
+
+TEST_CASE("host product: tf32 multiplies what is rounded, and keeps what is not") {
+  constexpr op::Local L{2, 2, Shape(4), Shape(), Shape(32), Shape(4, 32), Shape()};
+  float const fine = 1 + 0x1p-11f;  // a tie, away from zero
+  std::vector<tf32> x(8, tf32(fine)), w(128, tf32(1 + 0x1p-12f)), y(64);
+  Workspace const space;
+  on_every_isa([&] {
+    op::Operands<tf32> t;
+    t.x = x.data(), t.w0 = w.data(), t.y = y.data();
+    host::Kernel<op::Product<32>>::forward<L, false, void>(space, t);
+    for (tf32 v : y) CHECK(v.value == 4 * (1 + 0x1p-10f));
+    CHECK(x[0].value == fine);
   });
 }

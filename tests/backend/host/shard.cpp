@@ -13,7 +13,10 @@
 
 using namespace cleave;
 using namespace cleave::agree;
-using backend::host::Shard;
+using backend::host::Pushed, backend::host::Shard;
+
+static_assert(std::is_same_v<Pushed<bf16, Change::Step>, bf16> && std::is_same_v<Pushed<bf16, Change::Average>, f32>);
+static_assert(std::is_same_v<Pushed<tf32, Change::Step>, f32>);  // what is sent is no factor of a product
 
 TEST_CASE(
     "rows 12, 34: 8 workers push 250,000 gradients each: every one is applied or dropped, and the weights say so") {

@@ -10,12 +10,14 @@ namespace cleave::backend::gpu {
 
 template <class A> struct Two { A first, second; };
 
-// A case says what is summed: for each of `outputs`, over `terms`, term(args, o, r) -> Two; then done(args, o, sums).
-// `below` elements of an output lie side by side before the next output begins (1: outputs are neighbours).
-// Where outputs are too few to fill a device, their terms are cut into parts: blocks then leave sums of parts, which
-// one more kernel joins in their order.
+// A case says what is summed: for each of `outputs`, over the `terms` of a slice, term(args, o, r) -> Two, with r
+// counted over all slices; then done(args, turn, o, sums) merges the slice's sums and puts them into place. `below`
+// elements of an output lie side by side before the next output begins (1: outputs are neighbours). Where outputs are
+// too few to fill a device, their terms are cut into parts: blocks then leave sums of parts, which one more kernel
+// joins in their order. Where they are not, a block goes from slice to slice.
 
 template <class Case> struct Cut {
+  using A = typename Case::A;
   static constexpr bool across = Case::below == 1;
   static constexpr int blocks = across ? blocks_for(Case::outputs, lanes) : Case::outputs;
   static constexpr long least = across ? 64 : 4096;  // terms that are worth a part
@@ -25,21 +27,29 @@ template <class Case> struct Cut {
                                                                                  : Case::terms / least);
   static constexpr int parts = parts_wanted < parts_there ? parts_wanted : parts_there;
   static constexpr long each = (Case::terms + parts - 1) / parts;
-  CLEAVE_HD static int part_of(int block) { return parts == 1 ? 0 : block / blocks; }
-  CLEAVE_HD static int place_of(int block) { return parts == 1 ? block : block % blocks; }
-  CLEAVE_HD static long end(long begin) {
-    return parts == 1 || begin + each > Case::terms ? Case::terms : begin + each;
-  }
+  static constexpr long bytes = long{parts} * Case::outputs * static_cast<long>(sizeof(Two<A>));  // of a slice's parts
 };
 template <class Case> struct SumArgs {
   typename Case::Args of;
-  Two<typename Case::A>* parts;  // (parts, outputs)
+  Two<typename Case::A>* parts;  // (slices, parts, outputs)
+  int first, slices;
 };
-template <class Case> CLEAVE_HD void leave(SumArgs<Case> const& a, int part, int o, Two<typename Case::A> sum) {
-  if constexpr (Cut<Case>::parts == 1) {
-    Case::done(a.of, o, sum);
+
+/// Calls sum(o, begin, end, keep) for this block's output or outputs and terms, and again for each slice; `keep` is to
+/// be called once for each output with its sum.
+template <class Case, class Ctx, class Sum> CLEAVE_HD void each_sum(Ctx const& c, SumArgs<Case> const& a, Sum sum) {
+  using Of = Cut<Case>;
+  int const place = Of::parts == 1 ? c.block() : c.block() % Of::blocks;
+  if constexpr (Of::parts == 1) {
+    Turn<typename Case::T> turn(a.of.to);
+    for (long begin = 0, end = a.slices * Case::terms; begin < end; begin += Case::terms) {
+      sum(place, begin, begin + Case::terms, [&](int o, auto v) { Case::done(a.of, turn, o, v); });
+    }
   } else {
-    a.parts[long{part} * Case::outputs + o] = sum;
+    long const part = c.block() / Of::blocks, slice = a.first + part / Of::parts;
+    long const begin = slice * Case::terms + part % Of::parts * Of::each, last = (slice + 1) * Case::terms;
+    sum(place, begin, begin + Of::each < last ? begin + Of::each : last,
+        [&](int o, auto v) { a.parts[part * Case::outputs + o] = v; });
   }
 }
 
@@ -49,26 +59,28 @@ template <class Case> struct SumAcross {
   using A = typename Case::A;
   static constexpr int warps = 8, threads = warps * lanes, shared_bytes = threads * static_cast<int>(sizeof(Two<A>));
   static constexpr bool alone = false;
-  static constexpr int blocks = Cut<Case>::blocks * Cut<Case>::parts;
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     auto* const line = reinterpret_cast<Two<A>*>(c.shared());
-    int const part = Cut<Case>::part_of(c.block()), warp = c.thread() / lanes;
-    int const o = Cut<Case>::place_of(c.block()) * lanes + c.thread() % lanes;
-    long const begin = part * Cut<Case>::each, end = Cut<Case>::end(begin);
-    Two<A> sum{0, 0};
-    for (long r = begin + warp; o < Case::outputs && r < end; r += warps) {
-      Two<A> const v = Case::term(a.of, o, r);
-      sum.first += v.first;
-      sum.second += v.second;
-    }
-    line[c.thread()] = sum;
-    c.barrier();
-    if (warp != 0 || o >= Case::outputs) return;
-    for (int w = 1; w < warps; ++w) {
-      sum.first += line[w * lanes + c.thread()].first;
-      sum.second += line[w * lanes + c.thread()].second;
-    }
-    leave(a, part, o, sum);
+    int const warp = c.thread() / lanes;
+    each_sum<Case>(c, a, [&](int place, long begin, long end, auto keep) {
+      int const o = place * lanes + c.thread() % lanes;
+      Two<A> sum{0, 0};
+      for (long r = begin + warp; o < Case::outputs && r < end; r += warps) {
+        Two<A> const v = Case::term(a.of, o, r);
+        sum.first += v.first;
+        sum.second += v.second;
+      }
+      if (Cut<Case>::parts == 1 && begin > 0) c.barrier();  // the slice before has been read
+      line[c.thread()] = sum;
+      c.barrier();
+      if (warp == 0 && o < Case::outputs) {
+        for (int w = 1; w < warps; ++w) {
+          sum.first += line[w * lanes + c.thread()].first;
+          sum.second += line[w * lanes + c.thread()].second;
+        }
+        keep(o, sum);
+      }
+    });
   }
 };
 
@@ -78,58 +90,83 @@ template <class Case> struct SumAlong {
   using A = typename Case::A;
   static constexpr int threads = 256, shared_bytes = 16 * static_cast<int>(sizeof(A));
   static constexpr bool alone = false;
-  static constexpr int blocks = Cut<Case>::blocks * Cut<Case>::parts;
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     auto* const line = reinterpret_cast<A*>(c.shared());
-    int const part = Cut<Case>::part_of(c.block()), o = Cut<Case>::place_of(c.block());
-    long const begin = part * Cut<Case>::each, end = Cut<Case>::end(begin);
-    Two<A> sum{0, 0};
-    for (long r = begin + c.thread(); r < end; r += threads) {
-      Two<A> const v = Case::term(a.of, o, r);
-      sum.first += v.first;
-      sum.second += v.second;
-    }
-    sum.first = over_block<Sum>(c, sum.first, line);
-    sum.second = over_block<Sum>(c, sum.second, line + 8);
-    if (c.thread() == 0) leave(a, part, o, sum);
+    each_sum<Case>(c, a, [&](int o, long begin, long end, auto keep) {
+      Two<A> sum{0, 0};
+      for (long r = begin + c.thread(); r < end; r += threads) {
+        Two<A> const v = Case::term(a.of, o, r);
+        sum.first += v.first;
+        sum.second += v.second;
+      }
+      sum.first = over_block<Sum>(c, sum.first, line);
+      sum.second = over_block<Sum>(c, sum.second, line + 8);
+      if (c.thread() == 0) keep(o, sum);
+    });
   }
 };
 template <class Case> using Summed = std::conditional_t<Cut<Case>::across, SumAcross<Case>, SumAlong<Case>>;
 
 template <class Case> struct JoinSums {
   using Args = SumArgs<Case>;
+  using A = typename Case::A;
   static constexpr int threads = 256, shared_bytes = 0;
   static constexpr bool alone = true;
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     c.each(Case::outputs, [&](long o) {
-      Two<typename Case::A> sum = a.parts[o];
-      for (int p = 1; p < Cut<Case>::parts; ++p) {
-        sum.first += a.parts[long{p} * Case::outputs + o].first;
-        sum.second += a.parts[long{p} * Case::outputs + o].second;
+      Turn<typename Case::T> turn(a.of.to, a.first);
+      for (int s = 0; s < a.slices; ++s) {
+        Two<A> const* const parts = a.parts + long{s} * Cut<Case>::parts * Case::outputs + o;
+        Two<A> sum = parts[0];
+        for (int p = 1; p < Cut<Case>::parts; ++p) {
+          sum.first += parts[long{p} * Case::outputs].first;
+          sum.second += parts[long{p} * Case::outputs].second;
+        }
+        Case::done(a.of, turn, static_cast<int>(o), sum);
       }
-      Case::done(a.of, static_cast<int>(o), sum);
     });
   }
 };
+
+/// All slices at once, or as many as have room for their parts.
+template <class Case, class Q> void sum_columns(Q q, typename Case::Args const& t) {
+  using Of = Cut<Case>;
+  static_assert(Of::parts == 1 || Of::bytes <= Q::workspace_bytes);
+  SumArgs<Case> args{t, reinterpret_cast<Two<typename Case::A>*>(q.workspace), 0, t.slices};
+  if constexpr (Of::parts == 1) {
+    q.template launch<Summed<Case>>(Of::blocks, args);
+  } else {
+    constexpr int most = static_cast<int>(Q::workspace_bytes / Of::bytes);
+    for (; args.first < t.slices; args.first += most) {
+      args.slices = t.slices - args.first < most ? t.slices - args.first : most;
+      q.template launch<Summed<Case>>(Of::blocks * Of::parts * args.slices, args);
+      q.template launch<JoinSums<Case>>(blocks_each(Case::outputs), args);
+    }
+  }
+}
 
 /// Element r of output o, of a tensor (rows, outputs, below).
 template <class Case> CLEAVE_HD long element(int o, long r) {
   return (r / Case::below * Case::outputs + o) * Case::below + r % Case::below;
 }
 
-template <op::Local L, class T> struct BiasSum {
-  using Args = op::Operands<T>;
+template <op::Local L, class T_> struct BiasSum {
+  using T = T_;
+  using Args = Summing<T>;
   using A = tensor::accumulate_t<T>;
   static constexpr int outputs = L.w0[0];
   static constexpr long below = L.y.stride(0), terms = L.rows * below;
   CLEAVE_HD static Two<A> term(Args const& t, int o, long r) {
     return {static_cast<A>(t.dy[element<BiasSum>(o, r)]), A{0}};
   }
-  CLEAVE_HD static void done(Args const& t, int o, Two<A> s) { t.dw0[o] = s.first; }
+  CLEAVE_HD static void done(Args const& t, Turn<T>& turn, int o, Two<A> s) {
+    turn.put(weights(t.to.dw0, [&](auto f) { f(o, s.first); }));
+  }
 };
 
-template <op::Local L, class T> struct LayerNormSum {
-  using Args = op::Operands<T>;
+template <op::Local L, class T_> struct LayerNormSum {
+  using T = T_;
+  using Args = Summing<T>;
   using A = tensor::accumulate_t<T>;
   static constexpr int outputs = static_cast<int>(L.x.size());
   static constexpr long below = 1, terms = L.rows;
@@ -137,11 +174,14 @@ template <op::Local L, class T> struct LayerNormSum {
     A const dy = static_cast<A>(t.dy[b * outputs + i]);
     return {dy * (static_cast<A>(t.x[b * outputs + i]) - t.aux[2 * b]) * t.aux[2 * b + 1], dy};
   }
-  CLEAVE_HD static void done(Args const& t, int i, Two<A> s) { t.dw0[i] = s.first, t.dw1[i] = s.second; }
+  CLEAVE_HD static void done(Args const& t, Turn<T>& turn, int i, Two<A> s) {
+    turn.put(weights(t.to.dw0, [&](auto f) { f(i, s.first); }), weights(t.to.dw1, [&](auto f) { f(i, s.second); }));
+  }
 };
 
-template <op::Local L, class T> struct BatchSum {
-  using Args = op::Operands<T>;
+template <op::Local L, class T_> struct BatchSum {
+  using T = T_;
+  using Args = Summing<T>;
   using A = tensor::accumulate_t<T>;
   static constexpr int outputs = L.x[0];
   static constexpr long below = L.x.stride(0), terms = L.rows * below;
@@ -149,31 +189,29 @@ template <op::Local L, class T> struct BatchSum {
     A const v = static_cast<A>(t.x[element<BatchSum>(c, r)]);
     return {v, v * v};
   }
-  CLEAVE_HD static void done(Args const& t, int c, Two<A> s) { t.stats[c] = s.first, t.stats[outputs + c] = s.second; }
+  CLEAVE_HD static void done(Args const& t, Turn<T>& turn, int c, Two<A> s) {
+    turn.put(statistics(t.to.stats, [&](auto f) { f(c, s.first), f(outputs + c, s.second); }));
+  }
 };
 
-template <op::Local L, class T> struct NormaliseSum {
-  using Args = op::Operands<T>;
+template <op::Local L, class T_> struct NormaliseSum {
+  using T = T_;
+  using Args = Summing<T>;
   using A = tensor::accumulate_t<T>;
   static constexpr int outputs = L.x[0];
   static constexpr long below = L.x.stride(0), terms = L.rows * below;
   CLEAVE_HD static Two<A> term(Args const& t, int c, long r) {
-    auto const m = op::Normalise::moments<L>(t, c);
+    auto const m = op::Normalise::moments<L>(static_cast<op::Operands<T> const&>(t), c);
     long const e = element<NormaliseSum>(c, r);
     A const dy = static_cast<A>(t.dy[e]);
     return {dy, dy * (static_cast<A>(t.x[e]) - m.mean) * m.inverse};
   }
-  CLEAVE_HD static void done(Args const& t, int c, Two<A> s) { op::Normalise::gradients<L>(t, c, s.first, s.second); }
+  CLEAVE_HD static void done(Args const& t, Turn<T>& turn, int c, Two<A> s) {
+    auto g = op::Normalise::gradients<L>(static_cast<op::Operands<T> const&>(t), c, s.first, s.second);
+    turn.put(weights(t.to.dw0, [&](auto f) { f(c, g.scale); }), weights(t.to.dw1, [&](auto f) { f(c, g.shift); }),
+             statistics(t.to.stats, [&](auto f) { f(c, g.sum), f(outputs + c, g.squares); }));
+  }
 };
-
-template <class Case, class Q> void sum_columns(Q q, typename Case::Args const& t) {
-  using K = Summed<Case>;
-  static_assert(Cut<Case>::parts == 1 ||
-                long{Cut<Case>::parts} * Case::outputs * long{sizeof(Two<typename Case::A>)} <= Q::workspace_bytes);
-  typename K::Args const args{t, reinterpret_cast<Two<typename Case::A>*>(q.workspace)};
-  q.template launch<K>(K::blocks, args);
-  if constexpr (Cut<Case>::parts > 1) q.template launch<JoinSums<Case>>(blocks_each(Case::outputs), args);
-}
 
 /// y, or the part of dx that does not pass through the sums, element by element.
 template <op::Local L, bool Forward, class T> struct NormaliseEach {
@@ -182,7 +220,7 @@ template <op::Local L, bool Forward, class T> struct NormaliseEach {
   static constexpr bool alone = true;
   template <class Ctx> CLEAVE_HD static void run(Ctx const& ctx, Args const& t) {
     using A = tensor::accumulate_t<T>;
-    ctx.each(L.rows * L.x.size(), [&](long e) {
+    ctx.each(L.rows * L.x.size() * t.slices, [&](long e) {
       long const c = e / L.x.stride(0) % L.x[0];
       auto const m = op::Normalise::moments<L>(t, c);
       A const scale = m.inverse * static_cast<A>(t.w0[c]);
@@ -199,35 +237,51 @@ template <op::Local L, bool Forward, class T> struct NormaliseEach {
 };
 
 template <> struct Kernel<op::Bias> : ByDefinition<op::Bias> {
-  template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
+  static constexpr bool sums_slices = true;
+  template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
     sum_columns<BiasSum<L, T>>(q, t);
+  }
+  template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
+    sum<L, T>(q, one_slice(t));
   }
 };
 template <> struct Kernel<op::LayerNorm> : ByDefinition<op::LayerNorm> {
+  static constexpr bool sums_slices = true;
   template <op::Local L, bool, class, class T, class Q> static void forward(Q q, op::Operands<T> const& t) {
-    q.template launch<LayerNormRows<L, true, T>>(LayerNormRows<L, true, T>::blocks, t);
+    q.template launch<LayerNormRows<L, true, T>>(LayerNormRows<L, true, T>::blocks(t), t);
   }
   template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
-    q.template launch<LayerNormRows<L, false, T>>(LayerNormRows<L, false, T>::blocks, t);
+    q.template launch<LayerNormRows<L, false, T>>(LayerNormRows<L, false, T>::blocks(t), t);
+  }
+  template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
+    sum_columns<LayerNormSum<L, T>>(q, t);
   }
   template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
-    sum_columns<LayerNormSum<L, T>>(q, t);
+    sum<L, T>(q, one_slice(t));
   }
 };
 template <> struct Kernel<op::BatchSums> : ByDefinition<op::BatchSums> {
-  template <op::Local L, bool, class, class T, class Q> static void forward(Q q, op::Operands<T> const& t) {
+  static constexpr bool sums_slices = true;
+  template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
     sum_columns<BatchSum<L, T>>(q, t);
+  }
+  template <op::Local L, bool, class, class T, class Q> static void forward(Q q, op::Operands<T> const& t) {
+    sum<L, T>(q, one_slice(t, t.stats));
   }
 };
 template <> struct Kernel<op::Normalise> : ByDefinition<op::Normalise> {
+  static constexpr bool sums_slices = true;
   template <op::Local L, bool, class, class T, class Q> static void forward(Q q, op::Operands<T> const& t) {
-    q.template launch<NormaliseEach<L, true, T>>(blocks_each(L.rows * L.x.size()), t);
+    q.template launch<NormaliseEach<L, true, T>>(blocks_each(L.rows * L.x.size() * t.slices), t);
   }
   template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
-    q.template launch<NormaliseEach<L, false, T>>(blocks_each(L.rows * L.x.size()), t);
+    q.template launch<NormaliseEach<L, false, T>>(blocks_each(L.rows * L.x.size() * t.slices), t);
+  }
+  template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
+    sum_columns<NormaliseSum<L, T>>(q, t);
   }
   template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
-    sum_columns<NormaliseSum<L, T>>(q, t);
+    sum<L, T>(q, one_slice(t, t.dstats));
   }
 };
 

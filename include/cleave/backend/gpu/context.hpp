@@ -82,9 +82,10 @@ constexpr int blocks_for(long items, long each) {
   return static_cast<int>(n < 1 ? 1 : n);
 }
 /// Blocks of 256 for work dealt out element by element: enough to fill the largest device a few times.
+inline constexpr int most_blocks = 4096;
 constexpr int blocks_each(long n) {
   int const b = blocks_for(n, 256);
-  return b < 4096 ? b : 4096;
+  return b < most_blocks ? b : most_blocks;
 }
 
 }  // namespace cleave::backend::gpu

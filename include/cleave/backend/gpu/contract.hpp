@@ -2,67 +2,33 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <type_traits>
+#include <limits>
 
-#include "context.hpp"
-#include "fragment.hpp"
+#include "blocking.hpp"
+#include "branches.hpp"
 
 namespace cleave::backend::gpu {
 
-// A case says what is multiplied; `Args` is what its operands are given.
-//   m, n, k, groups                     extents; element (i, j) of C is the sum over k of a(i, k) b(k, j)
-//   a(args, group, i, k), b(.., k, j)   T: an element. With a_width > 1: a_at(..) points at a_width neighbours instead
-//   a_along_k, b_along_n                which index is contiguous in memory
-//   store(args, group, i, j, sum)       the end: bias, map, conversion, into place
 // Sums are taken in A. With a Tile of fragment.hpp products go through tensor cores; without, one chain of
-// multiply-adds in the order of k per element: its bits do not depend on m, n or the blocks.
+// multiply-adds in the order of k per element: its bits do not depend on m, n, the slices or the blocks.
 
-template <class T, int W> struct alignas(sizeof(T) * W) Pack { T v[W]; };
-
-/// W neighbours at once where they lie at a multiple of their size; weights of odd layers may not.
-template <int W, class T> CLEAVE_HD Pack<T, W> load(T const* at) {
-  if (W == 1 || reinterpret_cast<std::uintptr_t>(at) % (sizeof(T) * W) == 0)
-    return *reinterpret_cast<Pack<T, W> const*>(at);
-  Pack<T, W> p;
-  for (int i = 0; i < W; ++i) p.v[i] = at[i];
-  return p;
-}
-
-/// In the format of sums.
-struct Plain {};
-
-template <class Case, class Tile> struct Blocking {
-  static constexpr bool plain = std::is_same_v<Tile, Plain>;
-  static constexpr bool large = !plain && Case::m >= 256 && Case::n >= 256;
-  static constexpr bool gathers =
-      Case::a_width == 1 || Case::b_width == 1;  // element by element: more threads, fewer each
-  static constexpr int threads = plain || large || gathers ? 256 : 128;
-  static constexpr int rows = large ? 128 : 64, columns = large ? 128 : 64, depth = plain ? 16 : 32;
-  static constexpr int rows_of_blocks = blocks_for(Case::m, rows), columns_of_blocks = blocks_for(Case::n, columns);
-  static constexpr int tiles = rows_of_blocks * columns_of_blocks * Case::groups;
+template <class Case, class A> struct ContractArgs {
+  typename Case::Args of;
+  A* parts;  // (slices where k grows, splits, groups, m, n)
+  int first, slices;
 };
 
-/// How many parts of k are summed apart, so that a device is filled though C is small: the parts fit the workspace.
-template <class Case, class Tile, class A> constexpr int splits(long workspace_bytes) {
-  using B = Blocking<Case, Tile>;
-  int s = 1;
-  while (B::tiles * s < 132 && Case::k / (2 * s) >= 4 * B::depth &&
-         2 * s * long{Case::groups} * Case::m * Case::n * static_cast<long>(sizeof(A)) <= workspace_bytes) {
-    s *= 2;
-  }
-  return s;
-}
-
-template <class Case, class A, class Tile, int Splits> struct Contract {
-  struct Args {
-    typename Case::Args of;
-    A* parts;  // (Splits, groups, m, n) where k is split
-  };
+/// `Apart`: blocks leave sums of parts, which Join takes on. Where k grows and they do not, a block goes from slice to
+/// slice.
+template <class Case, class A, class Tile, int Splits, bool Apart = (Splits > 1)> struct Contract {
+  static_assert(Apart || Splits == 1);
+  using Args = ContractArgs<Case, A>;
+  using Size = Extents<Case>;
   using B = Blocking<Case, Tile>;
   using T = typename Case::T;
   static constexpr bool plain = B::plain, alone = false;
   static constexpr int threads = B::threads, BM = B::rows, BN = B::columns, BK = B::depth;
-  static constexpr int blocks = B::tiles * Splits;
+  static constexpr bool sums = Case::grows == Extent::K;
   static constexpr int part = (blocks_for(Case::k, BK) + Splits - 1) / Splits * BK;
   // What is shared: for plain sums (k, i) and (k, j), for tensor cores (i, k) and (j, k), lines moved against each
   // other so that lanes meet different banks.
@@ -83,6 +49,11 @@ template <class Case, class A, class Tile, int Splits> struct Contract {
     Pack<T, Case::b_width> b[b_packs];
   };
 
+  /// Of a block's tile in C.
+  struct Place {
+    int i, j, g;
+  };
+
   CLEAVE_HD static S stored(T v) {
     if constexpr (plain) {
       return static_cast<A>(v);
@@ -101,27 +72,28 @@ template <class Case, class A, class Tile, int Splits> struct Contract {
     }
   }
   template <class Ctx>
-  CLEAVE_HD static void fetch(Ctx const& c, Args const& args, Held& h, int g, int i0, int j0, int k0, int end) {
+  CLEAVE_HD static void fetch(Ctx const& c, Args const& args, Size const& size, Held& h, Place const& p, int k0,
+                              int end) {
     CLEAVE_UNROLL
     for (int x = 0; x < a_packs; ++x) {
       int i, k;
       place<Case::a_along_k, BM, Case::a_width>(c.thread() + x * threads, i, k);
-      bool const there = i0 + i < Case::m && k0 + k < end;
+      bool const there = p.i + i < size.m && k0 + k < end;
       if constexpr (Case::a_width > 1) {
-        h.a[x] = there ? load<Case::a_width>(Case::a_at(args.of, g, i0 + i, k0 + k)) : Pack<T, Case::a_width>{};
+        h.a[x] = there ? load<Case::a_width>(Case::a_at(args.of, p.g, p.i + i, k0 + k)) : Pack<T, Case::a_width>{};
       } else {
-        h.a[x].v[0] = there ? Case::a(args.of, g, i0 + i, k0 + k) : T{};
+        h.a[x].v[0] = there ? Case::a(args.of, p.g, p.i + i, k0 + k) : T{};
       }
     }
     CLEAVE_UNROLL
     for (int x = 0; x < b_packs; ++x) {
       int j, k;
       place<!Case::b_along_n, BN, Case::b_width>(c.thread() + x * threads, j, k);
-      bool const there = j0 + j < Case::n && k0 + k < end;
+      bool const there = p.j + j < size.n && k0 + k < end;
       if constexpr (Case::b_width > 1) {
-        h.b[x] = there ? load<Case::b_width>(Case::b_at(args.of, g, k0 + k, j0 + j)) : Pack<T, Case::b_width>{};
+        h.b[x] = there ? load<Case::b_width>(Case::b_at(args.of, p.g, k0 + k, p.j + j)) : Pack<T, Case::b_width>{};
       } else {
-        h.b[x].v[0] = there ? Case::b(args.of, g, k0 + k, j0 + j) : T{};
+        h.b[x].v[0] = there ? Case::b(args.of, p.g, k0 + k, p.j + j) : T{};
       }
     }
   }
@@ -147,72 +119,73 @@ template <class Case, class A, class Tile, int Splits> struct Contract {
       }
     }
   }
-  CLEAVE_HD static void end(Args const& args, int split, int g, int i, int j, A v) {
-    if (i >= Case::m || j >= Case::n) return;
-    if constexpr (Splits == 1) {
-      Case::store(args.of, g, i, j, v);
-    } else {
-      args.parts[((long{split} * Case::groups + g) * Case::m + i) * Case::n + j] = v;
+  // What a thread sums of the block's tile.
+  static constexpr int warps_along_n = threads / 64;  // two along m
+  static constexpr int R = plain ? BM / 16 : BM / 32, Q = plain ? BN / 16 : BN / warps_along_n / 8, E = plain ? 1 : 4;
+  using Sums = pick<plain, A, float>[R][Q][E];
+  /// f(i, j, sum) for each of them that is there.
+  template <class Ctx, class F>
+  CLEAVE_HD static void each(Ctx const& c, Size const& size, Place const& p, Sums& sum, F const& f) {
+    int const warp = c.thread() / lanes, lane = c.thread() % lanes;
+    int const i0 = p.i + (plain ? c.thread() / 16 * R : warp / warps_along_n * (BM / 2) + lane / 4);
+    int const j0 = p.j + (plain ? c.thread() % 16 * Q : warp % warps_along_n * (BN / warps_along_n) + lane % 4 * 2);
+    CLEAVE_UNROLL
+    for (int r = 0; r < R; ++r) {
+      CLEAVE_UNROLL
+      for (int q = 0; q < Q; ++q) {
+        CLEAVE_UNROLL
+        for (int e = 0; e < E; ++e) {
+          int const i = plain ? i0 + r : i0 + r * 16 + e / 2 * 8, j = plain ? j0 + q : j0 + q * 8 + e % 2;
+          if (i < size.m && j < size.n) f(i, j, sum[r][q][e]);
+        }
+      }
     }
   }
 
-  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& args) {
-    int t = c.block();
-    int const i0 = t % B::rows_of_blocks * BM;
-    t /= B::rows_of_blocks;
-    int const j0 = t % B::columns_of_blocks * BN;
-    t /= B::columns_of_blocks;
-    int const g = t % Case::groups, split = t / Case::groups;
-    int const begin = split * part,
-              end_k = Splits == 1 || begin + part > Case::k ? static_cast<int>(Case::k) : begin + part;
+  /// The sums over [begin, end) of k. `odd` says which half of what is shared is written next.
+  template <class Ctx>
+  CLEAVE_HD static void multiply(Ctx const& c, Args const& args, Size const& size, Place const& p, int begin, int end,
+                                 int& odd, Sums& sum) {
     auto* const a = reinterpret_cast<S*>(c.shared());
     auto* const b = a + 2 * a_size;
+    int const warp = c.thread() / lanes, lane = c.thread() % lanes, row = lane / 4, at = lane % 4;
+    int const wi = warp / warps_along_n * (BM / 2), wj = warp % warps_along_n * (BN / warps_along_n);
+    CLEAVE_UNROLL
+    for (int r = 0; r < R; ++r) {
+      CLEAVE_UNROLL
+      for (int q = 0; q < Q; ++q) {
+        CLEAVE_UNROLL
+        for (int e = 0; e < E; ++e) sum[r][q][e] = 0;
+      }
+    }
     Held h;
-    fetch(c, args, h, g, i0, j0, begin, end_k);
-    if constexpr (plain) {
-      constexpr int R = BM / 16, Q = BN / 16;
-      A sum[R][Q]{};
-      int const ti = c.thread() / 16, tj = c.thread() % 16;
-      for (int k0 = begin, odd = 0; k0 < end_k; k0 += BK, odd ^= 1) {
-        put(c, h, a + odd * a_size, b + odd * b_size);
-        c.barrier();  // one per tile: the tile before last is no longer read by anyone who came here
-        if (k0 + BK < end_k) fetch(c, args, h, g, i0, j0, k0 + BK, end_k);
+    fetch(c, args, size, h, p, begin, end);
+    for (int k0 = begin; k0 < end; k0 += BK, odd ^= 1) {
+      S* const ta = a + odd * a_size;
+      S* const tb = b + odd * b_size;
+      put(c, h, ta, tb);
+      c.barrier();  // one per tile: the tile before last is no longer read by anyone who came here
+      if (k0 + BK < end) fetch(c, args, size, h, p, k0 + BK, end);
+      if constexpr (plain) {
         CLEAVE_UNROLL
         for (int k = 0; k < BK; ++k) {
           A x[R], y[Q];
           CLEAVE_UNROLL
-          for (int r = 0; r < R; ++r) x[r] = a[odd * a_size + k * a_line + ti * R + r];
+          for (int r = 0; r < R; ++r) x[r] = ta[k * a_line + c.thread() / 16 * R + r];
           CLEAVE_UNROLL
-          for (int q = 0; q < Q; ++q) y[q] = b[odd * b_size + k * b_line + tj * Q + q];
+          for (int q = 0; q < Q; ++q) y[q] = tb[k * b_line + c.thread() % 16 * Q + q];
           CLEAVE_UNROLL
           for (int r = 0; r < R; ++r) {
             CLEAVE_UNROLL
-            for (int q = 0; q < Q; ++q) sum[r][q] += x[r] * y[q];
+            for (int q = 0; q < Q; ++q) sum[r][q][0] += x[r] * y[q];
           }
         }
-      }
-      CLEAVE_UNROLL
-      for (int r = 0; r < R; ++r) {
-        CLEAVE_UNROLL
-        for (int q = 0; q < Q; ++q) end(args, split, g, i0 + ti * R + r, j0 + tj * Q + q, sum[r][q]);
-      }
-    } else {
-      constexpr int across = threads / 64;  // warps along n; two along m
-      constexpr int WM = BM / 2, WN = BN / across, MT = WM / 16, NT = WN / 8;
-      float sum[MT][NT][4]{};
-      int const warp = c.thread() / lanes, lane = c.thread() % lanes, row = lane / 4, at = lane % 4;
-      int const wi = warp / across * WM, wj = warp % across * WN;
-      for (int k0 = begin, odd = 0; k0 < end_k; k0 += BK, odd ^= 1) {
-        S* const ta = a + odd * a_size;
-        S* const tb = b + odd * b_size;
-        put(c, h, ta, tb);
-        c.barrier();
-        if (k0 + BK < end_k) fetch(c, args, h, g, i0, j0, k0 + BK, end_k);
+      } else {
         CLEAVE_UNROLL
         for (int k = 0; k < BK; k += Tile::k) {
-          std::uint32_t x[MT][4], y[NT][2];
+          std::uint32_t x[R][4], y[Q][2];
           CLEAVE_UNROLL
-          for (int r = 0; r < MT; ++r) {
+          for (int r = 0; r < R; ++r) {
             CLEAVE_UNROLL
             for (int e = 0; e < 4; ++e) {
               x[r][e] =
@@ -220,72 +193,102 @@ template <class Case, class A, class Tile, int Splits> struct Contract {
             }
           }
           CLEAVE_UNROLL
-          for (int q = 0; q < NT; ++q) {
+          for (int q = 0; q < Q; ++q) {
             CLEAVE_UNROLL
             for (int e = 0; e < 2; ++e) {
               y[q][e] = Tile::of(tb + (wj + q * 8 + row) * b_line + k + at * Tile::per + e * (Tile::k / 2));
             }
           }
           CLEAVE_UNROLL
-          for (int r = 0; r < MT; ++r) {
+          for (int r = 0; r < R; ++r) {
             CLEAVE_UNROLL
-            for (int q = 0; q < NT; ++q) c.multiply(Tile{}, sum[r][q], x[r], y[q]);
-          }
-        }
-      }
-      CLEAVE_UNROLL
-      for (int r = 0; r < MT; ++r) {
-        CLEAVE_UNROLL
-        for (int q = 0; q < NT; ++q) {
-          CLEAVE_UNROLL
-          for (int e = 0; e < 4; ++e) {
-            end(args, split, g, i0 + wi + r * 16 + row + e / 2 * 8, j0 + wj + q * 8 + at * 2 + e % 2,
-                static_cast<A>(sum[r][q][e]));
+            for (int q = 0; q < Q; ++q) c.multiply(Tile{}, sum[r][q], x[r], y[q]);
           }
         }
       }
     }
   }
+
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& args) {
+    Size const size(args.slices);
+    int const down = (size.m + BM - 1) / BM, right = (size.n + BN - 1) / BN;
+    int t = c.block();
+    Place p{t % down * BM, t / down % right * BN, t / down / right % Case::groups};
+    t = t / down / right / Case::groups;  // which part
+    int odd = 0;
+    Sums sum;
+    if constexpr (Apart) {
+      int const slice = args.first + t / Splits, begin = slice * Case::k + t % Splits * part;
+      int const last = (slice + 1) * Case::k;
+      multiply(c, args, size, p, begin, begin + part < last ? begin + part : last, odd, sum);
+      A* const to = args.parts + (long{t} * Case::groups + p.g) * size.m * size.n;
+      each(c, size, p, sum, [&](int i, int j, auto v) { to[long{i} * size.n + j] = v; });
+    } else if constexpr (sums) {
+      Turn<T> turn(Case::to(args.of));
+      for (int s = 0; s < args.slices; ++s) {
+        multiply(c, args, size, p, s * Case::k, (s + 1) * Case::k, odd, sum);
+        turn.put(weights(Case::to(args.of).dw0, [&](auto f) {
+          each(c, size, p, sum, [&](int i, int j, auto& v) { f(Case::at(p.g, i, j), v); });
+        }));
+      }
+    } else {
+      multiply(c, args, size, p, 0, Case::k, odd, sum);
+      each(c, size, p, sum, [&](int i, int j, auto v) { Case::store(args.of, p.g, i, j, static_cast<A>(v)); });
+    }
+  }
 };
 
-/// The end of a split product: the parts in their order.
+/// The end of a product in parts: these are added up in their order.
 template <class Case, class A, int Splits> struct Join {
-  struct Args {
-    typename Case::Args of;
-    A const* parts;
-  };
+  using Args = ContractArgs<Case, A>;
   static constexpr int threads = 256, shared_bytes = 0;
   static constexpr bool alone = true;
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& args) {
-    constexpr long size = long{Case::m} * Case::n * Case::groups;
+    Extents<Case> const x(args.slices);
+    long const plane = long{x.m} * x.n, size = plane * Case::groups;
     c.each(size, [&](long e) {
-      A sum = args.parts[e];
-      for (int s = 1; s < Splits; ++s) sum += args.parts[s * size + e];
-      Case::store(args.of, static_cast<int>(e / (long{Case::m} * Case::n)), static_cast<int>(e / Case::n % Case::m),
-                  static_cast<int>(e % Case::n), sum);
+      int const g = static_cast<int>(e / plane), i = static_cast<int>(e / x.n % x.m), j = static_cast<int>(e % x.n);
+      auto const sum_of = [&](int s) {
+        A const* const parts = args.parts + s * Splits * size + e;
+        A sum = parts[0];
+        for (int p = 1; p < Splits; ++p) sum += parts[p * size];
+        return sum;
+      };
+      if constexpr (Case::grows == Extent::K) {
+        Turn<typename Case::T> turn(Case::to(args.of), args.first);
+        for (int s = 0; s < args.slices; ++s) {
+          A sum = sum_of(s);
+          turn.put(weights(Case::to(args.of).dw0, [&](auto f) { f(Case::at(g, i, j), sum); }));
+        }
+      } else {
+        Case::store(args.of, g, i, j, sum_of(0));
+      }
     });
   }
 };
 
-/// bf16 goes through tensor cores, f32 and f64 through plain multiply-adds.
-template <class T> using tile_of = std::conditional_t<std::is_same_v<T, bf16>, Bf16Tile, Plain>;
-
+/// All slices at once. Sums that are taken in parts: as many slices as have room for theirs.
 template <class Case, class Queue> void contract(Queue q, typename Case::Args const& args) {
   using A = tensor::accumulate_t<typename Case::T>;
   using Tile = tile_of<typename Case::T>;
+  constexpr bool sums = Case::grows == Extent::K;
   constexpr int s = splits<Case, Tile, A>(Queue::workspace_bytes);
-  using K = Contract<Case, A, Tile, s>;
-  A* const parts = reinterpret_cast<A*>(q.workspace);
-  q.template launch<K>(K::blocks, {args, parts});
-  if constexpr (s > 1) {
-    q.template launch<Join<Case, A, s>>(blocks_each(long{Case::m} * Case::n * Case::groups), {args, parts});
+  constexpr bool apart = s > 1 || (sums && small<Case, Tile, A>(Queue::workspace_bytes));
+  using K = Contract<Case, A, Tile, s, apart>;
+  ContractArgs<Case, A> now{args, reinterpret_cast<A*>(q.workspace), 0, args.slices};
+  Extents<Case> const size(args.slices);
+  int const blocks = blocks_for(size.m, K::BM) * blocks_for(size.n, K::BN) * Case::groups;
+  if constexpr (!apart) {
+    q.template launch<K>(blocks, now);
+  } else {
+    constexpr long fit = room<Case, A>(Queue::workspace_bytes) / s;
+    int const most = sums && fit < args.slices ? static_cast<int>(fit) : args.slices;
+    for (; now.first < args.slices; now.first += most) {
+      now.slices = args.slices - now.first < most ? args.slices - now.first : most;
+      q.template launch<K>(blocks * s * (sums ? now.slices : 1), now);
+      q.template launch<Join<Case, A, s>>(blocks_each(long{size.m} * size.n * Case::groups), now);
+    }
   }
-}
-
-/// The widest pack that divides an extent: 16 bytes, or single elements.
-template <class T> constexpr int width_for(long extent) {
-  constexpr int w = static_cast<int>(16 / sizeof(T));
-  return extent % w == 0 ? w : 1;
 }
 
 }  // namespace cleave::backend::gpu

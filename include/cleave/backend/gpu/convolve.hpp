@@ -12,18 +12,18 @@ namespace cleave::backend::gpu {
 template <op::Local L, int K, int Stride, int Pad, class T_> struct Patches {
   using T = T_;
   using A = tensor::accumulate_t<T>;
-  using Args = op::Operands<T>;
-  static constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;  // channels of one group
+  static constexpr int all_slices = L.batch / L.rows, in = L.w0[1], groups = L.x[0] / in,
+                       out = L.y[0] / groups;  // channels of one group
   static constexpr int H = L.x[1], W = L.x[2], positions = L.y[1] * L.y[2], taps = in * K * K;
 
   /// x under tap q = (i, row, column) of the window at position p = (b, h', w').
-  CLEAVE_HD static T patch(Args const& t, int g, int q, int p) {
+  CLEAVE_HD static T patch(op::Operands<T> const& t, int g, int q, int p) {
     int const b = p / positions, at = p % positions;
     int const h = at / L.y[2] * Stride - Pad + q / K % K, w = at % L.y[2] * Stride - Pad + q % K;
     if (h < 0 || h >= H || w < 0 || w >= W) return T{};
     return t.x[((long{b} * L.x[0] + g * in + q / (K * K)) * H + h) * W + w];
   }
-  CLEAVE_HD static T dy(Args const& t, int g, int o, int p) {
+  CLEAVE_HD static T dy(op::Operands<T> const& t, int g, int o, int p) {
     return t.dy[(long{p / positions} * L.y[0] + g * out + o) * positions + p % positions];
   }
 };
@@ -31,7 +31,9 @@ template <op::Local L, int K, int Stride, int Pad, class T_> struct Patches {
 template <op::Local L, int K, int Stride, int Pad, bool WithBias, class Map, class T_>
 struct ConvolveForward : Patches<L, K, Stride, Pad, T_> {
   using P = Patches<L, K, Stride, Pad, T_>;
-  using typename P::A, typename P::Args, typename P::T;
+  using typename P::A, typename P::T;
+  using Args = op::Operands<T>;
+  static constexpr Extent grows = Extent::N;
   static constexpr int m = P::out, n = L.rows * P::positions, k = P::taps;
   static constexpr bool a_along_k = true, b_along_n = true;
   static constexpr int a_width = width_for<T>(k), b_width = 1;
@@ -49,7 +51,9 @@ struct ConvolveForward : Patches<L, K, Stride, Pad, T_> {
 /// dx under every position is the sum over the windows that cover it.
 template <op::Local L, int K, int Stride, int Pad, class T_> struct ConvolveInput : Patches<L, K, Stride, Pad, T_> {
   using P = Patches<L, K, Stride, Pad, T_>;
-  using typename P::A, typename P::Args, typename P::T;
+  using typename P::A, typename P::T;
+  using Args = op::Operands<T>;
+  static constexpr Extent grows = Extent::N;
   static constexpr int m = P::in, n = L.rows * P::H * P::W, k = P::out * K * K;  // q = (o, row, column)
   static constexpr bool a_along_k = true, b_along_n = true;
   static constexpr int a_width = 1, b_width = 1;
@@ -70,17 +74,21 @@ template <op::Local L, int K, int Stride, int Pad, class T_> struct ConvolveInpu
 
 template <op::Local L, int K, int Stride, int Pad, class T_> struct ConvolveWeight : Patches<L, K, Stride, Pad, T_> {
   using P = Patches<L, K, Stride, Pad, T_>;
-  using typename P::A, typename P::Args, typename P::T;
+  using typename P::A, typename P::T;
+  using Args = Summing<T>;
+  static constexpr Extent grows = Extent::K;
   static constexpr int m = P::out, n = P::taps, k = L.rows * P::positions;
   static constexpr bool a_along_k = true, b_along_n = false;
   static constexpr int a_width = 1, b_width = 1;
   CLEAVE_HD static T a(Args const& t, int g, int o, int p) { return P::dy(t, g, o, p); }
   CLEAVE_HD static T b(Args const& t, int g, int p, int q) { return P::patch(t, g, q, p); }
-  CLEAVE_HD static void store(Args const& t, int g, int o, int q, A v) { t.dw0[(long{g} * m + o) * n + q] = v; }
+  CLEAVE_HD static Branches<A> const& to(Args const& t) { return t.to; }
+  CLEAVE_HD static long at(int g, int o, int q) { return (long{g} * m + o) * n + q; }
 };
 
 template <int Out, int K, int Stride, int Pad, int Groups, op::Start How>
 struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
+  static constexpr bool takes_slices = true, sums_slices = true;
   template <op::Local L, bool WithBias, class Map, class T, class Q>
   static void forward(Q q, op::Operands<T> const& t) {
     contract<ConvolveForward<L, K, Stride, Pad, WithBias, Map, T>>(q, t);
@@ -88,8 +96,11 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
   template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
     contract<ConvolveInput<L, K, Stride, Pad, T>>(q, t);
   }
-  template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
+  template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
     contract<ConvolveWeight<L, K, Stride, Pad, T>>(q, t);
+  }
+  template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
+    sum<L, T>(q, one_slice(t));
   }
 };
 

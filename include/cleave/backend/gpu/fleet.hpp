@@ -12,6 +12,7 @@
 #include "../host/start.hpp"
 #include "columns.hpp"
 #include "convolve.hpp"
+#include "lookup.hpp"
 #include "product.hpp"
 #include "walk.hpp"
 

@@ -36,12 +36,8 @@ struct Tf32Tile {
   static constexpr int k = 8, per = 1;
   CLEAVE_HD static float value(std::uint32_t reg, int) { return __builtin_bit_cast(float, reg & 0xffffe000u); }
   CLEAVE_HD static std::uint32_t of(float const* at) { return __builtin_bit_cast(std::uint32_t, *at); }
-  /// To nearest, ties away from zero, as cvt.rna.tf32 does.
-  CLEAVE_HD static float stored(float v) {
-    std::uint32_t const u = __builtin_bit_cast(std::uint32_t, v);
-    bool const finite = (u & 0x7f800000u) != 0x7f800000u;
-    return __builtin_bit_cast(float, finite ? (u + 0x1000u) & 0xffffe000u : u);
-  }
+  CLEAVE_HD static float stored(float v) { return tf32::rounded(v); }  // as cvt.rna.tf32 does
+  CLEAVE_HD static float stored(tf32 v) { return tf32::rounded(v.value); }
 };
 
 }  // namespace cleave::backend::gpu

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../../op/operands.hpp"
 #include "../../schedule/arena.hpp"
+#include "branches.hpp"
 #include "context.hpp"
 
 namespace cleave::backend::gpu {
@@ -40,13 +40,31 @@ struct Count {
   template <class F> CLEAVE_HD void each(long n, F const&) const { *most = n > *most ? n : *most; }
 };
 
+/// The blocks that work on one of several slices.
+template <class Ctx> struct OfSlice {
+  Ctx const& c;
+  int block, blocks;
+  template <class F> CLEAVE_HD void each(long n, F const& f) const {
+    long const step = long{c.threads()} * blocks;
+    for (long i = long{block} * c.threads() + c.thread(); i < n; i += step) f(i);
+  }
+};
+
 /// An operation's own loops, dealt out over the threads of a device. Loops of one function must not wait for each
 /// other.
 template <class Op, op::Local L, Part What, class T> struct Defined {
   using Args = op::Operands<T>;
+  static constexpr long aux = Op::aux(L.x, L.y);
   static constexpr int threads = 256, shared_bytes = 0;
   static constexpr bool alone = true;
-  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& t) { define<Op, L, What>(c, t); }
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& t) {
+    int const each = c.blocks() / t.slices, slice = c.block() / each;
+    define<Op, L, What>(OfSlice<Ctx>{c, c.block() - slice * each, each}, op::slice_of<L>(t, slice, aux));
+  }
+  static int blocks(Args const& t) {
+    int const each = blocks_each(length(t)), most = most_blocks / t.slices;
+    return (each < most ? each : most < 1 ? 1 : most) * t.slices;
+  }
 
   /// The longest of its loops.
   static long length(Args t) {
@@ -67,7 +85,7 @@ template <op::Local L, bool WithBias, class Map, class T> struct Finished {
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr long below = L.y.stride(0), size = L.y.size();
-    c.each(L.rows * size, [&](long e) {
+    c.each(L.rows * size * t.slices, [&](long e) {
       A v = static_cast<A>(t.y[e]);
       if constexpr (WithBias) v += static_cast<A>(t.bias[e % size / below]);
       if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
@@ -76,12 +94,16 @@ template <op::Local L, bool WithBias, class Map, class T> struct Finished {
   }
 };
 
+// A kernel says `takes_slices` when its forward and backward_input do all slices that they are given at once, and
+// `sums_slices` when it has sum(queue, Summing), which makes and merges what is summed over the batch. Without these
+// words it is put once for each slice.
 template <class Op> struct ByDefinition {
+  static constexpr bool takes_slices = true;
   template <op::Local L, bool WithBias, class Map, class T, class Q>
   static void forward(Q q, op::Operands<T> const& t) {
     run<L, Part::Forward>(q, t);
     if constexpr (WithBias || !std::is_void_v<Map>) {
-      q.template launch<Finished<L, WithBias, Map, T>>(blocks_each(L.rows * L.y.size()), t);
+      q.template launch<Finished<L, WithBias, Map, T>>(blocks_each(L.rows * L.y.size() * t.slices), t);
     }
   }
   template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
@@ -95,12 +117,12 @@ template <class Op> struct ByDefinition {
   template <op::Local L, Part What, class T, class Q> static void run(Q q, op::Operands<T> const& t) {
     if constexpr (defined<Op, L, What, T>) {
       using K = Defined<Op, L, What, T>;
-      q.template launch<K>(blocks_each(K::length(t)), t);
+      q.template launch<K>(K::blocks(t), t);
     }
   }
 };
 
-/// Specialised for the operations that earn it (product.hpp, convolve.hpp, rows.hpp, columns.hpp).
+/// Specialised for the operations that earn it (product.hpp, convolve.hpp, rows.hpp, columns.hpp, lookup.hpp).
 template <class Op> struct Kernel : ByDefinition<Op> {};
 
 }  // namespace cleave::backend::gpu

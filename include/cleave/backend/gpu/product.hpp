@@ -13,7 +13,8 @@ template <op::Local L, bool WithBias, class Map, class T_> struct ProductForward
   using T = T_;
   using A = tensor::accumulate_t<T>;
   using Args = op::Operands<T>;
-  static constexpr int m = L.rows, n = L.w0[1], k = L.w0[0], groups = 1;
+  static constexpr Extent grows = Extent::M;
+  static constexpr int all_slices = L.batch / L.rows, m = L.rows, n = L.w0[1], k = L.w0[0], groups = 1;
   static constexpr bool a_along_k = true, b_along_n = true;
   static constexpr int a_width = width_for<T>(k), b_width = width_for<T>(n);
   CLEAVE_HD static T const* a_at(Args const& t, int, int i, int q) { return t.x + long{i} * k + q; }
@@ -32,7 +33,8 @@ template <op::Local L, class T_> struct ProductInput {
   using T = T_;
   using A = tensor::accumulate_t<T>;
   using Args = op::Operands<T>;
-  static constexpr int m = L.rows, n = L.w0[0], k = L.w0[1], groups = 1;
+  static constexpr Extent grows = Extent::M;
+  static constexpr int all_slices = L.batch / L.rows, m = L.rows, n = L.w0[0], k = L.w0[1], groups = 1;
   static constexpr bool a_along_k = true, b_along_n = false;
   static constexpr int a_width = width_for<T>(k), b_width = width_for<T>(k);
   CLEAVE_HD static T const* a_at(Args const& t, int, int i, int q) { return t.dy + long{i} * k + q; }
@@ -42,22 +44,25 @@ template <op::Local L, class T_> struct ProductInput {
   CLEAVE_HD static void store(Args const& t, int, int i, int j, A v) { t.dx[long{i} * n + j] = static_cast<T>(v); }
 };
 
-/// dW (i, o) = x^T dy, over the slice.
+/// dW (i, o) = x^T dy, over each slice.
 template <op::Local L, class T_> struct ProductWeight {
   using T = T_;
   using A = tensor::accumulate_t<T>;
-  using Args = op::Operands<T>;
-  static constexpr int m = L.w0[0], n = L.w0[1], k = L.rows, groups = 1;
+  using Args = Summing<T>;
+  static constexpr Extent grows = Extent::K;
+  static constexpr int all_slices = L.batch / L.rows, m = L.w0[0], n = L.w0[1], k = L.rows, groups = 1;
   static constexpr bool a_along_k = false, b_along_n = true;
   static constexpr int a_width = width_for<T>(m), b_width = width_for<T>(n);
   CLEAVE_HD static T const* a_at(Args const& t, int, int i, int q) { return t.x + long{q} * m + i; }
   CLEAVE_HD static T const* b_at(Args const& t, int, int q, int j) { return t.dy + long{q} * n + j; }
   CLEAVE_HD static T a(Args const& t, int g, int i, int q) { return *a_at(t, g, i, q); }
   CLEAVE_HD static T b(Args const& t, int g, int q, int j) { return *b_at(t, g, q, j); }
-  CLEAVE_HD static void store(Args const& t, int, int i, int j, A v) { t.dw0[long{i} * n + j] = v; }
+  CLEAVE_HD static Branches<A> const& to(Args const& t) { return t.to; }
+  CLEAVE_HD static long at(int, int i, int j) { return long{i} * n + j; }
 };
 
 template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
+  static constexpr bool takes_slices = true, sums_slices = true;
   template <op::Local L, bool WithBias, class Map, class T, class Q>
   static void forward(Q q, op::Operands<T> const& t) {
     contract<ProductForward<L, WithBias, Map, T>>(q, t);
@@ -65,8 +70,11 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
   template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
     contract<ProductInput<L, T>>(q, t);
   }
-  template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
+  template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
     contract<ProductWeight<L, T>>(q, t);
+  }
+  template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
+    sum<L, T>(q, one_slice(t));
   }
 };
 

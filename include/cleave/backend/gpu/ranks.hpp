@@ -39,8 +39,15 @@ template <class Machine> struct Device {
     template <op::Local L, class T> static void backward_weight(Context q, op::Operands<T> const& t) {
       gpu::Kernel<Op>::template backward_weight<L>(q, t);
     }
+    template <op::Local L, class T>
+    static void sum(Context q, op::Operands<T> const& t, gpu::Branches<tensor::accumulate_t<T>> const& to) {
+      gpu::Kernel<Op>::template sum<L, T>(q, {t, to});
+    }
   };
-  static constexpr bool updates_in_gradients = false;
+  template <class A> using Branches = gpu::Branches<A>;
+  static constexpr bool updates_in_gradients = false, merges = true;
+  template <class Op> static constexpr bool takes_slices = requires { requires gpu::Kernel<Op>::takes_slices; };
+  template <class Op> static constexpr bool sums_slices = requires { requires gpu::Kernel<Op>::sums_slices; };
   template <class Loss> static constexpr bool loss_with_gradient = requires {
     requires gpu::Kernel<Loss>::loss_with_gradient;
   };

@@ -10,13 +10,14 @@
 
 namespace cleave::backend::gpu {
 
-/// The loss of row b and, `WithGradient`, the gradient of its logits, by one team; past the last row it only keeps up.
+/// The loss of row b of `rows` and, `WithGradient`, the gradient of its logits, by one team; past the last row it only
+/// keeps up.
 template <class Of, op::Local L, bool WithGradient, class Ctx, class T>
-CLEAVE_HD tensor::accumulate_t<T> row_loss(Ctx const& c, op::Operands<T> const& t, long b) {
+CLEAVE_HD tensor::accumulate_t<T> row_loss(Ctx const& c, op::Operands<T> const& t, long b, long rows) {
   using A = tensor::accumulate_t<T>;
   constexpr long n = L.x.size();
   int const me = Of::member(c);
-  bool const there = b < L.rows;
+  bool const there = b < rows;
   T const* const x = t.x + (there ? b : 0) * n;
   A top = static_cast<A>(x[0]), sum = 0;
   for (long i = me; i < n; i += Of::size) top = Max::join(top, static_cast<A>(x[i]));
@@ -34,8 +35,8 @@ CLEAVE_HD tensor::accumulate_t<T> row_loss(Ctx const& c, op::Operands<T> const& 
   return std::log(sum) + top - static_cast<A>(x[label]);
 }
 
-/// The slice's sum of losses and, `WithGradient`, the gradient of its logits, in one pass. One block: teams take rows
-/// in turn, and their sums are joined in one order.
+/// A slice's sum of losses and, `WithGradient`, the gradient of its logits, in one pass. A block for each slice: teams
+/// take rows in turn, and their sums are joined in one order.
 template <op::Local L, bool WithGradient, class T> struct CrossEntropy {
   using Args = op::Operands<T>;
   using A = tensor::accumulate_t<T>;
@@ -46,11 +47,12 @@ template <op::Local L, bool WithGradient, class T> struct CrossEntropy {
   static constexpr int shared_bytes = 64 * static_cast<int>(sizeof(A));
   static constexpr bool alone = false;
 
-  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& t) {
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& all) {
+    Args const t = op::slice_of<L>(all, c.block(), 0);
     int const me = Of::member(c);
     A total = 0;
     for (long first = 0; first < L.rows; first += Of::in_block) {  // every thread, so that all meet
-      A const loss = row_loss<Of, L, WithGradient>(c, t, first + Of::row(c));
+      A const loss = row_loss<Of, L, WithGradient>(c, t, first + c.thread() / Of::size, L.rows);
       if (me == 0) total += loss;
     }
     total = over_block<Sum>(c, total, reinterpret_cast<A*>(c.shared()) + 32);
@@ -63,21 +65,21 @@ template <op::Local L, bool WithGradient, class T> struct CrossEntropyRows {
   using A = tensor::accumulate_t<T>;
   struct Args {
     op::Operands<T> of;
-    A* losses;  // (rows)
+    A* losses;  // (rows of all slices)
   };
   static constexpr long n = L.x.size();
   using Of = team_for<n>;
   static constexpr int threads = Of::size * Of::in_block, shared_bytes = 64 * static_cast<int>(sizeof(A));
   static constexpr bool alone = false;
-  static constexpr int blocks = blocks_for(L.rows, Of::in_block);
+  static int blocks(int slices) { return blocks_for(long{L.rows} * slices, Of::in_block); }
 
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& args) {
-    long const b = Of::row(c);
-    A const loss = row_loss<Of, L, WithGradient>(c, args.of, b);
-    if (b < L.rows && Of::member(c) == 0) args.losses[b] = loss;
+    long const b = Of::row(c), rows = long{L.rows} * args.of.slices;
+    A const loss = row_loss<Of, L, WithGradient>(c, args.of, b, rows);
+    if (b < rows && Of::member(c) == 0) args.losses[b] = loss;
   }
 };
-/// loss = the sum of n numbers, in one order.
+/// A block for each loss: the sum of n numbers, in one order.
 template <class A> struct AddUp {
   struct Args {
     A* loss;
@@ -88,9 +90,9 @@ template <class A> struct AddUp {
   static constexpr bool alone = false;
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     A sum = 0;
-    for (long i = c.thread(); i < a.n; i += threads) sum += a.of[i];
+    for (long i = c.thread(); i < a.n; i += threads) sum += a.of[c.block() * a.n + i];
     sum = over_block<Sum>(c, sum, reinterpret_cast<A*>(c.shared()));
-    if (c.thread() == 0) *a.loss = sum;
+    if (c.thread() == 0) a.loss[c.block()] = sum;
   }
 };
 
@@ -107,12 +109,17 @@ template <> struct Kernel<op::SoftmaxCrossEntropy> : ByDefinition<op::SoftmaxCro
   template <op::Local L, bool WithGradient, class T, class Q> static void put(Q q, op::Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     if constexpr (L.rows <= 64 || L.rows * long{sizeof(A)} > Q::workspace_bytes) {
-      q.template launch<CrossEntropy<L, WithGradient, T>>(1, t);
+      q.template launch<CrossEntropy<L, WithGradient, T>>(t.slices, t);
     } else {
       using K = CrossEntropyRows<L, WithGradient, T>;
+      constexpr int most = static_cast<int>(Q::workspace_bytes / (L.rows * long{sizeof(A)}));
       A* const losses = reinterpret_cast<A*>(q.workspace);
-      q.template launch<K>(K::blocks, {t, losses});
-      q.template launch<AddUp<A>>(1, {t.loss, losses, L.rows});
+      for (int first = 0; first < t.slices; first += most) {
+        op::Operands<T> now = op::slice_of<L>(t, first, 0);
+        now.slices = t.slices - first < most ? t.slices - first : most;
+        q.template launch<K>(K::blocks(now.slices), {now, losses});
+        q.template launch<AddUp<A>>(now.slices, {now.loss, losses, L.rows});
+      }
     }
   }
 };
@@ -124,12 +131,12 @@ template <op::Local L, bool Forward, class T> struct LayerNormRows {
   using Of = team_for<n>;
   static constexpr int threads = Of::size * Of::in_block, shared_bytes = 64 * static_cast<int>(sizeof(A));
   static constexpr bool alone = false;
-  static constexpr int blocks = blocks_for(L.rows, Of::in_block);
+  static int blocks(Args const& t) { return blocks_for(long{L.rows} * t.slices, Of::in_block); }
 
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& t) {
     int const me = Of::member(c);
     long const b = Of::row(c);
-    bool const there = b < L.rows;
+    bool const there = b < long{L.rows} * t.slices;
     T const* const x = t.x + (there ? b : 0) * n;
     A sum = 0, along = 0;
     if constexpr (Forward) {

@@ -73,7 +73,7 @@ template <class P, class Machine, class Link> class Walk {
   static void put(Queue<Machine> const& q, Action const& a) {
     switch (a.act) {
       case host::Act::Kernel:
-        return a.call(q, a.t);
+        return a.make_sums ? a.make_sums(q, a.t, a.branches) : a.call(q, a.t);
       case host::Act::Merge:
         return a.rounded ? q.template launch<AddTo<T, true>>(blocks_each(a.n), {a.to, a.from, a.n})
                          : q.template launch<AddTo<T, false>>(blocks_each(a.n), {a.to, a.from, a.n});

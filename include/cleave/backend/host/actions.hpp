@@ -12,7 +12,7 @@
 namespace cleave::backend::host {
 
 enum class Act : unsigned char {
-  Kernel,   // call
+  Kernel,   // call, or make_sums
   Merge,    // to += from: two branches of a sum
   Round,    // to the format of the data
   Reclaim,  // wait until nobody reads a bucket's sums of the step before
@@ -66,10 +66,14 @@ template <class T, class On = Host> struct Action {
   using Context = typename On::Context;
   using Call = void (*)(Context, op::Operands<T> const&);
   using Update = void (*)(Context, op::Operands<T> const&, Stepping<T> const&, long);
+  using Branches = typename On::template Branches<A>;
+  using MakeSums = void (*)(Context, op::Operands<T> const&, Branches const&);
   Act act = Act::Kernel;
   Call call = nullptr;
+  MakeSums make_sums = nullptr;  // of several slices, merged as they are made
   Update update = nullptr;
   op::Operands<T> t;
+  [[no_unique_address]] Branches branches;
   int step = 0;  // in the schedule
   int bucket = 0;
   A *to = nullptr, *from = nullptr;
@@ -80,7 +84,9 @@ template <class T, class On = Host> struct Action {
 
 template <class T, class On> struct Kernels {
   typename Action<T, On>::Call forward = nullptr, backward_input = nullptr, backward_weight = nullptr;
+  typename Action<T, On>::MakeSums make_sums = nullptr;
   typename Action<T, On>::Update update_weight = nullptr;
+  bool takes_slices = false;
 };
 
 /// The functions of every node of program P. They are named by operation, extents and format only: equal layers share.
@@ -94,6 +100,8 @@ template <class P, class On> struct Table {
       constexpr bool bias = P::schedule.bias[K] >= 0;
       using Kernel = typename On::template Kernel<Op>;
       Kernels<T, On> k;
+      k.takes_slices = On::template takes_slices<Op>;
+      if constexpr (On::template sums_slices<Op>) k.make_sums = &Kernel::template sum<n.local, T>;
       k.backward_input = &Kernel::template backward_input<n.local, T>;
       constexpr bool may_fuse = On::updates_in_gradients && P::micro_batches == 1 && Op::weights > 0 && Op::inputs == 1;
       if constexpr (may_fuse) k.update_weight = &host::update_weight<Op, n.local, typename P::optimizer, T>;

@@ -18,7 +18,7 @@ template <class T, int In, int Window> struct Turned {
   template <class S, class E, int Width> void pack(E* to, long first, int, long k, long depth) const {
     for (long s = k; s < k + depth; ++s, to += Width) {
       T const* const from = w + (s / Window * In + first) * Window + Window - 1 - s % Window;
-      for (int i = 0; i < Width; ++i) to[i] = static_cast<E>(from[i * Window]);
+      for (int i = 0; i < Width; ++i) to[i] = tensor::factor(from[i * Window]);
     }
   }
 };

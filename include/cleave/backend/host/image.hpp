@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "../../tensor/number.hpp"
 #include "tiling.hpp"
 
 namespace cleave::backend::host {
@@ -52,14 +53,14 @@ template <Geometry G, class E, class T> void pad_image(E* to, T const* x, int ch
       if constexpr (G.stride == 1 && G.dilate == 1 && G.pad >= 0) {
         constexpr int kept = G.w < columns - G.pad ? G.w : columns - G.pad;
         for (int i = 0; i < G.pad && i < columns; ++i) to[i] = E{0};
-        for (int i = 0; i < kept; ++i) to[G.pad + i] = static_cast<E>(line[i]);
+        for (int i = 0; i < kept; ++i) to[G.pad + i] = tensor::factor(line[i]);
         for (int i = G.pad + (kept > 0 ? kept : 0); i < columns; ++i) to[i] = E{0};
       } else {
         for (int s = 0; s < G.stride; ++s) {
           for (int q = 0; q < columns; ++q) {
             int const w = q * G.stride + s - G.pad;
             bool const inside = w >= 0 && w % G.dilate == 0 && w / G.dilate < G.w;
-            to[s * columns + q] = inside ? static_cast<E>(line[w / G.dilate]) : E{0};
+            to[s * columns + q] = inside ? tensor::factor(line[w / G.dilate]) : E{0};
           }
         }
       }

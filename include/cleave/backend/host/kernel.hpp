@@ -53,6 +53,11 @@ struct Host {
   template <class Op> using Kernel = host::Kernel<Op>;
   static constexpr bool updates_in_gradients = true;                       // where nobody else has a part in them
   template <class Loss> static constexpr bool loss_with_gradient = false;  // its gradient brings the loss too
+  template <class Op> static constexpr bool takes_slices = false;          // all slices of a rank by one kernel
+  template <class Op> static constexpr bool sums_slices = false;           // the same for what is summed over each
+  static constexpr bool merges = false;  // such sums in the tree, where `Branches` says
+  struct None {};
+  template <class A> using Branches = None;
 };
 
 }  // namespace cleave::backend::host

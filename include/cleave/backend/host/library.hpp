@@ -21,7 +21,7 @@ template <class T> inline constexpr bool by_library = std::is_same_v<T, float>;
 template <class T> inline constexpr bool convolves_by_library = by_library<T>;
 inline constexpr char products_by[] = "oneDNN";
 #elif defined(CLEAVE_BLAS)
-template <class T> inline constexpr bool by_library = !std::is_same_v<T, bf16>;
+template <class T> inline constexpr bool by_library = std::is_same_v<T, tensor::accumulate_t<T> >;
 template <class> inline constexpr bool convolves_by_library = false;
 inline constexpr char products_by[] = "BLAS";
 #else

@@ -38,7 +38,12 @@ template <class P, class On = Host> class Prepare {
   std::vector<std::vector<Made>> evaluation() {
     std::vector<std::vector<Made>> all;
     for (round_ = 0; round_ < rounds; ++round_) {
-      evaluation_round();
+      for (int s = 0; s < P::schedule.forward_steps; ++s) {
+        schedule::Step const step = P::schedule.step[s];
+        bool const sums = step.what == schedule::Do::Sum ||
+                          (step.what == schedule::Do::Forward && is_op(step.node) && op(step.node).sums_batch);
+        if (!sums) add(s);
+      }
       all.push_back(std::exchange(out_, {}));
     }
     return all;
@@ -48,14 +53,6 @@ template <class P, class On = Host> class Prepare {
 
  private:
   static constexpr int rounds = P::request.rounds;
-  void evaluation_round() {
-    for (int s = 0; s < P::schedule.forward_steps; ++s) {
-      schedule::Step const step = P::schedule.step[s];
-      bool const sums = step.what == schedule::Do::Sum ||
-                        (step.what == schedule::Do::Forward && is_op(step.node) && op(step.node).sums_batch);
-      if (!sums) add(s);
-    }
-  }
   schedule::Range slices(bool rows_cut) const { return m_.slices(share_, rows_cut, round_); }
 
   static constexpr place::Node const& node(int k) { return P::placed.node[k]; }
@@ -140,17 +137,13 @@ template <class P, class On = Host> class Prepare {
       case Forward:
         if (training_ && op(k).is_loss && On::template loss_with_gradient<Loss>) return;
         if (op(k).sums_batch) return summed(s, k, Table::table.of[k].forward);
-        for (int i = 0; i < slices(node(k).rows_cut).size(); ++i) kernel(s, Table::table.of[k].forward, operands(k, i));
-        return;
+        return each_slice(k, [&](op::Operands<T> const& t, long) { kernel(s, Table::table.of[k].forward, t); });
       case BackwardInput:
-        for (int i = 0; i < slices(node(k).rows_cut).size(); ++i) {
-          op::Operands<T> t = operands(k, i);
-          long const row = long{i} * P::request.rows;
+        return each_slice(k, [&](op::Operands<T>& t, long row) {
           t.dx = step.dx < 0 ? nullptr : buffer<T>(step.dx) + row * node(k).local.x.size();
           t.dx2 = step.dx2 < 0 ? nullptr : buffer<T>(step.dx2) + row * node(k).local.x2.size();
           kernel(s, Table::table.of[k].backward_input, t);
-        }
-        return;
+        });
       case BackwardWeight:
         if (steps_alone(k)) {
           Made& a = emit(Act::UpdateWeight, s);
@@ -213,8 +206,48 @@ template <class P, class On = Host> class Prepare {
     }
   }
 
+  /// put(operands, first row) for each slice here, or once where a kernel takes all of them.
+  template <class Put> void each_slice(int k, Put put) const {
+    int const n = slices(node(k).rows_cut).size(), at_once = Table::table.of[k].takes_slices ? n : 1;
+    for (int i = 0; i < n; i += at_once) {
+      op::Operands<T> t = operands(k, i);
+      t.slices = at_once;
+      put(t, long{i} * P::request.rows);
+    }
+  }
+
+  /// One kernel makes the sums of all slices and merges them.
+  void summed_at_once(int step, int k) {
+    schedule::Range const range = slices(node(k).rows_cut);
+    schedule::TreeSum& tree = tree_[static_cast<std::size_t>(k)];
+    auto const stack = [&](int which) -> decltype(Made::branches.dw0) {
+      if (op(k).sums_batch || op(k).weights <= which) return {};
+      return {gradient(k, which, 0), gradient(k, which, layout_.kept), P::schedule.weight_elements,
+              P::schedule.most_weight_leaf, layout_.kept};
+    };
+    auto const later = [&](int i) { return round_ > 0 || i > 0; };
+    for (int i = 0; i < range.size();) {
+      Made& a = emit(Act::Kernel, step);
+      a.make_sums = Table::table.of[k].make_sums;
+      a.t = operands(k, i);
+      a.branches = {stack(0), stack(1), {sum(0), sum(1), 0, P::schedule.most_sum_leaf}};
+      a.branches.depth = P::format.ordered ? tree.depth : later(i);
+      a.branches.rounded = rounded;
+      for (a.t.slices = 0; i < range.size(); ++i, ++a.t.slices) {
+        schedule::TreeSum next = tree;
+        int merges = !P::format.ordered && later(i);
+        if (P::format.ordered) next.push({range.begin + i, 1}, [&](int, int) { ++merges; });
+        if (!a.branches.push(merges)) break;
+        tree = next;
+      }
+    }
+  }
+
   /// One kernel per slice, each a leaf; siblings are merged as soon as both are there.
   void summed(int step, int k, typename Made::Call call) {
+    if constexpr (On::merges) {
+      if (Table::table.of[k].make_sums) return summed_at_once(step, k);
+    }
     schedule::Range const range = slices(node(k).rows_cut);
     schedule::TreeSum& tree = tree_[static_cast<std::size_t>(k)];
     int const weights = op(k).sums_batch ? 0 : op(k).weights;

@@ -41,8 +41,8 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
     } else if constexpr (is_sliver<L>) {
       E sum[out] = {};
       for (long i = 0; i < in; ++i) {
-        E const x = static_cast<E>(t.x[i]);
-        for (long o = 0; o < out; ++o) sum[o] += x * static_cast<E>(t.w0[i * out + o]);
+        E const x = tensor::factor(t.x[i]);
+        for (long o = 0; o < out; ++o) sum[o] += x * tensor::factor(t.w0[i * out + o]);
       }
       for (long o = 0; o < out; ++o) {
         if constexpr (WithBias) sum[o] += static_cast<E>(t.bias[o]);
@@ -62,7 +62,7 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
     } else if constexpr (is_sliver<L>) {
       for (long i = 0; i < in; ++i) {
         E sum = 0;
-        for (long o = 0; o < out; ++o) sum += static_cast<E>(t.dy[o]) * static_cast<E>(t.w0[i * out + o]);
+        for (long o = 0; o < out; ++o) sum += tensor::factor(t.dy[o]) * tensor::factor(t.w0[i * out + o]);
         t.dx[i] = static_cast<T>(sum);
       }
     } else {
@@ -92,8 +92,8 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
       for (long i = 0; i < in; i += together) {
         long const rows = in - i < together ? in - i : together;
         for (long r = 0; r < rows; ++r) {
-          E const x = static_cast<E>(t.x[i + r]);
-          tensor::each(out, [&](long o) { g[r * out + o] = x * static_cast<E>(t.dy[o]); });
+          E const x = tensor::factor(t.x[i + r]);
+          tensor::each(out, [&](long o) { g[r * out + o] = x * tensor::factor(t.dy[o]); });
         }
         if (rows == together) {
           step(i * out, static_cast<int>(together * out), g);

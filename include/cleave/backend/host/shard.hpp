@@ -13,9 +13,9 @@
 
 namespace cleave::backend::host {
 
-/// What is pushed: gradients in the format of the data, weights in that of sums.
-template <class T, agree::Change How>
-using Pushed = std::conditional_t<How == agree::Change::Step, T, tensor::accumulate_t<T>>;
+/// What is pushed: gradients in the format of the data where it is narrow, everything else in that of sums.
+template <class T, agree::Change How, class A = tensor::accumulate_t<T>>
+using Pushed = std::conditional_t<How == agree::Change::Step && sizeof(T) < sizeof(A), T, A>;
 
 /// The keeper decides, the shard computes. Whoever owns it lets one event in at a time. Weights that are averaged or
 /// stepped together are summed in the order of the workers, in the tree of the ordered sum, whoever came first.

@@ -1,0 +1,84 @@
+// backend/gpu/blocking.hpp - how a contraction is cut into tiles for blocks, and long sums into parts that are taken apart.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <type_traits>
+
+#include "context.hpp"
+#include "fragment.hpp"
+
+namespace cleave::backend::gpu {
+
+// A case says what is multiplied; `Args` is what its operands are given.
+//   m, n, k, groups               extents of a slice; element (i, j) of C is the sum over k of a(i, k) b(k, j)
+//   grows                         which of m, n and k is longer when there are several slices; with k each has a C
+//   all_slices                    of the whole batch, over all ranks
+//   a(args, group, i, k), b(.., k, j)   T: an element. With a_width > 1, a_at(..) points at a_width neighbours instead
+//   a_along_k, b_along_n          which index is contiguous in memory
+//   store(args, group, i, j, sum) the end: bias, map, conversion, into place
+//   at(group, i, j), to(args)     where k grows: the element of C, and the branches that sums are merged with
+enum class Extent : unsigned char { M, N, K };
+
+/// For all slices that are multiplied at once.
+template <class Case> struct Extents {
+  int m, n;
+  CLEAVE_HD explicit Extents(int slices)
+      : m(Case::m * (Case::grows == Extent::M ? slices : 1)), n(Case::n * (Case::grows == Extent::N ? slices : 1)) {}
+};
+
+template <class T, int W> struct alignas(sizeof(T) * W) Pack { T v[W]; };
+
+/// W neighbours at once where they lie at a multiple of their size; weights of odd layers may not.
+template <int W, class T> CLEAVE_HD Pack<T, W> load(T const* at) {
+  if (W == 1 || reinterpret_cast<std::uintptr_t>(at) % (sizeof(T) * W) == 0)
+    return *reinterpret_cast<Pack<T, W> const*>(at);
+  Pack<T, W> p;
+  for (int i = 0; i < W; ++i) p.v[i] = at[i];
+  return p;
+}
+/// The widest pack that divides an extent: 16 bytes, or single elements.
+template <class T> constexpr int width_for(long extent) {
+  constexpr int w = static_cast<int>(16 / sizeof(T));
+  return extent % w == 0 ? w : 1;
+}
+
+/// In the format of sums.
+struct Plain {};
+/// bf16 and tf32 go through tensor cores, f32 and f64 through plain multiply-adds.
+template <class T>
+using tile_of =
+    std::conditional_t<std::is_same_v<T, bf16>, Bf16Tile, std::conditional_t<std::is_same_v<T, tf32>, Tf32Tile, Plain>>;
+
+template <class Case, class Tile> struct Blocking {
+  static constexpr bool plain = std::is_same_v<Tile, Plain>;
+  static constexpr bool large = !plain && Case::m >= 256 && Case::n >= 256;
+  static constexpr bool gathers =
+      Case::a_width == 1 || Case::b_width == 1;  // element by element: more threads, fewer each
+  static constexpr int threads = plain || large || gathers ? 256 : 128;
+  static constexpr int rows = large ? 128 : 64, columns = large ? 128 : 64;
+  static constexpr int depth = std::is_same_v<Tile, Bf16Tile> ? 32 : 16;
+  static constexpr int tiles = blocks_for(Case::m, rows) * blocks_for(Case::n, columns) * Case::groups;  // of a slice
+};
+
+/// How many sums of a slice's C fit the workspace.
+template <class Case, class A> constexpr long room(long workspace_bytes) {
+  return workspace_bytes / (long{Case::groups} * Case::m * Case::n * static_cast<long>(sizeof(A)));
+}
+/// Is a slice's C too small to fill a device, though its sums are long?
+template <class Case, class Tile, class A> constexpr bool small(long workspace_bytes) {
+  using B = Blocking<Case, Tile>;
+  return B::tiles < 132 && Case::k / 2 >= 4 * B::depth && room<Case, A>(workspace_bytes) >= 2;
+}
+/// How many parts of k are then summed apart. The parts of all micro-batches fit the workspace, so that the number, and
+/// with it every bit, is the same however many of them a rank has.
+template <class Case, class Tile, class A> constexpr int splits(long workspace_bytes) {
+  using B = Blocking<Case, Tile>;
+  constexpr long all = Case::all_slices < 1 ? 1 : Case::all_slices;
+  int s = 1;
+  while (B::tiles * s < 132 && Case::k / (2 * s) >= 4 * B::depth && 2 * s * all <= room<Case, A>(workspace_bytes)) {
+    s *= 2;
+  }
+  return s;
+}
+
+}  // namespace cleave::backend::gpu

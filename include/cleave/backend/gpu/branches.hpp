@@ -1,0 +1,103 @@
+// backend/gpu/branches.hpp - sums over several slices in one kernel: each joins the tree's branches as it is made.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+
+#include "../../op/operands.hpp"
+
+namespace cleave::backend::gpu {
+
+/// Where the branches of one tensor's sum lie: the first few `apart` elements from each other, the others elsewhere.
+template <class A> struct Stack {
+  A* first = nullptr;
+  A* other = nullptr;
+  long apart = 0, other_apart = 0;
+  int few = 1;
+  CLEAVE_HD A* at(int p) const { return p < few ? first + p * apart : other + (p - few) * other_apart; }
+};
+
+/// The tree of schedule/slices.hpp as it is met from left to right: a slice's sum goes on top of `depth` branches, then
+/// the two on top become one, as many times as `merges` says: a one for each, a zero behind the slice, from bit 0 on.
+template <class A> struct Branches {
+  Stack<A> dw0, dw1, stats;
+  int depth = 0;
+  bool rounded = false;  // gradients of weights, to the format of the data
+  int turns = 0;         // slices and merges
+  std::uint64_t merges = 0;
+
+  /// One more slice, and how often is merged behind it; false where one launch does not take more.
+  bool push(int merges_behind) {
+    if (turns + merges_behind + 1 > 63) return false;
+    merges |= ((std::uint64_t{1} << merges_behind) - 1) << turns;
+    turns += merges_behind + 1;
+    return true;
+  }
+};
+
+/// What a kernel that sums over the batch is given.
+template <class T> struct Summing : op::Operands<T> {
+  using A = tensor::accumulate_t<T>;
+  Branches<A> to;
+};
+/// One slice, whose sums are all that is wanted.
+template <class T> Summing<T> one_slice(op::Operands<T> const& t, tensor::accumulate_t<T>* stats = nullptr) {
+  return {t, {{t.dw0}, {t.dw1}, {stats}}};
+}
+
+/// A slice's sums of one tensor: each(f) calls f(element, sum) for those that a thread has.
+template <bool OfWeights, class A, class Each> struct SumsOf {
+  Stack<A> const& to;
+  Each each;
+};
+template <class A, class Each> CLEAVE_HD SumsOf<true, A, Each> weights(Stack<A> const& to, Each each) {
+  return {to, each};
+}
+template <class A, class Each> CLEAVE_HD SumsOf<false, A, Each> statistics(Stack<A> const& to, Each each) {
+  return {to, each};
+}
+
+/// Goes with a thread from slice to slice, merges its sums and puts them where they belong.
+template <class T> class Turn {
+ public:
+  using A = tensor::accumulate_t<T>;
+  CLEAVE_HD explicit Turn(Branches<A> const& b, int slices_before = 0)
+      : left_(b.merges), top_(b.depth), rounded_(b.rounded) {
+    for (; slices_before > 0; --slices_before) put();
+  }
+  template <class... Of> CLEAVE_HD void put(Of const&... sums) {
+    (first(sums), ...);
+    for (; left_ & 1; left_ >>= 1) {
+      --top_;
+      (merge(sums), ...);
+    }
+    (store(sums), ...);
+    left_ >>= 1;
+    ++top_;
+  }
+
+ private:
+  template <bool OfWeights> CLEAVE_HD bool rounds() const { return OfWeights && sizeof(T) < sizeof(A) && rounded_; }
+  CLEAVE_HD static void round(A& v) { v = static_cast<A>(static_cast<T>(v)); }
+  template <bool W, class Each> CLEAVE_HD void first(SumsOf<W, A, Each> const& s) const {
+    if (rounds<W>()) s.each([](long, A& v) { round(v); });
+  }
+  template <bool W, class Each> CLEAVE_HD void merge(SumsOf<W, A, Each> const& s) const {
+    A const* const left = s.to.at(top_);
+    bool const rounded = rounds<W>();
+    s.each([=](long e, A& v) {
+      v = left[e] + v;
+      if (rounded) round(v);
+    });
+  }
+  template <bool W, class Each> CLEAVE_HD void store(SumsOf<W, A, Each> const& s) const {
+    A* const to = s.to.at(top_);
+    s.each([=](long e, A& v) { to[e] = v; });
+  }
+
+  std::uint64_t left_;
+  int top_;
+  bool rounded_;
+};
+
+}  // namespace cleave::backend::gpu

@@ -1,0 +1,32 @@
+// run/launches.cpp - a step's launches do not grow with its micro-batches: a device takes those of a rank at once.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "on_device.hpp"
+
+using namespace cleave;
+using namespace cleave::testing;
+
+namespace {
+
+template <class N, int Slices, class... Ps> struct InSlices : Plan<N, Batch<2 * Slices>, MicroBatches<Slices>, Ps...> {
+  static constexpr Rate rate = Rate::constant(0.05f);
+};
+/// Of two training passes and two evaluating ones.
+template <class P> long launches() {
+  auto machine = device(1);
+  OnDevice const& of = *machine;
+  DeviceTrainer<P, OnDevice> const trainer(1, 7, std::move(machine));
+  return of.launches();
+}
+struct Words : Sequential<Vector<5>, Embedding<9, 4, SendDense>, Linear<4>, CrossEntropy> {};
+
+template <class N, class... Ps> void as_many_launches() {
+  CHECK(launches<InSlices<N, 16, Ps...>>() == launches<InSlices<N, 2, Ps...>>());
+}
+}  // namespace
+
+TEST_CASE("a step of sixteen micro-batches has the launches of a step of two") {
+  as_many_launches<Net>();
+  as_many_launches<Other, Fastest>();
+  as_many_launches<Mlp, Precision<bf16>>();
+  as_many_launches<Words>();
+}
