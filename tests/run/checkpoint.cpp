@@ -45,7 +45,11 @@ namespace {
 struct Small : Sequential<Vector<9>, Linear<7>, Tanh, Linear<4>, CrossEntropy> {};
 template <class Codec>
 struct Encoded : Plan<Small, Batch<12>, MicroBatches<12>, DataParallel<Sync>, Fastest, Compress<Codec>> {};
-template <class T> void residuals_go_on() {
+template <class Codec>
+struct Bucketed
+    : Plan<Small, Batch<12>, MicroBatches<12>, DataParallel<Sync>, Fastest, Compress<Codec>, Buckets<1_MiB>> {};
+template <class Codec> void residuals_go_on() {
+  using T = Encoded<Codec>;
   scratch::Folder const folder;
   std::string const path = folder / "model.safetensors";
   session::Probing<T> probe;
@@ -70,13 +74,15 @@ template <class T> void residuals_go_on() {
   CHECK(sum(two) == doctest::Approx(sum(first)).epsilon(1e-4));
   Trainer<T> one(1, 3);
   session::load(one, path);
+  Trainer<Bucketed<Codec>> other(3, 3);  // the same sizes would be other weights
+  CHECK_THROWS_WITH_AS(session::load(other, path), doctest::Contains("say the same Compress and Buckets"), Error);
 }
 }  // namespace
 
 TEST_CASE("row 44: what compressed gradients lack is resumed bit for bit, and by fewer replicas lost in none of them") {
-  residuals_go_on<Encoded<Int8>>();
-  residuals_go_on<Encoded<OneBit>>();
-  residuals_go_on<Encoded<TopK<100>>>();
+  residuals_go_on<Int8>();
+  residuals_go_on<OneBit>();
+  residuals_go_on<TopK<100>>();
 }
 
 TEST_CASE("what does not fit is refused, by name, and changes nothing") {

@@ -15,6 +15,8 @@ namespace {
 
 struct Net : Sequential<Vector<5>, Linear<6>, Tanh, Linear<4>, CrossEntropy> {};
 struct Train : Plan<Net, Batch<10>, DataParallel<Async>, Shards<3>> {};
+struct WithDropout : Sequential<Vector<5>, Linear<6>, Tanh, Dropout<30>, Linear<4>, CrossEntropy> {};
+struct Sparse : Plan<WithDropout, Batch<10>, DataParallel<Async>, Shards<3>> {};
 struct Other : Plan<Net, Batch<20>, DataParallel<Async>, Shards<3>> {};
 constexpr int portions = 12;
 using session::Hands;
@@ -25,18 +27,19 @@ struct Run {
     for (int r = 1; r < ranks; ++r) {
       helpers.emplace_back([this, ranks, r, feed] {
         try {
-          made += session::help<Train>({"127.0.0.1", door.port()}, ranks, 3, feed(r));
+          made += session::help<Train>({"127.0.0.1", door.port()}, ranks, 3, 3, feed(r));
         } catch (Error const&) {
           ++died;
         }
       });
     }
     Hands<Train> hands = session::near<Train>(1, 3);
-    for (auto& far : session::gather<Train>(door, ranks - 1, ranks, std::chrono::seconds(30))) {
+    for (auto& far : session::gather<Train>(door, ranks - 1, ranks, 3, std::chrono::seconds(30))) {
       hands.push_back(std::move(far));
     }
     trainer = std::make_unique<Sandblaster<Train>>(std::move(hands), portions, 3);
   }
+  ~Run() { end(); }
   void end() {
     trainer.reset();
     for (auto& h : helpers) h.join();
@@ -72,6 +75,21 @@ TEST_CASE("rows 13, 20: two helpers over connections: the bits of one thread") {
   CHECK(run.died == 0);
   CHECK(run.made >= theirs);
 }
+TEST_CASE("row 20: dropout draws by portion, wherever that is computed, and whichever steps of the feed these are") {
+  Sandblaster<Sparse> threads(1, portions, 3);
+  auto const door = backend::tcp::Socket::listen_on(0);
+  std::thread helper([&] { session::help<Sparse>({"127.0.0.1", door.port()}, 2, 3, 3, signs::feed<Sparse>()); });
+  Hands<Sparse> far = session::gather<Sparse>(door, 1, 2, 3, std::chrono::seconds(30));
+  {
+    Sandblaster<Sparse> t(std::move(far), portions, 3);
+    for (long first : {0L, 0L, 12L, 12L}) {
+      t.step(signs::feed<Sparse>(), first);
+      threads.step(signs::feed<Sparse>(), first);
+    }
+    CHECK(t.weights() == threads.weights());
+  }
+  helper.join();
+}
 TEST_CASE("row 20: a helper that dies in the middle: its portion is given to others, and the bits stay") {
   struct Count {
     backend::host::Feed feed = signs::feed<Train>();
@@ -97,17 +115,17 @@ TEST_CASE("row 20: a helper that dies in the middle: its portion is given to oth
 }
 TEST_CASE("helpers that do not come, and those of another plan, are told") {
   auto const door = backend::tcp::Socket::listen_on(0);
-  CHECK_THROWS_WITH_AS(session::gather<Train>(door, 2, 3, std::chrono::milliseconds(300)),
+  CHECK_THROWS_WITH_AS(session::gather<Train>(door, 2, 3, 3, std::chrono::milliseconds(300)),
                        doctest::Contains("0 of 2 helpers have come to port"), Error);
   std::string said;
   std::thread stranger([&] {
     try {
-      session::help<Other>({"127.0.0.1", door.port()}, 2, 3, signs::feed<Other>());
+      session::help<Other>({"127.0.0.1", door.port()}, 2, 3, 3, signs::feed<Other>(), std::chrono::seconds(5));
     } catch (Error const& e) {
       said = e.what();
     }
   });
-  CHECK_THROWS_AS(session::gather<Train>(door, 1, 2, std::chrono::milliseconds(1500)), Error);
+  CHECK_THROWS_AS(session::gather<Train>(door, 1, 2, 3, std::chrono::milliseconds(1500)), Error);
   stranger.join();
   CHECK(said.find("the coordinator runs another plan") != std::string::npos);
 }

@@ -178,4 +178,9 @@ TEST_CASE("mistakes are told, not waited for") {
   session::Probing<ByData> probe;
   CHECK_THROWS_WITH_AS(trainer.train(0, 50, probe.feed(), 1e39), doctest::Contains("not finite"), Error);
   CHECK_THROWS_WITH_AS(trainer.train(0, 1000, probe.feed()), doctest::Contains("at most 256 steps"), Error);
+  auto broken = probe.feed();
+  broken.pixels = [](void const*, long, long, int, float*) { throw Error("no such picture"); };
+  Trainer<ByData> fresh(2);
+  CHECK_THROWS_WITH_AS(fresh.train(0, 1, broken), doctest::Contains("no such picture"), Error);
+  CHECK_THROWS_WITH_AS(fresh.train(0, 1, probe.feed()), doctest::Contains("an earlier step has failed"), Error);
 }

@@ -38,7 +38,11 @@ TEST_CASE("nothing, next to nothing, and what is not finite") {
   float const inf = std::numeric_limits<float>::infinity(), tiny = std::numeric_limits<float>::denorm_min();
   CHECK(numbers::there_and_back<Int8>({0, 0}, kept) == std::vector<float>{0, 0});
   CHECK(numbers::there_and_back<Int8>({tiny, -tiny}, kept) == std::vector<float>{0, 0});
-  for (float bad : {inf, -inf, std::numeric_limits<float>::quiet_NaN()}) {
+  float const large = 3e38f;
+  for (float v : numbers::there_and_back<Int8>({-large, large}, kept))
+    CHECK(std::fabs(v) == doctest::Approx(large).epsilon(0.001));
+  CHECK(numbers::there_and_back<Int8>({-large, 1}, kept)[0] < 0);
+  for (float bad : {inf, -inf, std::numeric_limits<float>::quiet_NaN(), __builtin_bit_cast(float, 0x7fffffffu)}) {
     auto const back = numbers::there_and_back<Int8>({1, bad, 2}, kept);
     CHECK(std::isnan(back[0] + back[1] + back[2]));
   }

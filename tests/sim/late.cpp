@@ -12,6 +12,11 @@ TEST_CASE("C12: without spares, the mean of the largest of n; one of two is ther
   // One fresh, one late: the first to end is either. The fresh one: done. The late one: then there are two fresh ones.
   CHECK(sim::exponential_step(2, 1) == doctest::Approx(0.5 + 0.5 * 0.5));
 }
+TEST_CASE("C12: many, at once; and what cannot be") {
+  CHECK(sim::exponential_step(1000, 64) < sim::exponential_step(1000, 10));
+  static_assert(sim::exponential_step(64, 16) > 1);
+  CHECK(sim::exponential_step(2, 2) == 0);
+}
 TEST_CASE("C12: a spare helps less than if late gradients were left, and always helps") {
   for (int n = 3; n <= 20; ++n) {
     double left = 0;

@@ -125,7 +125,8 @@ struct Fastest {
 /// format (send/codec.hpp says how to add one), layer by layer, and summed in that of sums. What a message lacks is
 /// added to the next gradient, unless `NoFeedback` is said. By all-reduce, sums are sent in the format too where it can
 /// hold them; weights never are. Wants `Fastest` where replicas wait for each other, as what is lost depends on who
-/// summed what. A run that is resumed begins with nothing left over.
+/// summed what. A checkpoint has what is left over; a server's
+/// replica that is resumed begins without.
 struct Feedback {
   static constexpr bool keeps = true;
 };

@@ -64,8 +64,9 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
   std::string const program = program_name(argv[0]);
   io::Options o(program, "trains on " + std::string(Data::name) + " by Sandblaster L-BFGS");
   std::string const& data = o.text("data", "", "folder of the data set");
-  int const& ranks = o.number("ranks", launch.size > 1 ? launch.size : default_ranks<P>(), 1, 64,
-                              "replicas, as threads or as the processes there are");
+  int const& ranks = o.number(
+      "ranks", launch.size > 1 ? launch.size : std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 64),
+      1, 64, "replicas, as threads or as the processes there are");
   int const& epochs = o.number("epochs", 40, 1, 1000000, "iterations, each over the whole batch");
   int const& seed_given = o.number("seed", 1, 0, 2147483647, "of weights and shuffling");
   int const& limit = o.number("limit", 0, 0, 2147483647, "train on the first so many images only; 0: all");
@@ -96,22 +97,28 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
     throw Error(std::string(Data::name) + ": images of " + std::to_string(training.stride()) +
                 " values, the model takes " + std::to_string(P::Net::input::shape.size()));
   }
+  if (training.count < P::batch) {
+    throw Error(std::string(Data::name) + ": " + std::to_string(training.count) +
+                " images are fewer than one portion of " + std::to_string(P::batch));
+  }
   Scaling const scaling = Scaling::of(training);
   std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(seed_given) : saved_seed(resume);
   Batches batches(training, scaling, P::batch, seed, true), test(held_out, scaling, P::batch, seed, false);
   batches.shuffle(0);  // once: the function that is made small stays the same
   int const portions = static_cast<int>(batches.steps_per_epoch());
 
+  std::uint64_t const data_number = seed << 32 ^ static_cast<std::uint64_t>(training.count);
   Hands<P> hands = near<P>(launch.size > 1 ? 1 : ranks, seed);
   if (launch.size > 1) {
     backend::tcp::Socket door;
     if (launch.rank == 0) door = backend::tcp::Socket::listen_on(process.size() > 1 ? 0 : launch.port);
     std::string const at = meeting_point(launch, process, launch.rank == 0 ? door.port() : 0);
     if (launch.rank > 0) {
-      help<P>(backend::tcp::Address::of(at), ranks, seed, batches.feed());
+      help<P>(backend::tcp::Address::of(at), ranks, data_number, seed, batches.feed());
       return 0;
     }
-    for (auto& far : gather<P>(door, ranks - 1, ranks, std::chrono::seconds(60))) hands.push_back(std::move(far));
+    for (auto& far : gather<P>(door, ranks - 1, ranks, data_number, std::chrono::seconds(60)))
+      hands.push_back(std::move(far));
   }
   S trainer(std::move(hands), portions, seed);
   std::fprintf(say, "%d portions of %d images, %d replicas, %d shards, %ld weights; the coordinator holds %zu bytes\n",

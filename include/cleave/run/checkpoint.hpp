@@ -88,7 +88,8 @@ template <class Trained> void save(Trained& trainer, std::string const& path, st
   }
   std::vector<std::vector<A>> owed;
   if constexpr (keeps_residuals<P> && requires { trainer.residuals(0); }) {
-    for (int r = 0; r < trainer.ranks().world(); ++r) owed.push_back(trainer.residuals(r));
+    for (int r = 0; write && r < trainer.ranks().world(); ++r) owed.push_back(trainer.residuals(r));
+    trainer.meet();  // whoever goes on training writes them again
   }
   for (std::size_t r = 0; r < owed.size() && !owed[r].empty(); ++r) {
     tensors.push_back({residual_name(static_cast<int>(r)),
@@ -101,7 +102,8 @@ template <class Trained> void save(Trained& trainer, std::string const& path, st
                        {{"cleave", version},
                         {"plan", plan_text<P>()},
                         {"step", std::to_string(trainer.steps())},
-                        {"seed", std::to_string(seed)}});
+                        {"seed", std::to_string(seed)},
+                        {"residuals", residual_layout<P>()}});
 }
 
 /// The seed a checkpoint was trained with: a resumed run goes on with it.

@@ -36,10 +36,10 @@ template <class P> class Far : public Hand<P> {
     newer_ = true;
   }
   double gradient(long portion, long first, backend::host::Feed const&) override {
-    long const step = first + portion;
-    message_.resize(sizeof step + (newer_ ? weights_.size() * sizeof(Sent) : 0));
-    std::memcpy(message_.data(), &step, sizeof step);
-    if (newer_) std::memcpy(message_.data() + sizeof step, weights_.data(), weights_.size() * sizeof(Sent));
+    long const which[2] = {first, portion};
+    message_.resize(sizeof which + (newer_ ? weights_.size() * sizeof(Sent) : 0));
+    std::memcpy(message_.data(), which, sizeof which);
+    if (newer_) std::memcpy(message_.data() + sizeof which, weights_.data(), weights_.size() * sizeof(Sent));
     try {
       send(message_.data(), message_.size());
       auto const h = backend::tcp::receive(to_, message_, most_bytes, deadline_);
@@ -69,9 +69,15 @@ template <class P> class Far : public Hand<P> {
   bool newer_ = false;
 };
 
-/// Waits for so many helpers of this plan, of `ranks` in all. Who runs another plan is told, and not counted.
+/// What coordinator and helpers must agree in: the plan, and `job`, any number that stands for the data.
+template <class P> std::uint64_t helpers_plan(int ranks, std::uint64_t job) {
+  return fingerprint<P>(ranks) ^ job * 0x9E3779B97F4A7C15u;
+}
+
+/// Waits for so many helpers of this plan, of `ranks` in all. Who runs another one is told, and not counted.
 template <class P>
-Hands<P> gather(backend::tcp::Socket const& door, int helpers, int ranks, backend::tcp::Milliseconds deadline) {
+Hands<P> gather(backend::tcp::Socket const& door, int helpers, int ranks, std::uint64_t job,
+                backend::tcp::Milliseconds deadline) {
   Hands<P> all;
   auto const until = std::chrono::steady_clock::now() + deadline;
   while (static_cast<int>(all.size()) < helpers) {
@@ -83,11 +89,12 @@ Hands<P> gather(backend::tcp::Socket const& door, int helpers, int ranks, backen
     if (!s.valid()) continue;
     try {
       std::vector<unsigned char> nothing;
-      auto const hello = backend::tcp::receive(s, nothing, 256, deadline);
-      bool const known = hello.kind == backend::tcp::Kind::Hello && hello.plan == fingerprint<P>(ranks);
-      std::string const why = known ? ""
-                                    : "the coordinator runs another plan, number of ranks (" + std::to_string(ranks) +
-                                          ") or version of cleave (it has " + std::string(version) + ")";
+      auto const hello = backend::tcp::receive(s, nothing, 256, std::min(deadline, backend::tcp::Milliseconds(2000)));
+      bool const known = hello.kind == backend::tcp::Kind::Hello && hello.plan == helpers_plan<P>(ranks, job);
+      std::string const why =
+          known ? ""
+                : "the coordinator runs another plan, other data or seed, another number of ranks (" +
+                      std::to_string(ranks) + ") or version of cleave (it has " + std::string(version) + ")";
       backend::tcp::Head h;
       h.kind = known ? backend::tcp::Kind::Welcome : backend::tcp::Kind::Refused;
       backend::tcp::send(s, h, why.data(), why.size(), deadline);
@@ -98,43 +105,67 @@ Hands<P> gather(backend::tcp::Socket const& door, int helpers, int ranks, backen
   return all;
 }
 
-/// Makes gradients for a coordinator until that says it is over; returns how many. The feed is the coordinator's own:
-/// the same samples at the same steps.
+/// A feed whose step 0 is another's step `first`.
+struct FeedFrom {
+  backend::host::Feed const& of;
+  long first = 0;
+  backend::host::Feed feed() const {
+    return {this,
+            [](void const* self, long step, long sample, int count, float* out) {
+              auto const& me = *static_cast<FeedFrom const*>(self);
+              me.of.pixels(me.of.self, me.first + step, sample, count, out);
+            },
+            [](void const* self, long step, long sample, int count, int* out) {
+              auto const& me = *static_cast<FeedFrom const*>(self);
+              me.of.labels(me.of.self, me.first + step, sample, count, out);
+            }};
+  }
+};
+
+/// Makes gradients for a coordinator until that says it is over, or has gone; returns how many. The feed is the
+/// coordinator's own, with the same samples at the same steps, and so is the seed.
 template <class P>
-long help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t seed, backend::host::Feed const& feed,
-          backend::tcp::Milliseconds deadline = std::chrono::seconds(600)) {
+long help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job, std::uint64_t seed,
+          backend::host::Feed const& feed, backend::tcp::Milliseconds deadline = std::chrono::seconds(60)) {
   using Sent = typename Hand<P>::Sent;
   constexpr std::size_t weights = sizeof(Sent) * static_cast<std::size_t>(P::schedule.weight_elements);
   auto const to = backend::tcp::Socket::connect(coordinator, deadline);
   std::vector<unsigned char> message;
   backend::tcp::Head hello;
-  hello.plan = fingerprint<P>(ranks);
+  hello.plan = helpers_plan<P>(ranks, job);
   backend::tcp::send(to, hello, nullptr, 0, deadline);
   if (backend::tcp::receive(to, message, 1024, deadline).kind != backend::tcp::Kind::Welcome) {
     throw Error(to.peer() + ": " + std::string(message.begin(), message.end()));
   }
   Near<P> mine(seed);
-  for (long made = 0;; ++made) {
-    auto const h = backend::tcp::receive(to, message, sizeof(long) + weights, deadline);
-    if (h.kind != backend::tcp::Kind::Portion) throw Error(to.peer() + " sends what is no portion");
-    if (message.empty()) return made;
-    long step = 0;
-    if (message.size() != sizeof step && message.size() != sizeof step + weights) {
-      throw Error(to.peer() + " sends a portion of " + std::to_string(message.size()) + " bytes; is it the same plan?");
+  long made = 0;
+  try {
+    for (;; ++made) {
+      auto const h = backend::tcp::receive(to, message, 2 * sizeof(long) + weights, std::chrono::hours(1));
+      if (h.kind != backend::tcp::Kind::Portion) throw Error(to.peer() + " sends what is no portion");
+      if (message.empty()) return made;
+      long which[2];  // the feed's step of portion 0, and the portion
+      if (message.size() != sizeof which && message.size() != sizeof which + weights) {
+        throw Error(to.peer() + " sends a portion of " + std::to_string(message.size()) +
+                    " bytes; is it the same plan?");
+      }
+      std::memcpy(which, message.data(), sizeof which);
+      if (message.size() > sizeof which) {
+        std::vector<Sent> point(static_cast<std::size_t>(P::schedule.weight_elements));
+        std::memcpy(point.data(), message.data() + sizeof which, weights);
+        mine.take(0, 0, point.data(), P::schedule.weight_elements);
+      }
+      FeedFrom const from{feed, which[0]};
+      double const loss = mine.gradient(which[1], which[0], from.feed());
+      message.resize(sizeof loss + weights);
+      std::memcpy(message.data(), &loss, sizeof loss);
+      std::memcpy(message.data() + sizeof loss, mine.pushed(0, 0, P::schedule.weight_elements), weights);
+      backend::tcp::Head done;
+      done.kind = backend::tcp::Kind::Finished;
+      backend::tcp::send(to, done, message.data(), message.size(), deadline);
     }
-    std::memcpy(&step, message.data(), sizeof step);
-    if (message.size() > sizeof step) {
-      std::vector<Sent> point(static_cast<std::size_t>(P::schedule.weight_elements));
-      std::memcpy(point.data(), message.data() + sizeof step, weights);
-      mine.take(0, 0, point.data(), P::schedule.weight_elements);
-    }
-    double const loss = mine.gradient(step, 0, feed);
-    message.resize(sizeof loss + weights);
-    std::memcpy(message.data(), &loss, sizeof loss);
-    std::memcpy(message.data() + sizeof loss, mine.pushed(0, 0, P::schedule.weight_elements), weights);
-    backend::tcp::Head done;
-    done.kind = backend::tcp::Kind::Finished;
-    backend::tcp::send(to, done, message.data(), message.size(), deadline);
+  } catch (backend::tcp::Closed const&) {  // the coordinator has what it wanted, or gave this helper up for being late
+    return made;
   }
 }
 

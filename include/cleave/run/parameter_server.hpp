@@ -178,7 +178,8 @@ template <class P> class ParameterServer {
         hear(c, s, e, pushed ? Pushes<P>::read(s, payload, room) : nullptr, h.rate);
         if (pushed && s == part_) {
           std::lock_guard lock(c.mutex);
-          c.done[static_cast<std::size_t>(g.replica)] += P::agreed::pace.push;
+          auto const r = static_cast<std::size_t>(g.replica);
+          if (g.life == c.life[r]) c.done[r] += P::agreed::pace.push;
         }
         if (P::agreed::change == agree::Change::Elastic && pushed) {
           std::lock_guard lock(c.mutex);

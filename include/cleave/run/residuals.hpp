@@ -31,6 +31,17 @@ template <class P> long residuals(schedule::Ranks ranks, int rank) {
   each_residual<P>(ranks, rank, [&](int, bool, long, long count) { all += count; });
   return all;
 }
+/// What a rank's residuals stand for, one behind the other.
+template <class P> std::string residual_layout() {
+  if (!keeps_residuals<P>) return "none";
+  std::string text(P::format.encoding.name);
+  for (int b = 0; b < P::schedule.buckets; ++b) {
+    schedule::Bucket const& bucket = P::schedule.bucket[b];
+    if (bucket.factors == 0 && bucket.row == 0)
+      text += " " + std::to_string(bucket.offset) + "+" + std::to_string(bucket.count);
+  }
+  return text;
+}
 inline std::string residual_name(int rank) { return "rank" + std::to_string(rank) + ".residual"; }
 
 /// What each rank is to keep, from a file: what it had, or, saved by another number of ranks, the first rank that sums
@@ -44,6 +55,11 @@ std::vector<std::vector<A>> saved_residuals(io::SafeTensors const& file, std::st
   int saved = 0;
   while (file.find(residual_name(saved))) ++saved;
   if (saved == 0 || ranks.world() == 1) return now;
+  std::string const* const layout = file.find_metadata("residuals");
+  if (!layout || *layout != residual_layout<P>()) {
+    throw Error(path + ": its gradients were compressed as " + (layout ? *layout : "nobody says") + ", here as " +
+                residual_layout<P>() + "; say the same Compress and Buckets");
+  }
   schedule::Ranks const then{saved / ranks.model, ranks.model};
   for (int r = 0; r < saved; ++r) {
     io::NamedTensor const* t = file.find(residual_name(r));

@@ -141,7 +141,9 @@ template <class P> class Simulated {
     ledger_.waited[static_cast<std::size_t>(r)] += now_ - o.idle_since;
     o.turn = agree::Turn::Nothing;
     o.computing = true;
-    coming_.push({now_ + delay(r, o.draw), ++causes_, r});
+    double const takes = delay(r, o.draw);
+    if (!(takes >= 0)) throw Error("delay(" + std::to_string(r) + ", " + std::to_string(o.draw) + ") is no time");
+    coming_.push({now_ + takes, ++causes_, r});
   }
   void ready(int r) {
     One& o = one(r);

@@ -153,6 +153,11 @@ template <class P> class Trainer {
     });
     return out;
   }
+  /// No process goes on before all are here.
+  void meet() const {
+    double nothing = 0;
+    collect(&nothing, 1);
+  }
   void set_residuals(int rank, std::vector<A> const& values) {
     if (!world_.here(rank)) return;
     A const* from = values.data();

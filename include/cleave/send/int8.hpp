@@ -23,20 +23,23 @@ struct Int8 : send::Codec {
       long const count = n - first < block ? n - first : block;
       A const* const v = g + first;
       std::uint32_t most = 0;  // of the sizes, as bits: in that order, and what is not finite is the largest
-      tensor::each(count, [&](long i) {
-        std::uint32_t const size = __builtin_bit_cast(std::uint32_t, static_cast<float>(v[i])) & 0x7fffffffu;
-        most = size > most ? size : most;
-      });
+      auto const look = [&](long all) {
+        for (long i = 0; i < all; ++i) {
+          std::uint32_t const size = __builtin_bit_cast(std::uint32_t, static_cast<float>(v[i])) & 0x7fffffffu;
+          most = size > most ? size : most;
+        }
+      };
+      count == block ? look(block) : look(count);
       float const top = __builtin_bit_cast(float, most);
-      float scale = top / 127 + top * 0;
-      scale = scale < FLT_MIN ? 0 : short_of(scale);
+      float scale = top / 127;
+      scale = !(top <= FLT_MAX) ? __builtin_nanf("") : scale < FLT_MIN ? 0 : short_of(scale);
       send::store(out, scale);
       out += 4;
       bool const usable = scale > 0 && scale <= FLT_MAX;
       float const inverse = usable ? 1 / scale : 0;
       tensor::each(
           usable ? count : 0, [&](long i) {  // in whole halves: an addition could be contracted with the product
-            int const halves = static_cast<int>(static_cast<float>(v[i]) * 2 * inverse);
+            int const halves = static_cast<int>(static_cast<float>(v[i]) * (2 * inverse));
             int const whole = (halves + (halves > 0) - (halves < 0)) / 2;
             out[i] = static_cast<std::byte>(static_cast<std::int8_t>(whole > 127 ? 127 : whole < -127 ? -127 : whole));
           });

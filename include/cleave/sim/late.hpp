@@ -4,23 +4,23 @@
 
 namespace cleave::sim {
 
-/// The mean time until `quorum` gradients are there, in means of one gradient's, where times are exponential: `fresh`
-/// replicas have theirs to make, `late` ones must first end one that will be dropped. Such times have no memory, so a
-/// state is these two numbers, and whoever is next is any of them.
-constexpr double until(int quorum, int fresh, int late) {
-  if (quorum == 0) return 0;
-  double const all = fresh + late;
-  double mean = 1 / all;
-  if (fresh > 0) mean += fresh / all * until(quorum - 1, fresh - 1, late);
-  if (late > 0) mean += late / all * until(quorum, fresh + 1, late - 1);
-  return mean;
-}
-/// Of a step of `replicas` of which `spares` are not waited for, in the long run: those are late at the next step.
-/// Without spares this is the mean of the largest of n draws, 1 + 1/2 + ... + 1/n. Replicas that left a late gradient
-/// would make it the order statistic 1/(spares + 1) + ... + 1/n: Chen et al., "Revisiting distributed synchronous SGD",
-/// 2016, count so.
+/// The mean step, in means of one gradient's time, of `replicas` of which `spares` are not waited for, in the long run:
+/// those are late at the next step, and end what will be dropped before they begin it. Times are exponential and have
+/// no memory, so a state is how many gradients are wanted and how many replicas are late, and whoever is next is any of
+/// them. Without spares this is the mean of the largest of n draws, 1 + 1/2 + ... + 1/n. Replicas that left a late
+/// gradient would make it the order statistic 1/(spares + 1) + ... + 1/n: Chen et al., "Revisiting distributed
+/// synchronous SGD", 2016, count so.
 constexpr double exponential_step(int replicas, int spares) {
-  return until(replicas - spares, replicas - spares, spares);
+  constexpr int most = 64;
+  if (spares < 0 || spares > most || spares >= replicas) return 0;
+  double mean[most + 1]{};  // by those that are late, of as many wanted as the loop has come to
+  for (int wanted = 1; wanted <= replicas - spares; ++wanted) {
+    for (int late = 0; late <= spares; ++late) {
+      double const fresh = wanted + spares - late, all = fresh + late;
+      mean[late] = 1 / all + fresh / all * mean[late] + (late > 0 ? late / all * mean[late - 1] : 0);
+    }
+  }
+  return mean[spares];
 }
 
 }  // namespace cleave::sim

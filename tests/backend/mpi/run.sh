@@ -19,6 +19,7 @@ rm -f "$work/model.safetensors"
 begin=$SECONDS code=0
 timeout 60 "$mpirun" -n 3 "$work/ranks" die "$work/model.safetensors" >"$work/die.log" 2>&1 || code=$?
 [[ $code -ne 0 && $code -ne 124 && $((SECONDS - begin)) -lt 30 ]] || { echo "code $code"; cat "$work/die.log"; exit 1; }
+for _ in $(seq 50); do pgrep -f "$work/ranks die" >/dev/null || break; sleep 0.1; done
 ! pgrep -f "$work/ranks die" >/dev/null || { echo "a rank lives on"; exit 1; }
 said=$(timeout 60 "$mpirun" -n 1 "$work/ranks" look "$work/model.safetensors")
 [[ $said == *"the checkpoint of step 3 is whole"* ]] || { echo "$said"; exit 1; }

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "../../op/verb.hpp"
-#include "../../tensor/number.hpp"
 #include "../../tensor/each.hpp"
+#include "../../tensor/number.hpp"
 #include "member.hpp"
 
 namespace cleave::backend::host {

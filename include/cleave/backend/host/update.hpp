@@ -3,8 +3,8 @@
 #pragma once
 
 #include "../../optim/optimizer.hpp"
-#include "../../tensor/number.hpp"
 #include "../../tensor/each.hpp"
+#include "../../tensor/number.hpp"
 
 namespace cleave::backend::host {
 

@@ -84,7 +84,7 @@ class World {
   }
   bool reached(int rank, int step, long mark) { return counter(rank, step).load(std::memory_order_acquire) >= mark; }
 
-  /// A sum so small that it travels with its mark, in one line of the cache or a few.
+  /// A sum so small that it travels with its mark; a few elements, in one line of the cache.
   struct alignas(64) Letter {
     static constexpr long room = 4096 - 8;
     std::atomic<long> mark{0};
@@ -121,6 +121,7 @@ class World {
 
   /// One rank has failed: the others end their waits.
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
+  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
   struct Stopped {};
   static constexpr int axes = 3;
 

@@ -15,7 +15,8 @@ namespace cleave::backend::mpi {
 
 /// Every collective of the host backend runs here as it is, in the same order and with the same bits: a mark is a small
 /// message to all peers, and what a rank reads from a peer's arena it asks for when the marks say that it is there. No
-/// call blocks inside MPI: whoever waits answers its peers meanwhile and ends by the deadline. One thread per process.
+/// call of a run blocks inside MPI (its start and MPI_Finalize do): whoever waits answers its peers meanwhile and ends
+/// by the deadline. One thread per process.
 class Remote : public host::Remote {
  public:
   /// Of a communicator of its own, so that no other traffic mixes in.

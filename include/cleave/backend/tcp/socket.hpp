@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -117,11 +118,8 @@ class Socket {
       hints.ai_socktype = SOCK_STREAM;
       int const code = ::getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found);
       for (addrinfo* a = code == 0 ? found : nullptr; a; a = a->ai_next) {
-        Socket s(::socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), to.text());
-        if (!s.valid() || ::connect(s.handle_, a->ai_addr, a->ai_addrlen) != 0) {
-          why = errno;
-          continue;
-        }
+        Socket s(::socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), to.text());
+        if ((why = s.reaches(a->ai_addr, a->ai_addrlen, std::min(deadline, Milliseconds(5000)))) != 0) continue;
         ::freeaddrinfo(found);
         s.prepare();
         return s;
@@ -165,6 +163,15 @@ class Socket {
   }
 
  private:
+  /// 0, or why not. What does not answer in time is tried again, and so are the host's other addresses.
+  int reaches(sockaddr const* there, socklen_t size, Milliseconds wait) const {
+    if (::connect(handle_, there, size) == 0) return 0;
+    if (errno != EINPROGRESS) return errno;
+    int why = ETIMEDOUT;
+    socklen_t length = sizeof why;
+    if (ready(POLLOUT, wait)) ::getsockopt(handle_, SOL_SOCKET, SO_ERROR, &why, &length);
+    return why;
+  }
   bool listens(sockaddr const* here, socklen_t size) const {
     int const yes = 1;
     return ::setsockopt(handle_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 && ::bind(handle_, here, size) == 0 &&
