@@ -94,7 +94,7 @@ struct Member {
     auto const there = [&] { return theirs.mark.load(std::memory_order_acquire) == number; };
     if (there()) return theirs;
     long const begin = Timeline::now();
-    world->await(other, step, rank, there);
+    world->await_until(other, step, rank, there);
     waited_since(begin, step);
     return theirs;
   }

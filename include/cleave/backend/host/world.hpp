@@ -98,9 +98,9 @@ class World {
 
   /// Waits for a rank to come so far; ends with an error that names who waited for whom and where, never without end.
   void await(int rank, int step, long mark, int waiting) {
-    await(rank, step, waiting, [&] { return reached(rank, step, mark); });
+    await_until(rank, step, waiting, [&] { return reached(rank, step, mark); });
   }
-  template <class There> void await(int rank, int step, int waiting, There const& there) {
+  template <class There> void await_until(int rank, int step, int waiting, There const& there) {
     if (there()) return;
     for (int spin = 0; spin < spins_; ++spin) {
       if (there()) return;
