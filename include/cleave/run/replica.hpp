@@ -44,6 +44,7 @@ template <class P> class Replica {
 
   /// One gradient; returns the mean loss of its samples. Where pushes are rarer than gradients it steps its weights.
   double step(long draw, backend::host::Feed const& feed, double rate, long steps) {
+    world_.check();
     auto const now = optim::now<typename P::optimizer, A>(rate, steps);
     team_.run([&](int w) {
       Rank& r = at(w);

@@ -51,6 +51,7 @@ template <class P> class Trainer {
   std::vector<double> const& train(long first, int count, backend::host::Feed const& feed, double rate_scale = 1) {
     if (count > most_steps)
       throw Error("train: at most " + std::to_string(most_steps) + " steps in one call, got " + std::to_string(count));
+    world_.check();
     if (world_.remote()) std::fill(losses_.begin(), losses_.end(), A{0});
     team_.run([&](int r) {
       Rank& rank = *ranks_of_[static_cast<std::size_t>(r)];
@@ -72,6 +73,7 @@ template <class P> class Trainer {
 
   /// The share of samples whose largest output is at their label, over `samples` samples from the feed's start.
   double accuracy(backend::host::Feed const& feed, long samples) {
+    world_.check();
     std::vector<backend::host::Seen> seen(ranks_of_.size());
     team_.run([&](int r) {
       for (long b = 0; b * P::batch < samples; ++b) {

@@ -67,7 +67,7 @@ struct OneBit : send::Codec {
     fold<block>(up);
     fold<block>(down);
     long ups = count - block;  // zeros are positive
-    for (long i = 0; i < block; ++i) ups += positive[i];
+    for (std::uint8_t const is : positive) ups += is;
     send::store(out, ups > 0 ? static_cast<float>(up[0] / static_cast<A>(ups)) : 0.0f);
     send::store(out + 4, ups < count ? static_cast<float>(down[0] / static_cast<A>(count - ups)) : 0.0f);
     out += 8;

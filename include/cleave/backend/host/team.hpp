@@ -34,8 +34,6 @@ class Team {
   /// Runs `work(rank)` on all ranks and returns when all are done; the first failure is thrown here.
   template <class Work> void run(Work&& work) {
     if (threads_.empty()) return work(world_.remote() ? world_.remote()->rank() : 0);
-    if (world_.stopped())
-      throw Error("an earlier step has failed, and ranks stand where they stood; make a new trainer");
     {
       std::lock_guard lock(mutex_);
       work_ = &work;

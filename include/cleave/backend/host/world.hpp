@@ -93,7 +93,7 @@ class World {
   /// A rank's letter `number` along an axis. There are two of each, and that is enough for two ranks which write in
   /// turn: who has read the peer's letter k writes k + 1, and the peer wrote k after it had read k - 1.
   Letter& letter(int rank, int axis, long number) {
-    return letters_[static_cast<std::size_t>((rank * axes + axis) * 2 + static_cast<int>(number % 2))];
+    return letters_[static_cast<std::size_t>(rank * axes + axis) * 2 + static_cast<std::size_t>(number % 2)];
   }
 
   /// Waits for a rank to come so far; ends with an error that names who waited for whom and where, never without end.
@@ -121,7 +121,11 @@ class World {
 
   /// One rank has failed: the others end their waits.
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
-  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
+  /// To be asked before a step: after one that failed, ranks stand where they stood, and would not wait.
+  void check() const {
+    if (!stopped_.load(std::memory_order_relaxed)) return;
+    throw Error("an earlier step has failed, and its ranks are not at one point; make a new trainer");
+  }
   struct Stopped {};
   static constexpr int axes = 3;
 
