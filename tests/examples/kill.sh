@@ -90,7 +90,7 @@ kill_parts() {  # PARTS PROGRAM...: one dies with the run under way
     victim=$((RANDOM % parts))
     kill -9 "${part[$victim]}"
     for r in 0 1; do
-      ends "${client[$r]}" 20 "replica $r"
+      ends "${client[$r]}" 80 "replica $r"  # one that had not connected yet tries for 60 s
       [ $code -eq 2 ] || fail "replica $r ended with code $code, wanted 2"
       [ "$(wc -l <client$r.err)" -eq 1 ] && grep -q "127.0.0.1:${ports[$victim]}" client$r.err || fail "replica $r names nobody"
       [ ! -e out$r/checkpoint.safetensors ] || fail "replica $r wrote a checkpoint of half a run"
