@@ -88,19 +88,8 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
   std::fprintf(say, "%s", schedule::listing<P>({1, 1}).c_str());
   if (plan_only) return 0;
 
-  std::string note;
-  io::Images training = Data::read(data, io::Split::Train, note);
-  io::Images const held_out = Data::read(data, io::Split::Test, note);
-  if (!note.empty()) std::fprintf(say, "%s\n", note.c_str());
-  if (limit > 0) training.keep_first(limit);
-  if (long{training.channels} * training.height * training.width != P::Net::input::shape.size()) {
-    throw Error(std::string(Data::name) + ": images of " + std::to_string(training.stride()) +
-                " values, the model takes " + std::to_string(P::Net::input::shape.size()));
-  }
-  if (training.count < P::batch) {
-    throw Error(std::string(Data::name) + ": " + std::to_string(training.count) +
-                " images are fewer than one portion of " + std::to_string(P::batch));
-  }
+  Sets const sets = read_for<P, Data>(say, data, limit);
+  io::Images const &training = sets.training, &held_out = sets.held_out;
   Scaling const scaling = Scaling::of(training);
   std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(seed_given) : saved_seed(resume);
   Batches batches(training, scaling, P::batch, seed, true), test(held_out, scaling, P::batch, seed, false);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdio>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -136,6 +137,28 @@ class Batches {
   long epoch_ = 0;
   std::vector<int> order_;
 };
+
+/// What a program trains on, and what it holds out; an error where they are not for the plan's model and batch.
+struct Sets {
+  io::Images training, held_out;
+};
+template <class P, class Data> Sets read_for(std::FILE* say, std::string const& folder, int limit) {
+  std::string note;
+  Sets s{Data::read(folder, io::Split::Train, note), Data::read(folder, io::Split::Test, note)};
+  if (!note.empty()) std::fprintf(say, "%s\n", note.c_str());
+  if (limit > 0) s.training.keep_first(limit);
+  io::Images const& t = s.training;
+  constexpr long values = P::Net::input::shape.size();
+  if (long{t.channels} * t.height * t.width != values) {
+    throw Error(std::string(Data::name) + ": images of " + std::to_string(t.stride()) + " values, the model takes " +
+                std::to_string(values));
+  }
+  if (t.count < P::batch) {
+    throw Error(std::string(Data::name) + ": " + std::to_string(t.count) + " images are fewer than one batch of " +
+                std::to_string(P::batch));
+  }
+  return s;
+}
 
 }  // namespace session
 

@@ -147,20 +147,8 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
     if (apart.serves()) return serve<P>(say, apart, mesh.data, static_cast<std::uint64_t>(seed_given));
   }
 
-  std::string note;
-  io::Images training = Data::read(data, io::Split::Train, note);
-  io::Images const held_out = Data::read(data, io::Split::Test, note);
-  if (!note.empty()) std::fprintf(say, "%s\n", note.c_str());
-  if (limit > 0) training.keep_first(limit);
-  Shape const input = P::Net::input::shape;
-  if (long{training.channels} * training.height * training.width != input.size()) {
-    throw Error(std::string(Data::name) + ": images of " + std::to_string(training.stride()) +
-                " values, the model takes " + std::to_string(input.size()));
-  }
-  if (training.count < P::batch) {
-    throw Error(std::string(Data::name) + ": " + std::to_string(training.count) +
-                " images are fewer than one batch of " + std::to_string(P::batch));
-  }
+  Sets const sets = read_for<P, Data>(say, data, limit);
+  io::Images const &training = sets.training, &held_out = sets.held_out;
 
   if constexpr (P::served) {
     Host<P> host;
