@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "../agree/portions.hpp"
-#include "replica.hpp"
+#include "hand.hpp"
 
 namespace cleave::session {
 
@@ -23,34 +23,6 @@ struct CrewLedger {
   long gradients_sent = 0;       // elements, from replicas to shards
   long weights_sent = 0;         // elements, from shards to replicas
 };
-
-/// Who computes portions, as a replica does: here, or in another process (helpers.hpp). `first` is the feed's step of
-/// portion 0; a gradient throws Gone where there is nobody any more.
-template <class P> struct Hand {
-  using Sent = typename Replica<P>::Sent;
-  struct Gone {};
-  virtual ~Hand() = default;
-  virtual void take(int way, long begin, Sent const* from, long count) = 0;
-  virtual double gradient(long portion, long first, backend::host::Feed const& feed) = 0;
-  virtual Sent* pushed(int way, long begin, long end) = 0;
-};
-template <class P> struct Near : Hand<P> {
-  using Sent = typename Replica<P>::Sent;
-  explicit Near(std::uint64_t seed) : replica(1, 0, seed) {}
-  void take(int way, long begin, Sent const* from, long count) override { replica.take(way, begin, from, count); }
-  double gradient(long portion, long, backend::host::Feed const& feed) override {
-    replica.forget_pushed();
-    return replica.step(portion, feed, 0, 0);
-  }
-  Sent* pushed(int way, long begin, long end) override { return replica.pushed(way, begin, end); }
-  Replica<P> replica;
-};
-template <class P> using Hands = std::vector<std::unique_ptr<Hand<P>>>;
-template <class P> Hands<P> near(int replicas, std::uint64_t seed) {
-  Hands<P> all;
-  for (int r = 0; r < replicas; ++r) all.push_back(std::make_unique<Near<P>>(seed));
-  return all;
-}
 
 /// `Shards` keeps the weights: `shards.fetch(hand)` brings them, `shards.add(portion, hand)` takes a gradient.
 template <class P, class Shards> class Crew {

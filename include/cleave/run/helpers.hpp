@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "../backend/tcp/frame.hpp"
-#include "crew.hpp"
 #include "fingerprint.hpp"
+#include "hand.hpp"
 
 namespace cleave::session {
 
