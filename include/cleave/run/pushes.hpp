@@ -8,7 +8,7 @@
 
 namespace cleave::session {
 
-/// A message is each layer's part of the shard, one behind the other.
+/// A message is each layer's part of the shard, one behind the other. `From` is a Replica, on whatever ranks.
 template <class P> struct Pushes {
   using S = Server<P>;
   using Sent = typename S::Sent;
@@ -59,7 +59,7 @@ template <class P> struct Pushes {
     });
     return sum;
   }
-  static Rows rows(Replica<P>& from, int shard) {
+  template <class From> static Rows rows(From& from, int shard) {
     Rows sum;
     if constexpr (any_rows) {
       each(shard, [&](int way, int b, schedule::Run r) {
@@ -75,7 +75,7 @@ template <class P> struct Pushes {
     return sum;
   }
   /// Before a push to all shards: what `from` has to push becomes what their readers will read.
-  static void encode(Replica<P>& from) {
+  template <class From> static void encode(From& from) {
     if constexpr (encoded) {
       for (int s = 0; s < S::shards; ++s) {
         each(s, [&](int way, int b, schedule::Run r) {
@@ -91,7 +91,7 @@ template <class P> struct Pushes {
       }
     }
   }
-  static void write(Replica<P>& from, int shard, Bytes& out) {
+  template <class From> static void write(From& from, int shard, Bytes& out) {
     out.clear();
     auto const append = [&](void const* p, long n) {
       auto const* const c = static_cast<unsigned char const*>(p);
@@ -182,7 +182,7 @@ template <class P> struct Pushes {
     }
   }
   /// A replica that comes back owes nothing.
-  static void forget(Replica<P>& of) {
+  template <class Of> static void forget(Of& of) {
     if constexpr (encoded && P::format.encoding.feedback) {
       for (int way = 0; way < P::ways; ++way) {
         for (int b = 0; b < P::schedule.buckets; ++b) {

@@ -7,18 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "../backend/host/rank.hpp"
 #include "../backend/host/shard.hpp"
-#include "../backend/host/team.hpp"
 #include "../schedule/listing.hpp"
+#include "thread_ranks.hpp"
 
 namespace cleave::session {
 
-template <class P> class Replica {
+/// `Ranks` compute: ThreadRanks, or device_ranks.hpp.
+template <class P, class Ranks = ThreadRanks<P>> class Replica {
  public:
   using T = typename P::number;
   using A = tensor::accumulate_t<T>;
-  using Rank = backend::host::Rank<P>;
   using Sent = backend::host::Pushed<T, P::agreed::change>;
   static constexpr bool steps_itself = P::agreed::change != agree::Change::Step;  // by the plan's optimizer
 
@@ -27,40 +26,25 @@ template <class P> class Replica {
       : Replica(schedule::Range{first * (P::micro_batches / parts), (first + 1) * (P::micro_batches / parts)}, seed) {}
   /// Its micro-batches of what is drawn for a step.
   Replica(schedule::Range own, std::uint64_t seed)
-      : request_(P::request),
-        ranks_{1, P::ways},
-        layout_((request_.micro_batches = own.size(), request_.portions = {},
-                 schedule::layout(P::schedule, request_, P::format, ranks_))),
-        world_(ranks_, P::schedule.steps),
-        team_(world_) {
-    schedule::Share share = schedule::shared(request_, ranks_);
-    share.first = own.begin;
-    if (!steps_itself) share.samples = P::batch;
-    rank_.resize(static_cast<std::size_t>(P::ways));
-    team_.run(
-        [&](int w) { rank_[static_cast<std::size_t>(w)] = std::make_unique<Rank>(world_, layout_, w, seed, share); });
-    losses_.resize(static_cast<std::size_t>(request_.micro_batches));
+      : request_(own_request(own)),
+        layout_(schedule::layout(P::schedule, request_, P::format, {1, P::ways})),
+        ranks_(layout_, share(own), seed),
+        losses_(static_cast<std::size_t>(request_.micro_batches)) {
+    if (!steps_itself) ranks_.keep_gradients();
   }
 
   /// One gradient; returns the mean loss of its samples. Where pushes are rarer than gradients it steps its weights.
   double step(long draw, backend::host::Feed const& feed, double rate, long steps) {
-    world_.check();
     auto const now = optim::now<typename P::optimizer, A>(rate, steps);
-    team_.run([&](int w) {
-      Rank& r = at(w);
-      if (!steps_itself) r.keep_gradients(P::agreed::pace.fetch > 1 ? now.rate : A{0});
-      r.train(draw, feed, now);
-      if (w != 0 && !P::placed.node[P::placed.count - 1].rows_cut) return;
-      r.each_loss([&](int s, A loss) { losses_[static_cast<std::size_t>(s)] = loss; });
-    });
+    bool const own_steps = !steps_itself && P::agreed::pace.fetch > 1;
+    ranks_.train(draw, feed, now, own_steps ? now.rate : A{0},
+                 [&](int s, A loss) { losses_[static_cast<std::size_t>(s)] = loss; });
     double sum = 0;
     for (A l : losses_) sum += static_cast<double>(l);
     return sum / static_cast<double>(long{request_.micro_batches} * request_.rows);
   }
   /// Its micro-batches from the next step on begin there; they can reach into the next step's.
-  void begin_at(int micro_batch) {
-    for (int w = 0; w < P::ways; ++w) at(w).begin_at(micro_batch);
-  }
+  void begin_at(int micro_batch) { ranks_.begin_at(micro_batch); }
   int micro_batches() const { return request_.micro_batches; }
   /// [begin, end) of a way, or, where replicas wait, of all ways one behind the other: what is pushed. Weights may come
   /// back changed.
@@ -79,6 +63,7 @@ template <class P> class Replica {
   void forget_pushed() {
     if (steps_itself) return;
     for (int w = 0; w < P::ways; ++w) std::fill_n(at(w).outbox(), P::schedule.weight_elements, A{0});
+    ranks_.emptied();
   }
   /// Takes a shard's weights, in the format in which they are sent: [begin, begin + count) as in `pushed`.
   void take(int way, long begin, Sent const* from, long count) {
@@ -90,9 +75,7 @@ template <class P> class Replica {
       take_of(way, begin, from, count);
     }
   }
-  void refresh_copies() {
-    for (int w = 0; w < P::ways; ++w) at(w).refresh_copies();
-  }
+  void refresh_copies() { ranks_.refresh_copies(); }
   /// The layer whose gradient or weight, about to be pushed, is not finite; empty if all are.
   std::string not_finite() {
     for (int way = 0; way < P::ways; ++way) {
@@ -110,34 +93,34 @@ template <class P> class Replica {
   }
   /// The share of samples whose largest output is at their label, over `samples` samples from the feed's start.
   double accuracy(backend::host::Feed const& feed, long samples) {
-    std::vector<backend::host::Seen> seen(rank_.size());
-    team_.run([&](int w) {
-      auto& mine = seen[static_cast<std::size_t>(w)];
-      for (long b = 0; b * P::batch < samples; ++b) {
-        auto const s = at(w).evaluate(b, feed, samples - b * P::batch);
-        mine.samples += s.samples;
-        mine.correct += s.correct;
-      }
-    });
-    long samples_seen = 0, correct = 0;
-    for (auto const& s : seen) {
-      samples_seen += s.samples;
-      correct += s.correct;
+    backend::host::Seen all;
+    for (long b = 0; b * P::batch < samples; ++b) {
+      auto const s = ranks_.evaluate(b, feed, samples - b * P::batch);
+      all.samples += s.samples;
+      all.correct += s.correct;
     }
-    return samples_seen == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(samples_seen);
+    return all.samples == 0 ? 0 : static_cast<double>(all.correct) / static_cast<double>(all.samples);
   }
-  Rank& at(int way) { return *rank_[static_cast<std::size_t>(way)]; }
-  Rank const& at(int way) const { return *rank_[static_cast<std::size_t>(way)]; }
+  /// The memory of a way.
+  auto& at(int way) { return ranks_.at(way); }
+  auto const& at(int way) const { return ranks_.at(way); }
   schedule::Memory memory() const { return layout_.memory; }
   /// Elements (or bytes) that a way has sent to the others of its replica.
-  long sent(int way) const { return total(way, &backend::host::Member::received); }
-  long sent_bytes(int way) const { return total(way, &backend::host::Member::received_bytes); }
+  long sent(int way) const { return ranks_.sent(way); }
+  long sent_bytes(int way) const { return ranks_.sent_bytes(way); }
 
  private:
-  long total(int way, std::vector<long> backend::host::Member::*what) const {
-    long sum = 0;
-    for (auto const& r : rank_) sum += (r->member().*what)[static_cast<std::size_t>(way)];
-    return sum;
+  static place::Request own_request(schedule::Range own) {
+    place::Request r = P::request;
+    r.micro_batches = own.size();
+    r.portions = {};
+    return r;
+  }
+  schedule::Share share(schedule::Range own) const {
+    schedule::Share s = schedule::shared(request_, {1, P::ways});
+    s.first = own.begin;
+    if (!steps_itself) s.samples = P::batch;
+    return s;
   }
   Sent* pushed_of(int way, long begin, long end) {
     A* const from = steps_itself ? at(way).weights() : at(way).outbox();
@@ -148,20 +131,19 @@ template <class P> class Replica {
     }
   }
   void take_of(int way, long begin, Sent const* from, long count) {
-    Rank& r = at(way);
-    bool constexpr masters = steps_itself || !Rank::narrow || P::agreed::pace.fetch > 1;
+    auto& r = at(way);
+    bool constexpr masters = steps_itself || !narrow || P::agreed::pace.fetch > 1;
     for (long i = 0; masters && i < count; ++i) r.weights()[begin + i] = static_cast<A>(from[i]);
-    if constexpr (Rank::narrow) {
+    if constexpr (narrow) {
       for (long i = 0; i < count; ++i) r.data_weights()[begin + i] = static_cast<T>(from[i]);
     }
+    ranks_.took(way, begin, count, masters);
   }
 
+  static constexpr bool narrow = sizeof(T) < sizeof(A);
   place::Request request_;
-  schedule::Ranks ranks_;
   schedule::Layout<P::ops::size> layout_;
-  backend::host::World world_;
-  std::vector<std::unique_ptr<Rank>> rank_;
-  backend::host::Team team_;
+  Ranks ranks_;
   std::vector<A> losses_;
   std::vector<Sent> together_;  // what several ways push as one
 };

@@ -17,13 +17,14 @@ namespace cleave {
 
 /// `Served<Train> trainer(20, seed); trainer.train(0, 100, feed);` A plan whose replicas agree through a server. A step
 /// is an update where replicas wait for each other, else one gradient of one replica. Between two calls of train every
-/// replica rests. Most 64 replicas.
-template <class P> class Served {
+/// replica rests. Most 64 replicas. `Ranks` of each compute: threads, or device_ranks.hpp; the server is on the host.
+template <class P, class Ranks = session::ThreadRanks<P>> class Served {
  public:
   using plan = P;
   using T = typename P::number;
   using A = tensor::accumulate_t<T>;
   using Server = session::Server<P>;
+  using Replica = session::Replica<P, Ranks>;
   static constexpr int shards = Server::shards;
   static constexpr bool waits = P::agreed::waits;
   using Worker = agree::Worker<shards>;
@@ -39,7 +40,7 @@ template <class P> class Served {
     ledger_.versions.resize(static_cast<std::size_t>(shards));
     for (int r = 0; r < replicas; ++r) {
       crew_.push_back(std::make_unique<One>());
-      one(r).replica = std::make_unique<session::Replica<P>>(Server::part(r, replicas), seed);
+      one(r).replica = std::make_unique<Replica>(Server::part(r, replicas), seed);
     }
     for (int r = 0; r < replicas; ++r) restart(r);
   }
@@ -153,11 +154,11 @@ template <class P> class Served {
     server_.write(way, region, offset, count, in);
   }
   void refresh_copies() { server_.refresh_copies(); }
-  session::Replica<P>& replica(int r) { return *one(r).replica; }
+  Replica& replica(int r) { return *one(r).replica; }
 
  private:
   struct One {
-    std::unique_ptr<session::Replica<P>> replica;
+    std::unique_ptr<Replica> replica;
     std::thread thread;
     int life = 0;
     bool live = false, killed = false;
@@ -188,7 +189,7 @@ template <class P> class Served {
   void live(int r) {
     int const life = one(r).life;
     try {
-      session::Replica<P>& mine = *one(r).replica;
+      Replica& mine = *one(r).replica;
       mine.forget_pushed();
       session::Pushes<P>::forget(mine);
       Worker w;
@@ -322,7 +323,7 @@ template <class P> class Served {
     if (P::agreed::change != agree::Change::Step) o.replica->refresh_copies();
   }
   void push(int r, int life, Worker const& w, agree::Said const& said, double loss) {
-    session::Replica<P>& mine = *one(r).replica;
+    Replica& mine = *one(r).replica;
     session::Pushes<P>::encode(mine);
     for (int s = 0; s < shards; ++s) {
       if (before_push) before_push(r, one(r).draw / draws, s);

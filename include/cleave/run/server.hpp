@@ -109,7 +109,7 @@ template <class P> class Server {
     then(out, at(s).shard.version());
   }
   /// The newest weights of shard s into a replica; returns their version.
-  int pull(int s, Replica<P>& to, int worker = -1) {
+  template <class To> int pull(int s, To& to, int worker = -1) {
     std::lock_guard lock(at(s).mutex);
     at(s).owes(worker, false);
     to.take(way(s), begin(s), at(s).shard.sent(), end(s) - begin(s));

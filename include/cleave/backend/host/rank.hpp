@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cmath>
-#include <cstdlib>
-#include <new>
+#include <cstring>
 
+#include "arena.hpp"
 #include "bias.hpp"
 #include "convert.hpp"
 #include "convolve.hpp"
@@ -19,23 +19,20 @@
 
 namespace cleave::backend::host {
 
-template <class P> class Rank {
+template <class P> class Rank : public Arena<P> {
  public:
   using T = typename P::number;
   using A = tensor::accumulate_t<T>;
-  using Layout = schedule::Layout<P::ops::size>;
-  static constexpr bool narrow = sizeof(T) < sizeof(A);
+  using typename Arena<P>::Layout;
+  using Arena<P>::narrow, Arena<P>::weights, Arena<P>::moments, Arena<P>::states, Arena<P>::bytes;
   static constexpr int rounds = P::request.rounds;
   static constexpr std::size_t waits_of_a_meeting = 4;  // at most
 
   Rank(World& world, Layout const& layout, int rank, std::uint64_t seed)
       : Rank(world, layout, rank, seed, P::share(world.ranks())) {}
   Rank(World& world, Layout const& layout, int rank, std::uint64_t seed, schedule::Share share)
-      : layout_(layout),
-        share_(share),
-        bytes_(static_cast<std::size_t>(layout.memory.total)),
-        base_(static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{schedule::alignment}))) {
-    std::memset(base_, 0, bytes_);
+      : Arena<P>(layout), layout_(layout), share_(share), base_(this->base()) {
+    std::memset(base_, 0, bytes());  // touched by the thread that will use it
     world.arena(rank) = base_;
     m_.world = &world;
     m_.rank = rank;
@@ -59,13 +56,12 @@ template <class P> class Rank {
     stepping_ = {
         weights(), narrow ? at<T>(layout_.copies) : nullptr, moments(), P::schedule.weight_elements, nullptr, 0, {}};
     host::start<P>(seed, m_.way(), weights(), states());
-    refresh_copies();
+    this->refresh_copies();
     if (world.remote()) {
-      world.shadow(bytes_);
-      world.remote()->share_arena(base_, bytes_);
+      world.shadow(bytes());
+      world.remote()->share_arena(base_, bytes());
     }
   }
-  ~Rank() { ::operator delete (base_, std::align_val_t{schedule::alignment}); }
   Rank(Rank const&) = delete;
   Rank& operator=(Rank const&) = delete;
 
@@ -118,37 +114,16 @@ template <class P> class Rank {
   /// Of what is drawn for a step, micro-batches before this are not its own.
   void begin_at(int micro_batch) { share_.first = micro_batch; }
   Member const& member() const { return m_; }
-  Layout const& layout() const { return layout_; }
-  std::size_t bytes() const { return bytes_; }
   schedule::Share const& share() const { return share_; }
-  A* weights() { return at<A>(layout_.weights); }
-  A* moments() { return at<A>(layout_.moments); }
-  A* states() { return at<A>(layout_.states); }
-  A* region(Region r) { return r == Region::Weights ? weights() : r == Region::Moments ? moments() : states(); }
+  template <class E> E* at(long offset) const { return Arena<P>::template at<E>(offset); }
   /// Of the last round.
   T const* output() const { return at<T>(layout_.buffer[P::schedule.value[P::placed.last]]); }
-  template <class E> E* at(long offset) const { return reinterpret_cast<E*>(base_ + offset); }
-  /// After weights were written from outside.
-  void refresh_copies() {
-    if constexpr (narrow) {
-      for (long i = 0; i < P::schedule.weight_elements; ++i) at<T>(layout_.copies)[i] = static_cast<T>(weights()[i]);
-    }
-  }
   /// From now on a step adds its gradient (weight_elements) to the outbox instead of stepping the weights by the plan's
   /// optimizer; at a rate of its own it steps them by plain SGD too.
   void keep_gradients(A own_rate = 0) {
-    stepping_.kept = at<A>(layout_.outbox);
+    stepping_.kept = this->outbox();
     stepping_.own_rate = own_rate;
   }
-  A* outbox() { return at<A>(layout_.outbox); }
-  /// [offset, offset + count) of a tensor of weight_elements in the format in which it is sent; valid until the next
-  /// step.
-  T* wire(A const* from, long offset, long count) {
-    T* const to = at<T>(layout_.wire) + offset;
-    for (long i = 0; i < count; ++i) to[i] = static_cast<T>(from[offset + i]);
-    return to;
-  }
-  T* data_weights() { return at<T>(layout_.copies); }
   /// Seconds spent waiting for gradients after the backward pass.
   double exposed() const { return gradients_.exposed(); }
 
@@ -260,8 +235,7 @@ template <class P> class Rank {
 
   Layout const& layout_;
   schedule::Share share_;
-  std::size_t bytes_;
-  std::byte* base_;
+  std::byte* const base_;
   Member m_;
   op::Pass pass_;
   Stepping<T> stepping_;
