@@ -89,6 +89,8 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr int shards = shards_said > 0 ? shards_said : 1;
   /// By a parameter server; otherwise by collectives.
   static constexpr bool served = agreed::served || shards_said > 0;
+  /// To a server, whose optimizer it is that steps the weights.
+  static constexpr bool pushes_gradients = served && agreed::change == agree::Change::Step;
 
   using compress = policy<plan::CompressKind, plan::NoCompress>;
   using codec = typename compress::codec;
@@ -186,13 +188,13 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr cleave::schedule::Format format{
       sizeof(number),
       sizeof(tensor::accumulate_t<number>),
-      served&& agreed::change == agree::Change::Step ? 0 : optimizer::moments,
+      pushes_gradients ? 0 : optimizer::moments,
       ordered,
       !served                                 ? 0
       : agreed::change == agree::Change::Step ? sizeof(number)
                                               : sizeof(tensor::accumulate_t<number>),
       agreed::waits ? 1 : shards,
-      served&& agreed::change == agree::Change::Step,
+      pushes_gradients,
       plan::encoding<std::conditional_t<codec_known, codec, void>>(compress::feedback),
       plan::path<route>()};
   static constexpr bool in_order = !ordered || (plan::in_the_tree<route>(schedule, micro_batches, {replicas, ways}) &&

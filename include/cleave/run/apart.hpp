@@ -97,14 +97,15 @@ template <class P> class Host {
   std::thread thread_;
 };
 
-template <class P, class Data, class Wait>
+/// A client, whose `Ranks` compute.
+template <class P, class Data, class Ranks, class Wait>
 int join(std::FILE* say, Apart const& a, int replicas, std::uint64_t seed, int epochs, io::Images const& training,
          io::Images const& held_out, std::string const& out, bool json, Wait wait_for_all) {
   Scaling const scaling = Scaling::of(training);
   Batches batches(training, scaling, P::batch, seed, true, Data::variation),
       test(held_out, scaling, P::batch, seed, false);
   long const last = batches.steps_per_epoch() * epochs;
-  Client<P> client(a.addresses(), *a.container, *a.replica, replicas, seed);
+  Client<P, Ranks> client(a.addresses(), *a.container, *a.replica, replicas, seed);
   double loss = 0;
   auto const begin = std::chrono::steady_clock::now();
   if (*a.replica >= 0) {

@@ -10,8 +10,8 @@
 namespace cleave::session {
 
 /// `Client<Train> mine({{"host", 29500}}, "net", 3, 8); mine.train(0, 1000, feed);` A client without a replica number
-/// (-1) takes no part and may read. No call waits longer than the deadline.
-template <class P> class Client {
+/// (-1) takes no part and may read. No call waits longer than the deadline. `Ranks` compute: threads, or a device's.
+template <class P, class Ranks = ThreadRanks<P>> class Client {
  public:
   using plan = P;
   using A = tensor::accumulate_t<typename P::number>;
@@ -187,7 +187,7 @@ template <class P> class Client {
 
   int index_, replicas_;
   backend::tcp::Milliseconds deadline_;
-  Replica<P> replica_;
+  Replica<P, Ranks> replica_;
   std::vector<backend::tcp::Socket> link_;
   agree::Worker<shards> worker_;
   std::vector<unsigned char> payload_, message_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../backend/cuda/machine.hpp"
+#include "device_ranks.hpp"
 #include "device_trainer.hpp"
 #ifdef CLEAVE_NCCL
 #include "nccl.hpp"
@@ -15,11 +16,12 @@ struct Cuda {
   static constexpr auto name = "cuda";
   using Machine = backend::cuda::Machine;
   using Link = backend::gpu::AllHere;
-#ifdef CLEAVE_NCCL  // processes have a GPU each
-  static auto machine(int local_rank) {
+  /// Of the processes on this machine, this is so many-th: from now on it uses a GPU of its own, as long as there are.
+  static void pick(int local_rank) {
     int const count = backend::cuda::devices();
-    return std::make_unique<Machine>(count > 0 ? local_rank % count : 0);
+    if (count > 0) backend::cuda::check(cudaSetDevice(local_rank % count), "set the device");
   }
+#ifdef CLEAVE_NCCL  // a way between the GPUs of processes
   static auto connect(backend::host::Remote& peers, int size) { return session::connect(peers, size); }
 #endif
 };

@@ -10,6 +10,7 @@
 #include "../optim/rate.hpp"
 #include "../schedule/listing.hpp"
 #include "losses.hpp"
+#include "room.hpp"
 
 namespace cleave {
 
@@ -18,6 +19,7 @@ namespace cleave {
 /// process is one of the ranks, on a device of its own, and every call is made by all of them.
 template <class P, class Machine, class Link = backend::gpu::AllHere> class DeviceTrainer {
   static_assert(session::stays_on_host<P>().empty(), "this plan says something that runs on the host only");
+  static_assert(!P::served, "replicas around a server are trained by Served, with session::DeviceRanks");
 
  public:
   using plan = P;
@@ -32,7 +34,7 @@ template <class P, class Machine, class Link = backend::gpu::AllHere> class Devi
       : ranks_{session::checked_replicas<P>(replicas), P::ways},
         machine_(std::move(machine)),
         link_(std::move(link)),
-        fleet_((fits(), *machine_), *link_, ranks_, seed),
+        fleet_((check_room(), *machine_), *link_, ranks_, seed),
         losses_(P::micro_batches) {
     means_.reserve(most_steps);
   }
@@ -115,19 +117,9 @@ template <class P, class Machine, class Link = backend::gpu::AllHere> class Devi
     }
     means_.push_back(session::mean_loss<P>(losses_.data(), step));
   }
-  /// Before anything is allocated, with what takes the memory.
-  void fits() const {
-    schedule::Memory const m = schedule::layout(P::schedule, P::request, P::format, ranks_).memory;
-    long const here = Link::remote ? 1 : ranks_.world(), needed = m.total * here, free = machine_->free_bytes();
-    if (needed <= free) return;
-    std::string by;
-    for (int c = 0; c < schedule::categories; ++c) {
-      by += (c ? ", " : "") + std::string(name(static_cast<schedule::Category>(c))) + " " +
-            std::to_string(m.bytes[c] >> 20);
-    }
-    throw Error("the device has " + std::to_string(free >> 20) + " MiB free, " + std::to_string(here) + " ranks need " +
-                std::to_string(needed >> 20) + " MiB; each in MiB: " + by +
-                "; run fewer ranks, or say Accumulate<2>, a smaller Batch or Precision<bf16> in the plan");
+  void check_room() const {
+    session::check_room(schedule::layout(P::schedule, P::request, P::format, ranks_).memory,
+                        Link::remote ? 1 : ranks_.world(), machine_->free_bytes());
   }
 
   schedule::Ranks ranks_;

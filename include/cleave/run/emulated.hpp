@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../backend/emulate/machine.hpp"
+#include "device_ranks.hpp"
 #include "device_trainer.hpp"
 
 namespace cleave {

@@ -48,7 +48,7 @@ template <class P> constexpr std::string_view stays_on_host() {
     rows = rows || P::schedule.bucket[b].row > 0;
     factors = factors || P::schedule.bucket[b].factors > 0;
   }
-  return P::served       ? "replicas around a parameter server"
+  return P::served       ? ""  // what is pushed is made ready on the host
          : P::compressed ? "compressed gradients"
          : P::routed     ? "all-reduces by a route of the plan's"
          : rows          ? "gradients sent as rows"

@@ -61,9 +61,10 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
     }
   }
   void forget_pushed() {
-    if (steps_itself) return;
-    for (int w = 0; w < P::ways; ++w) std::fill_n(at(w).outbox(), P::schedule.weight_elements, A{0});
-    ranks_.emptied();
+    if constexpr (!steps_itself) {
+      for (int w = 0; w < P::ways; ++w) std::fill_n(at(w).outbox(), P::schedule.weight_elements, A{0});
+      ranks_.emptied();
+    }
   }
   /// Takes a shard's weights, in the format in which they are sent: [begin, begin + count) as in `pushed`.
   void take(int way, long begin, Sent const* from, long count) {

@@ -17,9 +17,10 @@
 
 namespace cleave {
 
-template <class P, class Machine, class Link> class DeviceTrainer;  // comes with a device: cuda.hpp, emulated.hpp
-
+// These come with a device: cuda.hpp, emulated.hpp.
+template <class P, class Machine, class Link> class DeviceTrainer;
 namespace session {
+template <class P, class Machine> class DeviceRanks;
 
 inline std::string program_name(char const* path) {
   std::string const p = path;
@@ -40,6 +41,50 @@ template <class P> auto make_trainer(int replicas, std::uint64_t seed, [[maybe_u
   }
 }
 
+/// f(backend) for the one of that name.
+template <class... Backends, class F> int on(std::string const& name, [[maybe_unused]] F f) {
+  int code = 0;
+  bool const known = ((name == Backends::name && (code = f(static_cast<Backends*>(nullptr)), true)) || ... || false);
+  if (known) return code;
+  throw Error("--backend " + name +
+              ": this program was built without it; for CUDA link cleave::cuda and compile the source as CUDA, or say "
+              "nvcc -std=c++20 -x cu -DCLEAVE_CUDA");
+}
+
+/// A replica may be made slow by the plan.
+template <class Trained> void slow_down([[maybe_unused]] Trained& trainer) {
+  using P = typename Trained::plan;
+  if constexpr (requires { P::delay(0, 0L); }) {
+    static_assert(P::served, "delay: only replicas around a server can be slow one by one; say Shards<1>");
+    trainer.before_push = [](int replica, long step, int shard) {
+      if (shard == 0) P::delay(replica, step);
+    };
+  }
+}
+
+/// Ranks that sum by collectives: streams of one device, or, where processes can be linked, a device each.
+template <class P, class B, class Go>
+int collect_on(Job const& job, int replicas, Launch const& launch, backend::mpi::Process const& process, Go go) {
+  auto machine = std::make_unique<typename B::Machine>();
+  if constexpr (requires { B::connect(*process.remote(), 1); }) {
+    if (process.size() > 1) {
+      auto link = B::connect(*process.remote(), process.size());
+      std::fprintf(job.say, "on %s, and %d more\n", machine->title().c_str(), process.size() - 1);
+      using Link = typename decltype(link)::element_type;
+      return go(std::make_unique<DeviceTrainer<P, typename B::Machine, Link>>(replicas, job.seed, std::move(machine),
+                                                                              std::move(link)));
+    }
+  }
+  if (process.size() > 1 && launch.size > 1) {
+    throw Error("--backend " + std::string(B::name) +
+                ": this program has no way between the devices of several processes; build with cleave::nccl, or "
+                "run one process, whose ranks share a device");
+  }
+  std::fprintf(job.say, "on %s\n", machine->title().c_str());
+  return go(std::make_unique<DeviceTrainer<P, typename B::Machine, typename B::Link>>(replicas, job.seed,
+                                                                                      std::move(machine)));
+}
+
 /// On a device that the program was built for; `B` names it, its machine, and how processes with one each connect.
 template <class P, class Data, class B>
 int train_on(Job const& job, std::string const& resume, int replicas, io::Images const& training,
@@ -50,27 +95,17 @@ int train_on(Job const& job, std::string const& resume, int replicas, io::Images
   } else {
     auto const go = [&](auto trainer) {
       if (!resume.empty()) session::load(*trainer, resume);
+      slow_down(*trainer);
       return fit<P, Data>(*trainer, job, training, held_out);
     };
-    if constexpr (requires { B::machine(0); }) {
-      if (process.size() > 1) {
-        auto machine = B::machine(launch.local_rank);
-        auto link = B::connect(*process.remote(), process.size());
-        std::fprintf(job.say, "on %s, and %d more\n", machine->title().c_str(), process.size() - 1);
-        using Link = typename decltype(link)::element_type;
-        return go(std::make_unique<DeviceTrainer<P, typename B::Machine, Link>>(replicas, job.seed, std::move(machine),
-                                                                                std::move(link)));
-      }
+    if constexpr (requires { B::pick(0); }) B::pick(launch.local_rank);
+    if constexpr (P::served) {
+      auto trainer = std::make_unique<Served<P, DeviceRanks<P, typename B::Machine>>>(replicas, job.seed);
+      std::fprintf(job.say, "gradients on %s\n", typename B::Machine().title().c_str());
+      return go(std::move(trainer));
+    } else {
+      return collect_on<P, B>(job, replicas, launch, process, go);
     }
-    if (process.size() > 1 && launch.size > 1) {
-      throw Error("--backend " + std::string(B::name) +
-                  ": this program has no way between the devices of several processes; build with cleave::nccl, or "
-                  "run one process, whose ranks share a device");
-    }
-    auto machine = std::make_unique<typename B::Machine>();
-    std::fprintf(job.say, "on %s\n", machine->title().c_str());
-    return go(std::make_unique<DeviceTrainer<P, typename B::Machine, typename B::Link>>(replicas, job.seed,
-                                                                                        std::move(machine)));
   }
 }
 
@@ -154,34 +189,30 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
     Host<P> host;
     if (launch.size > 1 && !apart_by_hand)
       host.start(apart, launch, process, mesh.data, static_cast<std::uint64_t>(seed_given));
-    if (apart.joins())
-      return join<P, Data>(say, apart, mesh.data, static_cast<std::uint64_t>(seed_given), epochs, training, held_out,
-                           out, json, [&] { process.wait_for_all(); });
+    if (apart.joins()) {
+      auto const join_by = [&]<class Ranks>(Ranks*) {
+        return join<P, Data, Ranks>(say, apart, mesh.data, static_cast<std::uint64_t>(seed_given), epochs, training,
+                                    held_out, out, json, [&] { process.wait_for_all(); });
+      };
+      if (backend == "host") return join_by(static_cast<ThreadRanks<P>*>(nullptr));
+      return on<Backends...>(backend, [&]<class B>(B*) {
+        if constexpr (requires { B::pick(0); }) B::pick(launch.local_rank);
+        return join_by(static_cast<DeviceRanks<P, typename B::Machine>*>(nullptr));
+      });
+    }
   }
   std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(seed_given) : session::saved_seed(resume);
   std::string const traced = trace.empty() ? "" : trace_path(trace, process.rank(), process.size());
   if (!traced.empty()) check_trace(traced);
   Job const job{program, out, ranks, epochs, seed, json, leads, say, traced, trace_steps};
   if (backend != "host") {
-    int code = 0;
-    bool const known =
-        ((backend == Backends::name &&
-          (code = train_on<P, Data, Backends>(job, resume, mesh.data, training, held_out, launch, process), true)) ||
-         ... || false);
-    if (known) return code;
-    throw Error(
-        "--backend " + backend +
-        ": this program was built without it; for CUDA link cleave::cuda and compile the source as CUDA, or say "
-        "nvcc -std=c++20 -x cu -DCLEAVE_CUDA");
+    return on<Backends...>(backend, [&]<class B>(B*) {
+      return train_on<P, Data, B>(job, resume, mesh.data, training, held_out, launch, process);
+    });
   }
   trainer_of<P> trainer = make_trainer<P>(mesh.data, seed, process.remote());
   if (!resume.empty()) session::load(trainer, resume);
-  if constexpr (requires { P::delay(0, 0L); }) {  // a plan may make its replicas slow
-    static_assert(P::served, "delay: only replicas around a server can be slow one by one; say Shards<1>");
-    trainer.before_push = [](int replica, long step, int shard) {
-      if (shard == 0) P::delay(replica, step);
-    };
-  }
+  slow_down(trainer);
   return fit<P, Data>(trainer, job, training, held_out);
 }
 

@@ -179,11 +179,11 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   }
   /// All that was asked for is drawn and pushed; where replicas wait, they all have come to the end of it.
   bool done() const {
-    if (!waits) return drawn_ >= limit_ * draws && returned_.empty();
-    for (auto const& o : crew_) {
-      if (o->live && !o->resting) return false;
+    if constexpr (waits) {
+      return std::none_of(crew_.begin(), crew_.end(), [](auto& o) { return o->live && !o->resting; });
+    } else {
+      return drawn_ >= limit_ * draws && returned_.empty();
     }
-    return true;
   }
 
   void live(int r) {

@@ -57,7 +57,7 @@ template <class P> class Server {
                   " replicas leave none to wait for; run at least " + std::to_string(P::agreed::spares + 1));
     }
     constexpr int groups = P::request.portions.groups;
-    if (groups > 0) {
+    if constexpr (groups > 0) {
       if (replicas % groups == 0) return n;
       throw Error("PerReplica of " + std::to_string(groups) + " groups: replicas are a multiple of that, got " +
                   std::to_string(replicas));

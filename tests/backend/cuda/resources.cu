@@ -102,6 +102,7 @@ template <class T> void products() {
   use<gpu::Summed<gpu::BatchSum<c, T>>>();
   use<gpu::JoinSums<gpu::BatchSum<c, T>>>();
   use<gpu::Update<Momentum, T, A>>();
+  use<gpu::Keep<T, A>>();
 }
 void all() {
   use<Norm>();

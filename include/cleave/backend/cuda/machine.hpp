@@ -65,8 +65,8 @@ class Machine {
       if (exec) cudaGraphExecDestroy(exec);
     }
   };
-  /// No wait lasts longer than the deadline.
-  explicit Machine(int device = 0, std::chrono::milliseconds deadline = std::chrono::seconds(60))
+  /// No wait lasts longer than the deadline. Without a number: the device that this thread uses.
+  explicit Machine(int device = current(), std::chrono::milliseconds deadline = std::chrono::seconds(60))
       : device_(device), deadline_(deadline) {
     std::string why;
     int const count = devices(&why);
@@ -87,6 +87,11 @@ class Machine {
                   std::to_string(of.minor) + (of.major >= 9 ? "a" : ""));
     }
   }
+  static int current() {
+    int device = 0;
+    if (cudaGetDevice(&device) != cudaSuccess) cudaGetLastError();
+    return device;
+  }
   Machine(Machine const&) = delete;
   Machine& operator=(Machine const&) = delete;
   ~Machine() {
@@ -98,6 +103,8 @@ class Machine {
     cudaGetLastError();
   }
   std::string const& title() const { return title_; }
+  /// Before the first call by another thread than the one that made it.
+  void adopt() const { check(cudaSetDevice(device_), "set the device"); }
 
   std::byte* allocate(long bytes) {
     void* p = nullptr;
@@ -137,6 +144,9 @@ class Machine {
   }
   void copy(Stream s, void* to, void const* from, long bytes) {
     check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, s), "copy");
+  }
+  void clear(Stream s, void* at, long bytes) {
+    check(cudaMemsetAsync(at, 0, static_cast<std::size_t>(bytes), s), "clear");
   }
   void record(Event e, Stream s) { check(cudaEventRecord(e, s), "record an event"); }
   void wait(Stream s, Event e) { check(cudaStreamWaitEvent(s, e, 0), "wait for an event"); }

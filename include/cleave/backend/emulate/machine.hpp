@@ -51,6 +51,10 @@ class Machine {
   void copy(Stream s, void* to, void const* from, long bytes) {
     put(s, [=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
   }
+  void clear(Stream s, void* at, long bytes) {
+    put(s, [=] { std::memset(at, 0, static_cast<std::size_t>(bytes)); });
+  }
+  static void adopt() {}
   /// Host work on a stream.
   void call(Stream s, std::function<void()> work) { put(s, std::move(work)); }
   void record(Event e, Stream s) {

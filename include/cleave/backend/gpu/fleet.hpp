@@ -32,8 +32,13 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   static constexpr int rounds = P::request.rounds, inboxes = 2;
 
   Fleet(Machine& machine, Link& link, schedule::Ranks ranks, std::uint64_t seed)
+      : Fleet(machine, link, ranks, P::share(ranks), schedule::layout(P::schedule, P::request, P::format, ranks),
+              seed) {}
+  /// Of another share of the batch than all of it, in an arena laid out for that.
+  Fleet(Machine& machine, Link& link, schedule::Ranks ranks, schedule::Share const& share,
+        typename Ranks::Layout const& layout, std::uint64_t seed)
       : machine_(machine),
-        ranks_(machine, link, ranks),
+        ranks_(machine, link, ranks, share, layout),
         base_(machine.stream()),
         incoming_(machine.stream()),
         seed_(seed),
@@ -72,12 +77,12 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   Fleet(Fleet const&) = delete;
   Fleet& operator=(Fleet const&) = delete;
 
-  /// Puts a step on its way. `now.steps` counts from 1.
-  void train(long step, host::Feed const& feed, optim::Now<A> const& now) {
+  /// Puts a step on its way. `now.steps` counts from 1. `own_rate`: of weights whose optimizer is elsewhere.
+  void train(long step, host::Feed const& feed, optim::Now<A> const& now, A own_rate = 0) {
     char name[32];
     std::snprintf(name, sizeof name, "step %ld", step);
     machine_.enter(name);
-    int const b = post(step, feed, now, true);
+    int const b = post(step, feed, {{seed_, static_cast<std::uint32_t>(step), true}, now, own_rate});
     if (to_trace_ > 0) {
       run_traced(b, step);
     } else {
@@ -130,7 +135,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     }
   }
   host::Seen evaluate(long batch, host::Feed const& feed, long valid) {
-    int const b = post(batch, feed, {}, false);
+    int const b = post(batch, feed, {{seed_, static_cast<std::uint32_t>(batch), false}, {}, 0});
     machine_.run(evaluating_[b], base_);
     machine_.record(done_[b], base_);
     machine_.finish(done_[b]);
@@ -155,6 +160,8 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     machine_.finish();
   }
   bool here(int rank) const { return ranks_.at(rank).here; }
+  /// Of what is drawn for a step, micro-batches before this are not its own.
+  void begin_at(int micro_batch) { ranks_.share.first = micro_batch; }
   void refresh_copies() {
     for (One& one : ranks_.all) {
       if (one.here) put_copies(one);
@@ -190,10 +197,9 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   long rows(host::Member const& m, int round) const {
     return long{m.slices(ranks_.share, input_cut, round).size()} * P::request.rows;
   }
-  int post(long step, host::Feed const& feed, optim::Now<A> const& now, bool training) {
+  int post(long step, host::Feed const& feed, Control<A> const& control) {
     int const b = static_cast<int>(passes_++ % inboxes);
     if (passes_ > inboxes) machine_.finish(done_[b]);
-    Control<A> const control{{seed_, static_cast<std::uint32_t>(step), training}, now};
     std::memcpy(mail_[b], &control, sizeof control);
     for (One& one : ranks_.all) {
       for (int round = 0; one.here && round < rounds; ++round) {
@@ -213,10 +219,13 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   }
 
   void start(One& one) {
-    std::vector<std::byte> image(static_cast<std::size_t>(ranks_.layout.memory.total), std::byte{0});
-    host::start<P>(seed_, one.m.way(), reinterpret_cast<A*>(image.data() + ranks_.layout.weights),
-                   reinterpret_cast<A*>(image.data() + ranks_.layout.states));
-    write(one.m.rank, 0, image.data(), ranks_.layout.memory.total);
+    std::vector<A> weights(static_cast<std::size_t>(P::schedule.weight_elements)),
+        states(static_cast<std::size_t>(P::schedule.state_elements));
+    host::start<P>(seed_, one.m.way(), weights.data(), states.data());
+    machine_.clear(base_, one.arena, ranks_.layout.memory.total);
+    write(one.m.rank, ranks_.layout.weights, weights.data(), static_cast<long>(weights.size() * sizeof(A)));
+    if (!states.empty())
+      write(one.m.rank, ranks_.layout.states, states.data(), static_cast<long>(states.size() * sizeof(A)));
     put_copies(one);
     machine_.finish();
   }

@@ -72,11 +72,11 @@ template <class P, class Machine, class Link> class Ranks {
   using Layout = schedule::Layout<P::ops::size>;
   using Which = Queue<Machine> One::*;  // of a rank's streams
 
-  Ranks(Machine& machine_, Link& link_, schedule::Ranks ranks)
+  Ranks(Machine& machine_, Link& link_, schedule::Ranks ranks, schedule::Share const& share_, Layout const& layout_)
       : machine(machine_),
         link(link_),
-        share(P::share(ranks)),
-        layout(schedule::layout(P::schedule, P::request, P::format, ranks)),
+        share(share_),
+        layout(layout_),
         world(ranks, P::schedule.steps),
         all(static_cast<std::size_t>(ranks.world())) {
     for (int r = 0; r < ranks.world(); ++r) {

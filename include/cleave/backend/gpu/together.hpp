@@ -183,19 +183,21 @@ template <class P, class Machine, class Link> class Together {
            " on a device; run fewer ranks, or say fewer MicroBatches";
   }
   template <class G> void put_update(One& one, long offset, long count, std::vector<G const*> const& from) {
-    using K = Update<typename P::optimizer, T, G>;
     if (from.size() > most_sources) throw Error(limit("parts", most_sources));
+    if (ranks_.rehearsing()) return;
+    Sources<G> g{static_cast<int>(from.size()), {}};
+    for (std::size_t i = 0; i < from.size(); ++i) g.from[i] = from[i];
     auto const& l = ranks_.layout;
-    typename K::Args args{ranks_.template in_arena<A>(one, l.weights) + offset,
-                          narrow ? ranks_.template in_arena<T>(one, l.copies) + offset : nullptr,
-                          ranks_.template in_arena<A>(one, l.moments) + offset,
-                          P::schedule.weight_elements,
-                          count,
-                          control_,
-                          static_cast<int>(from.size()),
-                          {}};
-    for (std::size_t i = 0; i < from.size(); ++i) args.from[i] = from[i];
-    if (!ranks_.rehearsing()) one.compute.template launch<K>(blocks_each(count), args);
+    A* const weights = ranks_.template in_arena<A>(one, l.weights) + offset;
+    T* const copies = narrow ? ranks_.template in_arena<T>(one, l.copies) + offset : nullptr;
+    if constexpr (P::pushes_gradients) {
+      one.compute.template launch<Keep<T, G>>(blocks_each(count), {ranks_.template in_arena<A>(one, l.outbox) + offset,
+                                                                   weights, copies, count, control_, g});
+    } else {
+      one.compute.template launch<Update<typename P::optimizer, T, G>>(
+          blocks_each(count), {weights, copies, ranks_.template in_arena<A>(one, l.moments) + offset,
+                               P::schedule.weight_elements, count, control_, g});
+    }
   }
 
   Ranks& ranks_;
