@@ -30,3 +30,15 @@ TEST_CASE("a step of sixteen micro-batches has the launches of a step of two") {
   as_many_launches<Mlp, Precision<bf16>>();
   as_many_launches<Words>();
 }
+
+struct Bare : Sequential<Vector<20>, Linear<24>, Linear<16>, Linear<4>, CrossEntropy> {};
+struct Dressed : Sequential<Vector<20>, Linear<24>, Relu, Dropout<20>, Linear<16>, Gelu, Linear<4>, CrossEntropy> {};
+struct Norms
+    : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, BatchNorm, Linear<24>, LayerNorm, Linear<4>, CrossEntropy> {};
+struct DressedNorms : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, BatchNorm, Relu, Linear<24>, LayerNorm, Tanh,
+                                 Dropout<10>, Linear<4>, CrossEntropy> {};
+
+TEST_CASE("activations and dropouts, forward and back, cost no launch: they are done by what is beside them") {
+  CHECK(launches<InSlices<Dressed, 4>>() == launches<InSlices<Bare, 4>>());
+  CHECK(launches<InSlices<DressedNorms, 4>>() == launches<InSlices<Norms, 4>>());
+}

@@ -16,6 +16,11 @@ struct Alone : Plan<Deep, Batch<16>, DataParallel<Sync>, Adam> {};
 struct Rounds : Plan<Tower, Batch<16>, Accumulate<2>, DataParallel<Sync>, OneWeirdTrick<2>, Momentum> {};
 struct Split : Plan<Deep, Batch<16>, DataParallel<Sync>, OneWeirdTrick<2>, Momentum, Precision<bf16>> {};
 
+/// By taking over one that took over, and so on.
+template <class P> bool stands_for(int later, int first) {
+  while (later > first) later = P::schedule.buffer[later].takes_over;
+  return later == first;
+}
 template <class P> void nothing_overlaps(int replicas) {
   auto const l = schedule::layout(P::schedule, P::request, P::format, {replicas, P::ways});
   int const own = P::share({replicas, P::ways}).most(false), cut = P::share({replicas, P::ways}).most(true);
@@ -29,7 +34,7 @@ template <class P> void nothing_overlaps(int replicas) {
     CHECK(l.buffer[i] + bytes(a) <= l.memory.total);
     for (int k = i + 1; k < P::schedule.buffers; ++k) {
       auto const& b = P::schedule.buffer[k];
-      bool const meet = a.birth <= b.death && b.birth <= a.death && b.takes_over != i;
+      bool const meet = a.birth <= b.death && b.birth <= a.death && !stands_for<P>(k, i);
       bool const apart = l.buffer[i] + bytes(a) <= l.buffer[k] || l.buffer[k] + bytes(b) <= l.buffer[i];
       if (meet) CHECK(apart);
       pairs += meet;

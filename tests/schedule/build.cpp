@@ -20,19 +20,31 @@ template <class P> constexpr bool story(std::initializer_list<schedule::Do> want
   return true;
 }
 
-// Product, bias and relu are one step. A layer's gradients start on their way before the layer below begins.
+// Product, bias and relu are one step, and so is the way back through product and relu. A layer's gradients start on their way before the layer below begins.
 static_assert(story<Replicas>({Forward, Forward, Forward,              //
                                BackwardInput,                          // the loss
                                BackwardWeight,                         // 2: bias; its input's gradient is its own
-                               BackwardInput, BackwardWeight, Start,   // 2: product
-                               BackwardInput,                          // 1: relu
+                               BackwardInput, BackwardWeight, Start,   // 2: product, and through the relu
                                BackwardWeight, BackwardWeight, Start,  // 0
                                Update, Update}));
 
 struct Halves : Plan<Net, Batch<8>, ModelParallel<SplitColsRows>> {};
 static_assert(story<Halves>({Forward, Forward, Convert, Forward, Forward,  // the sum, then the bias on the whole
-                             BackwardInput, BackwardWeight, BackwardInput, BackwardWeight, Start, BackwardInput,
-                             BackwardWeight, BackwardWeight, Start, Update, Update}));
+                             BackwardInput, BackwardWeight, BackwardInput, BackwardWeight, Start, BackwardWeight,
+                             BackwardWeight, Start, Update, Update}));
+
+// What is done element by element goes along with what makes the elements: here a dropout and the residual's sum, and
+// back the dropout. Of a value that is read twice two gradients are added, so none goes on before.
+struct Chain : Sequential<Vector<8>, Linear<8>, Relu, Dropout<20>, Residual<Linear<8>, Tanh, Dropout<10>>, Linear<2>,
+                          CrossEntropy> {};
+struct ChainPlan : Plan<Chain, Batch<8>> {};
+constexpr int steps_of(schedule::Do what) {
+  int n = 0;
+  for (int k = 0; k < ChainPlan::schedule.steps; ++k) n += ChainPlan::schedule.step[k].what == what;
+  return n;
+}
+static_assert(steps_of(Forward) == 4);
+static_assert(steps_of(BackwardInput) == 6);  // of eleven operations
 
 // A batch norm reads a sum over the batch: taken once forward, once back.
 struct Normed : Sequential<Vector<8>, BatchNorm, Linear<2, NoBias>, CrossEntropy> {};

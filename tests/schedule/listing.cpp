@@ -18,15 +18,14 @@ TEST_CASE("the listing of columns then rows") {
         "16 elements\n"
         "   3  forward         3.cross_entropy\n"
         "   4  backward_input  3.cross_entropy\n"
-        "   5  backward_input  2.product\n"
+        "   5  backward_input  2.product+relu\n"
         "   6  backward_weight 2.product\n"
         "   7  start           2.product                         4 weights           all_reduce     over 1 replicas, "
         "sends 0 elements\n"
-        "   8  backward_input  1.relu\n"
-        "   9  backward_weight 0.bias\n"
-        "  10  backward_weight 0.product\n"
-        "  11  start           0.product                         18 weights          all_reduce     over 1 replicas, "
+        "   8  backward_weight 0.bias\n"
+        "   9  backward_weight 0.product\n"
+        "  10  start           0.product                         18 weights          all_reduce     over 1 replicas, "
         "sends 0 elements\n"
-        "  12  update          2.product                         4 weights\n"
-        "  13  update          0.product                         18 weights\n");
+        "  11  update          2.product                         4 weights\n"
+        "  12  update          0.product                         18 weights\n");
 }

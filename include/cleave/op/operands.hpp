@@ -53,7 +53,8 @@ template <class T> struct Operands {
   A scale = 1;                             // what a sample's loss counts for in the mean: 1/batch
   Where where;
   Pass const* pass = nullptr;
-  int slices = 1;  // so many lie side by side from this one on: a device may take them at once
+  int slices = 1;                  // so many lie side by side from this one on: a device may take them at once
+  Operands const* tail = nullptr;  // of the operations done in the same step (tail.hpp); in the host's memory
 };
 
 /// Slice i of those that lie side by side from t on; `aux` numbers are kept of each sample.
@@ -91,10 +92,11 @@ struct Weight {
 struct Base {
   static constexpr int inputs = 1;
   static constexpr int weights = 0;
-  static constexpr int states = 0;            // tensors kept but not learned, each of shape state(x)
-  static constexpr bool linear = false;       // in x: may be given a partial sum
-  static constexpr bool elementwise = false;  // y may take the place of x
-  static constexpr bool contracts = false;    // a matrix product or convolution: the user's split policies speak of it
+  static constexpr int states = 0;       // tensors kept but not learned, each of shape state(x)
+  static constexpr bool linear = false;  // in x: may be given a partial sum
+  static constexpr bool elementwise =
+      false;  // element e of y is made of element e of the inputs, in one loop; likewise back
+  static constexpr bool contracts = false;  // a matrix product or convolution: the user's split policies speak of it
   static constexpr bool is_loss = false;
   static constexpr bool sums_batch = false;                // y has no batch letter: it is a sum over the batch
   static constexpr bool reads_x = false, reads_y = false;  // in the backward pass

@@ -3,32 +3,9 @@
 #pragma once
 
 #include "../place/place.hpp"
-#include "step.hpp"
+#include "schedule.hpp"
 
 namespace cleave::schedule {
-
-template <int Ops> struct Schedule {
-  static constexpr int most_nodes = Ops * 3 + 2;
-  static constexpr int most_buffers = most_nodes * 4 + 4;
-  Step step[most_nodes * 4 + 2];
-  int steps = 0, forward_steps = 0;
-  Weight weight[Ops * 2 + 1];
-  int weights = 0;
-  Bucket bucket[Ops * 2 + 1];
-  int buckets = 0;
-  long weight_elements = 0, state_elements = 0;
-  long most_weight_leaf = 0, most_sum_leaf = 0;  // the largest sums over the batch that one step takes
-  Buffer buffer[most_buffers];
-  int buffers = 0;
-  // Per node. Buffers, -1 for none.
-  int value[most_nodes], aux[most_nodes], gradient[most_nodes];
-  int first_weight[most_nodes];           // index into weight
-  long state[most_nodes];                 // offset into the states
-  int bias[most_nodes], map[most_nodes];  // operations (nodes) merged into this one
-  int head[most_nodes];                   // the node that this one is merged into, or itself
-  int input_value = -1, input_gradient = -1;
-  bool needs_gradient[most_nodes];
-};
 
 template <int Ops> struct Builder {
   place::Signatures<Ops> const& model;
@@ -136,6 +113,29 @@ template <int Ops> struct Builder {
 
   constexpr long elements(Shape s) const { return s.size() * request.rows; }
 
+  /// Element by element, from node k - 1 and what was there before, with nothing to learn or to keep.
+  constexpr bool goes_along(int k) const {
+    return k > 0 && k < placed.count && is_op(k) && is_op(k - 1) && node(k).in0 == k - 1 && op(k).elementwise &&
+           op(k).weights + op(k).states == 0 && !op(k).is_loss && !op(k).stats_input &&
+           op(k).aux(node(k).local.x, node(k).local.y) == 0 && node(k).rows_cut == node(k - 1).rows_cut &&
+           node(k).local.x == node(k).local.y;
+  }
+  /// What is done with k's output in the step that makes it. Its buffers are born in that step, so that none of them
+  /// stands where the step reads; an operation may take its own input's place.
+  constexpr void follow(int k) {
+    int last = k;
+    for (; last + 1 < placed.count && out.head[last + 1] == k; ++last) out.value[last + 1] = out.value[k];
+    for (int n = last + 1; n < placed.count && out.head[n] == n && goes_along(n) && !op(k).sums_batch; ++n) {
+      use(value(node(n).in0));
+      if (node(n).in1 > -2) use(value(node(n).in1));
+      out.value[n] = buffer(elements(node(n).local.y), true, rows_cut(n), false, Category::Activations,
+                            readers[n] == 1 ? value(n - 1) : -1);
+      use(out.value[n]);
+      out.in_forward_tail[n] = true;
+      ++out.forward_tail[k];
+    }
+  }
+
   constexpr void forward() {
     out.input_value = buffer(elements(placed_input()), true, rows_cut(-1), false, Category::Activations);
     for (int k = 0; k < placed.count; ++k) {
@@ -143,6 +143,7 @@ template <int Ops> struct Builder {
         out.value[k] = out.value[out.head[k]];
         continue;
       }
+      if (out.in_forward_tail[k]) continue;
       use(value(node(k).in0));
       if (node(k).in1 > -2) use(value(node(k).in1));
       if (!is_op(k)) {
@@ -168,6 +169,7 @@ template <int Ops> struct Builder {
       long const aux = s.aux(node(k).local.x, node(k).local.y);
       if (aux > 0) out.aux[k] = buffer(aux * request.rows, true, rows_cut(k), true, Category::Activations);
       use(out.aux[k]);
+      if (!s.is_loss) follow(k);
       emit(Do::Forward, k, out.value[k]);
     }
     out.forward_steps = out.steps;
@@ -224,7 +226,7 @@ template <int Ops> struct Builder {
         if (s.stats_input) use(value(in1));
       };
       bool const first = needs(in0), second = in1 > -2 && !s.stats_input && needs(in1);
-      if (first || second) {
+      if ((first || second) && !out.in_backward_tail[k]) {
         read();
         pass_back(k, first, second);
       }
@@ -245,6 +247,24 @@ template <int Ops> struct Builder {
     for (int b = out.buckets - 1; b >= 0; --b) emit(Do::Update, b);
   }
 
+  /// What is done with the gradient that k hands on in the step that makes it, where nobody adds to it.
+  constexpr void trail(int k) {
+    for (int m = k - 1; m >= 0 && node(m + 1).in0 == m && readers[m + 1] == 1 && goes_along(m); --m) {
+      int const in0 = node(m).in0;
+      if (node(m).in1 > -2 || !needs(in0) || readers[m] != 1 || node(m).rows_cut != node(k).rows_cut) return;
+      use(out.gradient[m]);
+      if (op(m).reads_x) use(value(in0));
+      if (op(m).reads_y) use(out.value[m]);
+      if (out.head[m] != m) {
+        out.gradient[in0] = out.gradient[m];
+      } else {
+        use(target(in0, out.gradient[m]));
+      }
+      out.in_backward_tail[m] = true;
+      ++out.backward_tail[k];
+    }
+  }
+
   constexpr void pass_back(int k, bool first, bool second) {
     place::Signature const& s = op(k);
     int const in0 = node(k).in0, in1 = node(k).in1;
@@ -261,6 +281,7 @@ template <int Ops> struct Builder {
     int const from = s.elementwise && s.weights == 0 && in1 == -2 ? out.gradient[k] : -1;
     int const dx = first ? target(in0, from) : -1;
     int const dx2 = second ? target(in1) : -1;
+    if (first && !second) trail(k);
     emit(Do::BackwardInput, k, dx, dx2);
     if (first) add(in0, dx);
     if (second) add(in1, dx2);

@@ -43,7 +43,8 @@ inline std::string placement(place::Placement p) {
 }
 }  // namespace text
 
-/// What a line is about: "0.product+bias+relu", or the placements of a conversion.
+/// What a line is about: "0.product+bias+relu", or the placements of a conversion. In backward_input "2.product+relu"
+/// goes on through the relu in front of the product.
 template <class P> std::string subject(int line) {
   Step const s = P::schedule.step[line];
   bool const bucket = s.what == Do::Start || s.what == Do::Update;
@@ -61,6 +62,11 @@ template <class P> std::string subject(int line) {
     int const bias = P::schedule.bias[n], map = P::schedule.map[n];
     if (bias >= 0) out += "+bias";
     if (map >= 0) out += "+" + std::string(P::signatures.op[P::placed.node[map].op].name);
+  }
+  bool const back = s.what == Do::BackwardInput;
+  int const tail = back ? P::schedule.backward_tail[n] : s.what == Do::Forward ? P::schedule.forward_tail[n] : 0;
+  for (int i = 0; i < tail; ++i) {
+    out += "+" + std::string(P::signatures.op[P::placed.node[P::schedule.behind(n, back, i)].op].name);
   }
   return out;
 }

@@ -7,3 +7,4 @@
 #include "../gpu/product.cpp"
 #include "../gpu/rows.cpp"
 #include "../gpu/slices.cpp"
+#include "../gpu/tailed.cpp"

@@ -1,7 +1,7 @@
 // backend/cuda/resources.cu - kernels beside what one would write by hand; resources.sh compares what ptxas makes of both.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/backend/cuda/device.hpp>
-#include <cleave/backend/gpu/columns.hpp>
+#include <cleave/backend/gpu/norms.hpp>
 #include <cleave/backend/gpu/convolve.hpp>
 #include <cleave/backend/gpu/product.hpp>
 #include <cleave/backend/gpu/update.hpp>

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <cleave/backend/emulate/block.hpp>
-#include <cleave/backend/gpu/columns.hpp>
+#include <cleave/backend/gpu/norms.hpp>
 #include <cleave/backend/gpu/product.hpp>
 
 #include <chrono>

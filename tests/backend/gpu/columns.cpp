@@ -1,6 +1,6 @@
 // backend/gpu/columns.cpp - sums over the batch: where outputs are neighbours, and where terms are.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <cleave/backend/gpu/columns.hpp>
+#include <cleave/backend/gpu/norms.hpp>
 
 #include "compare.hpp"
 

@@ -1,6 +1,6 @@
 // backend/gpu/rows.cpp - softmax with cross-entropy in one pass, layer normalisation: by warps and by blocks.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <cleave/backend/gpu/columns.hpp>
+#include <cleave/backend/gpu/norms.hpp>
 
 #include "compare.hpp"
 

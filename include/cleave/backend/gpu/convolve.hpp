@@ -28,11 +28,11 @@ template <op::Local L, int K, int Stride, int Pad, class T_> struct Patches {
   }
 };
 
-template <op::Local L, int K, int Stride, int Pad, bool WithBias, class Map, class T_>
+template <op::Local L, int K, int Stride, int Pad, bool WithBias, class Map, class T_, class Tail = NoTail>
 struct ConvolveForward : Patches<L, K, Stride, Pad, T_> {
   using P = Patches<L, K, Stride, Pad, T_>;
   using typename P::A, typename P::T;
-  using Args = op::Operands<T>;
+  using Args = Tailed<T, Tail>;
   static constexpr Extent grows = Extent::N;
   static constexpr int m = P::out, n = L.rows * P::positions, k = P::taps;
   static constexpr bool a_along_k = true, b_along_n = true;
@@ -44,15 +44,18 @@ struct ConvolveForward : Patches<L, K, Stride, Pad, T_> {
     int const channel = g * m + o;
     if constexpr (WithBias) v += static_cast<A>(t.bias[channel]);
     if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
-    t.y[(long{p / P::positions} * L.y[0] + channel) * P::positions + p % P::positions] = static_cast<T>(v);
+    long const e = (long{p / P::positions} * L.y[0] + channel) * P::positions + p % P::positions;
+    t.y[e] = static_cast<T>(v);
+    t.tail(e);
   }
 };
 
 /// dx under every position is the sum over the windows that cover it.
-template <op::Local L, int K, int Stride, int Pad, class T_> struct ConvolveInput : Patches<L, K, Stride, Pad, T_> {
+template <op::Local L, int K, int Stride, int Pad, class T_, class Tail = NoTail>
+struct ConvolveInput : Patches<L, K, Stride, Pad, T_> {
   using P = Patches<L, K, Stride, Pad, T_>;
   using typename P::A, typename P::T;
-  using Args = op::Operands<T>;
+  using Args = Tailed<T, Tail>;
   static constexpr Extent grows = Extent::N;
   static constexpr int m = P::in, n = L.rows * P::H * P::W, k = P::out * K * K;  // q = (o, row, column)
   static constexpr bool a_along_k = true, b_along_n = true;
@@ -68,7 +71,9 @@ template <op::Local L, int K, int Stride, int Pad, class T_> struct ConvolveInpu
                 w / Stride];
   }
   CLEAVE_HD static void store(Args const& t, int g, int i, int p, A v) {
-    t.dx[(long{p / (P::H * P::W)} * L.x[0] + g * m + i) * (P::H * P::W) + p % (P::H * P::W)] = static_cast<T>(v);
+    long const e = (long{p / (P::H * P::W)} * L.x[0] + g * m + i) * (P::H * P::W) + p % (P::H * P::W);
+    t.dx[e] = static_cast<T>(v);
+    t.tail(e);
   }
 };
 
@@ -88,13 +93,20 @@ template <op::Local L, int K, int Stride, int Pad, class T_> struct ConvolveWeig
 
 template <int Out, int K, int Stride, int Pad, int Groups, op::Start How>
 struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
-  static constexpr bool takes_slices = true, sums_slices = true;
+  static constexpr bool takes_slices = true, sums_slices = true, takes_tail = true;
+  template <class Tail, op::Local L, bool WithBias, class Map, class T, class Q>
+  static void forward_with(Q q, op::Operands<T> const& t) {
+    contract<ConvolveForward<L, K, Stride, Pad, WithBias, Map, T, Tail>>(q, t);
+  }
+  template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
+    contract<ConvolveInput<L, K, Stride, Pad, T, Tail>>(q, t);
+  }
   template <op::Local L, bool WithBias, class Map, class T, class Q>
   static void forward(Q q, op::Operands<T> const& t) {
-    contract<ConvolveForward<L, K, Stride, Pad, WithBias, Map, T>>(q, t);
+    forward_with<NoTail, L, WithBias, Map>(q, t);
   }
   template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
-    contract<ConvolveInput<L, K, Stride, Pad, T>>(q, t);
+    backward_input_with<NoTail, L>(q, t);
   }
   template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
     contract<ConvolveWeight<L, K, Stride, Pad, T>>(q, t);

@@ -10,9 +10,9 @@
 
 #include "../host/feed.hpp"
 #include "../host/start.hpp"
-#include "columns.hpp"
 #include "convolve.hpp"
 #include "lookup.hpp"
+#include "norms.hpp"
 #include "product.hpp"
 #include "walk.hpp"
 

@@ -5,6 +5,7 @@
 #include "../../schedule/arena.hpp"
 #include "branches.hpp"
 #include "context.hpp"
+#include "tailed.hpp"
 
 namespace cleave::backend::gpu {
 
@@ -96,9 +97,17 @@ template <op::Local L, bool WithBias, class Map, class T> struct Finished {
 
 // A kernel says `takes_slices` when its forward and backward_input do all slices that they are given at once, and
 // `sums_slices` when it has sum(queue, Summing), which makes and merges what is summed over the batch. Without these
-// words it is put once for each slice.
+// words it is put once for each slice. With `takes_tail` it has forward_with and backward_input_with, which do in the
+// same kernel what the schedule has behind it.
 template <class Op> struct ByDefinition {
-  static constexpr bool takes_slices = true;
+  static constexpr bool takes_slices = true, takes_tail = Op::elementwise && Op::weights == 0;
+  template <class Tail, op::Local L, bool, class, class T, class Q>
+  static void forward_with(Q q, op::Operands<T> const& t) {
+    in_turn<op::Made<Op, L>, Tail>(q, t);
+  }
+  template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
+    in_turn<op::Made<Op, L>, Tail>(q, t);
+  }
   template <op::Local L, bool WithBias, class Map, class T, class Q>
   static void forward(Q q, op::Operands<T> const& t) {
     run<L, Part::Forward>(q, t);
@@ -122,7 +131,8 @@ template <class Op> struct ByDefinition {
   }
 };
 
-/// Specialised for the operations that earn it (product.hpp, convolve.hpp, rows.hpp, columns.hpp, lookup.hpp).
+/// Specialised for the operations that earn it (product.hpp, convolve.hpp, rows.hpp, columns.hpp, norms.hpp,
+/// lookup.hpp).
 template <class Op> struct Kernel : ByDefinition<Op> {};
 
 }  // namespace cleave::backend::gpu

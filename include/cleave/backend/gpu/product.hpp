@@ -9,10 +9,10 @@
 namespace cleave::backend::gpu {
 
 /// y (b, o) = map(x (b, i) W (i, o) + bias).
-template <op::Local L, bool WithBias, class Map, class T_> struct ProductForward {
+template <op::Local L, bool WithBias, class Map, class T_, class Tail = NoTail> struct ProductForward {
   using T = T_;
   using A = tensor::accumulate_t<T>;
-  using Args = op::Operands<T>;
+  using Args = Tailed<T, Tail>;
   static constexpr Extent grows = Extent::M;
   static constexpr int all_slices = L.batch / L.rows, m = L.rows, n = L.w0[1], k = L.w0[0], groups = 1;
   static constexpr bool a_along_k = true, b_along_n = true;
@@ -25,14 +25,15 @@ template <op::Local L, bool WithBias, class Map, class T_> struct ProductForward
     if constexpr (WithBias) v += static_cast<A>(t.bias[j]);
     if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
     t.y[long{i} * n + j] = static_cast<T>(v);
+    t.tail(long{i} * n + j);
   }
 };
 
 /// dx (b, i) = dy (b, o) W^T.
-template <op::Local L, class T_> struct ProductInput {
+template <op::Local L, class T_, class Tail = NoTail> struct ProductInput {
   using T = T_;
   using A = tensor::accumulate_t<T>;
-  using Args = op::Operands<T>;
+  using Args = Tailed<T, Tail>;
   static constexpr Extent grows = Extent::M;
   static constexpr int all_slices = L.batch / L.rows, m = L.rows, n = L.w0[0], k = L.w0[1], groups = 1;
   static constexpr bool a_along_k = true, b_along_n = false;
@@ -41,7 +42,10 @@ template <op::Local L, class T_> struct ProductInput {
   CLEAVE_HD static T const* b_at(Args const& t, int, int q, int j) { return t.w0 + long{j} * k + q; }
   CLEAVE_HD static T a(Args const& t, int g, int i, int q) { return *a_at(t, g, i, q); }
   CLEAVE_HD static T b(Args const& t, int g, int q, int j) { return *b_at(t, g, q, j); }
-  CLEAVE_HD static void store(Args const& t, int, int i, int j, A v) { t.dx[long{i} * n + j] = static_cast<T>(v); }
+  CLEAVE_HD static void store(Args const& t, int, int i, int j, A v) {
+    t.dx[long{i} * n + j] = static_cast<T>(v);
+    t.tail(long{i} * n + j);
+  }
 };
 
 /// dW (i, o) = x^T dy, over each slice.
@@ -62,13 +66,20 @@ template <op::Local L, class T_> struct ProductWeight {
 };
 
 template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
-  static constexpr bool takes_slices = true, sums_slices = true;
+  static constexpr bool takes_slices = true, sums_slices = true, takes_tail = true;
+  template <class Tail, op::Local L, bool WithBias, class Map, class T, class Q>
+  static void forward_with(Q q, op::Operands<T> const& t) {
+    contract<ProductForward<L, WithBias, Map, T, Tail>>(q, t);
+  }
+  template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
+    contract<ProductInput<L, T, Tail>>(q, t);
+  }
   template <op::Local L, bool WithBias, class Map, class T, class Q>
   static void forward(Q q, op::Operands<T> const& t) {
-    contract<ProductForward<L, WithBias, Map, T>>(q, t);
+    forward_with<NoTail, L, WithBias, Map>(q, t);
   }
   template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
-    contract<ProductInput<L, T>>(q, t);
+    backward_input_with<NoTail, L>(q, t);
   }
   template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
     contract<ProductWeight<L, T>>(q, t);

@@ -39,6 +39,13 @@ template <class Machine> struct Device {
     template <op::Local L, class T> static void backward_weight(Context q, op::Operands<T> const& t) {
       gpu::Kernel<Op>::template backward_weight<L>(q, t);
     }
+    template <class Tail, op::Local L, bool WithBias, class Map, class T>
+    static void forward_with(Context q, op::Operands<T> const& t) {
+      gpu::Kernel<Op>::template forward_with<Tail, L, WithBias, Map>(q, t);
+    }
+    template <class Tail, op::Local L, class T> static void backward_input_with(Context q, op::Operands<T> const& t) {
+      gpu::Kernel<Op>::template backward_input_with<Tail, L>(q, t);
+    }
     template <op::Local L, class T>
     static void sum(Context q, op::Operands<T> const& t, gpu::Branches<tensor::accumulate_t<T>> const& to) {
       gpu::Kernel<Op>::template sum<L, T>(q, {t, to});
@@ -48,6 +55,7 @@ template <class Machine> struct Device {
   static constexpr bool updates_in_gradients = false, merges = true;
   template <class Op> static constexpr bool takes_slices = requires { requires gpu::Kernel<Op>::takes_slices; };
   template <class Op> static constexpr bool sums_slices = requires { requires gpu::Kernel<Op>::sums_slices; };
+  template <class Op> static constexpr bool takes_tail = requires { requires gpu::Kernel<Op>::takes_tail; };
   template <class Loss> static constexpr bool loss_with_gradient = requires {
     requires gpu::Kernel<Loss>::loss_with_gradient;
   };

@@ -124,14 +124,14 @@ template <> struct Kernel<op::SoftmaxCrossEntropy> : ByDefinition<op::SoftmaxCro
   }
 };
 
-template <op::Local L, bool Forward, class T> struct LayerNormRows {
-  using Args = op::Operands<T>;
+template <op::Local L, bool Forward, class T, class Tail = NoTail> struct LayerNormRows {
+  using Args = Tailed<T, Tail>;
   using A = tensor::accumulate_t<T>;
   static constexpr long n = L.x.size();
   using Of = team_for<n>;
   static constexpr int threads = Of::size * Of::in_block, shared_bytes = 64 * static_cast<int>(sizeof(A));
   static constexpr bool alone = false;
-  static int blocks(Args const& t) { return blocks_for(long{L.rows} * t.slices, Of::in_block); }
+  static int blocks(op::Operands<T> const& t) { return blocks_for(long{L.rows} * t.slices, Of::in_block); }
 
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& t) {
     int const me = Of::member(c);
@@ -150,6 +150,7 @@ template <op::Local L, bool Forward, class T> struct LayerNormRows {
       for (long i = me; i < n; i += Of::size) {
         A const unit = (static_cast<A>(x[i]) - mean) * inverse;
         t.y[b * n + i] = static_cast<T>(unit * static_cast<A>(t.w0[i]) + static_cast<A>(t.w1[i]));
+        t.tail(b * n + i);
       }
     } else {
       T const* const dy = t.dy + (there ? b : 0) * n;
@@ -166,6 +167,7 @@ template <op::Local L, bool Forward, class T> struct LayerNormRows {
         A const g = static_cast<A>(dy[i]) * static_cast<A>(t.w0[i]);
         A const unit = (static_cast<A>(x[i]) - mean) * inverse;
         t.dx[b * n + i] = static_cast<T>(inverse * (g - sum / A{n} - unit * along / A{n}));
+        t.tail(b * n + i);
       }
     }
   }

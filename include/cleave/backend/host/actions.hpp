@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <memory>
 #include <utility>
 
 #include "../../meta/list.hpp"
 #include "all_reduce.hpp"
+#include "behind.hpp"
 #include "kernel.hpp"
 #include "update.hpp"
 
@@ -73,6 +75,7 @@ template <class T, class On = Host> struct Action {
   MakeSums make_sums = nullptr;  // of several slices, merged as they are made
   Update update = nullptr;
   op::Operands<T> t;
+  std::shared_ptr<op::Operands<T>[]> tail;  // what t points at
   [[no_unique_address]] Branches branches;
   int step = 0;  // in the schedule
   int bucket = 0;
@@ -93,6 +96,14 @@ template <class T, class On> struct Kernels {
 template <class P, class On> struct Table {
   using T = typename P::number;
 
+  /// The function of the map that is merged, void if there is none.
+  template <int K> struct Function {
+    using type = typename meta::at<typename P::ops, static_cast<std::size_t>(P::placed.node[K].op)>::function;
+  };
+  template <int K>
+  requires(K < 0) struct Function<K> {
+    using type = void;
+  };
   template <int K> static constexpr Kernels<T, On> kernels() {
     constexpr place::Node const& n = P::placed.node[K];
     if constexpr (n.op >= 0) {
@@ -102,16 +113,19 @@ template <class P, class On> struct Table {
       Kernels<T, On> k;
       k.takes_slices = On::template takes_slices<Op>;
       if constexpr (On::template sums_slices<Op>) k.make_sums = &Kernel::template sum<n.local, T>;
-      k.backward_input = &Kernel::template backward_input<n.local, T>;
+      if constexpr (P::schedule.backward_tail[K] > 0) {
+        k.backward_input = &Behind<P, K, true, On>::template backward_input<Op, n.local, T>;
+      } else if constexpr (!P::schedule.in_backward_tail[K]) {
+        k.backward_input = &Kernel::template backward_input<n.local, T>;
+      }
       constexpr bool may_fuse = On::updates_in_gradients && P::micro_batches == 1 && Op::weights > 0 && Op::inputs == 1;
       if constexpr (may_fuse) k.update_weight = &host::update_weight<Op, n.local, typename P::optimizer, T>;
       if constexpr (!may_fuse || P::replicas != 1) k.backward_weight = &Kernel::template backward_weight<n.local, T>;
-      if constexpr (P::schedule.map[K] >= 0) {
-        constexpr int map = P::placed.node[P::schedule.map[K]].op;
-        using Function = typename meta::at<typename P::ops, static_cast<std::size_t>(map)>::function;
-        k.forward = &Kernel::template forward<n.local, bias, Function, T>;
-      } else if constexpr (P::schedule.head[K] == K) {
-        k.forward = &Kernel::template forward<n.local, bias, void, T>;
+      using Map = typename Function<P::schedule.map[K]>::type;
+      if constexpr (P::schedule.forward_tail[K] > 0) {
+        k.forward = &Behind<P, K, false, On>::template forward<Op, n.local, bias, Map, T>;
+      } else if constexpr (P::schedule.head[K] == K && !P::schedule.in_forward_tail[K]) {
+        k.forward = &Kernel::template forward<n.local, bias, Map, T>;
       }
       return k;
     } else {

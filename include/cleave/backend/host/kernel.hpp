@@ -55,6 +55,7 @@ struct Host {
   template <class Loss> static constexpr bool loss_with_gradient = false;  // its gradient brings the loss too
   template <class Op> static constexpr bool takes_slices = false;          // all slices of a rank by one kernel
   template <class Op> static constexpr bool sums_slices = false;           // the same for what is summed over each
+  template <class Op> static constexpr bool takes_tail = false;            // one kernel with what is done behind it
   static constexpr bool merges = false;  // such sums in the tree, where `Branches` says
   struct None {};
   template <class A> using Branches = None;

@@ -137,12 +137,17 @@ template <class P, class On = Host> class Prepare {
       case Forward:
         if (training_ && op(k).is_loss && On::template loss_with_gradient<Loss>) return;
         if (op(k).sums_batch) return summed(s, k, Table::table.of[k].forward);
-        return each_slice(k, [&](op::Operands<T> const& t, long) { kernel(s, Table::table.of[k].forward, t); });
+        return each_slice(k, [&](op::Operands<T> const& t, int i) {
+          kernel(s, Table::table.of[k].forward, t);
+          behind(k, false, i);
+        });
       case BackwardInput:
-        return each_slice(k, [&](op::Operands<T>& t, long row) {
+        return each_slice(k, [&](op::Operands<T>& t, int i) {
+          long const row = long{i} * P::request.rows;
           t.dx = step.dx < 0 ? nullptr : buffer<T>(step.dx) + row * node(k).local.x.size();
           t.dx2 = step.dx2 < 0 ? nullptr : buffer<T>(step.dx2) + row * node(k).local.x2.size();
           kernel(s, Table::table.of[k].backward_input, t);
+          behind(k, true, i);
         });
       case BackwardWeight:
         if (steps_alone(k)) {
@@ -206,13 +211,27 @@ template <class P, class On = Host> class Prepare {
     }
   }
 
-  /// put(operands, first row) for each slice here, or once where a kernel takes all of them.
+  /// The operands of what the last action does behind node k, from slice i on.
+  void behind(int k, bool back, int i) {
+    int const n = back ? P::schedule.backward_tail[k] : P::schedule.forward_tail[k];
+    if (n == 0) return;
+    Made& a = out_.back();
+    a.tail = std::make_shared<op::Operands<T>[]>(static_cast<std::size_t>(n));
+    for (int j = 0; j < n; ++j) {
+      int const m = P::schedule.behind(k, back, j), in0 = node(m).in0;
+      op::Operands<T>& t = a.tail[j] = operands(m, i);
+      t.slices = a.t.slices;
+      if (back) t.dx = buffer<T>(P::schedule.gradient[in0]) + long{i} * P::request.rows * node(m).local.x.size();
+    }
+    a.t.tail = a.tail.get();
+  }
+  /// put(operands, slice) for each slice here, or once where a kernel takes all of them.
   template <class Put> void each_slice(int k, Put put) const {
     int const n = slices(node(k).rows_cut).size(), at_once = Table::table.of[k].takes_slices ? n : 1;
     for (int i = 0; i < n; i += at_once) {
       op::Operands<T> t = operands(k, i);
       t.slices = at_once;
-      put(t, long{i} * P::request.rows);
+      put(t, i);
     }
   }
 

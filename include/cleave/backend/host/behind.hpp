@@ -1,0 +1,63 @@
+// backend/host/behind.hpp - a kernel with the operations that its step does behind it: as one, or one after the other.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <utility>
+
+#include "../../meta/list.hpp"
+#include "../../op/tail.hpp"
+
+namespace cleave::backend::host {
+
+template <class On, class Tail> struct InOrder;
+template <class On, bool Back, class... Ops> struct InOrder<On, op::Tail<Back, Ops...>> {
+  using Tail = op::Tail<Back, Ops...>;
+  using Context = typename On::Context;
+  template <class Op, op::Local L, bool WithBias, class Map, class T>
+  static void forward(Context c, op::Operands<T> const& t) {
+    using Kernel = typename On::template Kernel<Op>;
+    if constexpr (On::template takes_tail<Op>) {
+      Kernel::template forward_with<Tail, L, WithBias, Map, T>(c, t);
+    } else {
+      Kernel::template forward<L, WithBias, Map, T>(c, t);
+      op::Operands<T> const* next = t.tail;
+      (one<Ops>(c, *next++), ...);
+    }
+  }
+  template <class Op, op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
+    using Kernel = typename On::template Kernel<Op>;
+    if constexpr (On::template takes_tail<Op>) {
+      Kernel::template backward_input_with<Tail, L, T>(c, t);
+    } else {
+      Kernel::template backward_input<L, T>(c, t);
+      op::Operands<T> const* next = t.tail;
+      (one<Ops>(c, *next++), ...);
+    }
+  }
+
+ private:
+  template <class M, class T> static void one(Context c, op::Operands<T> const& t) {
+    using Kernel = typename On::template Kernel<typename M::Op>;
+    if constexpr (Back) {
+      Kernel::template backward_input<M::L, T>(c, t);
+    } else {
+      Kernel::template forward<M::L, false, void, T>(c, t);
+    }
+  }
+};
+
+template <class P, int K, bool Back, class I> struct TailOf;
+template <class P, int K, bool Back, int... I> struct TailOf<P, K, Back, std::integer_sequence<int, I...>> {
+  static constexpr auto const& schedule = P::schedule;
+  template <int N> using op_at = meta::at<typename P::ops, static_cast<std::size_t>(P::placed.node[N].op)>;
+  using type =
+      op::Tail<Back,
+               op::Made<op_at<schedule.behind(K, Back, I)>, P::placed.node[schedule.behind(K, Back, I)].local>...>;
+};
+/// Of node K of plan P.
+template <class P, int K, bool Back, class On>
+using Behind = InOrder<On, typename TailOf<P, K, Back,
+                                           std::make_integer_sequence<int, Back ? P::schedule.backward_tail[K]
+                                                                                : P::schedule.forward_tail[K]>>::type>;
+
+}  // namespace cleave::backend::host

@@ -1,0 +1,42 @@
+// op/tail.hpp - operations done element by element right behind another, in its step: each by its own definition.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../meta/host_device.hpp"
+#include "operands.hpp"
+
+namespace cleave::op {
+
+/// A context in which a loop is one of its turns.
+struct Only {
+  long e;
+  template <class F> CLEAVE_HD void each(long, F const& f) const { f(e); }
+};
+
+/// An operation and the extents it is specialised on.
+template <class Op_, Local L_> struct Made {
+  using Op = Op_;
+  static constexpr Local L = L_;
+};
+
+/// In this order, forward or back; operands stand side by side. What one writes at element e the next reads there.
+template <bool Back, class... Ops> struct Tail {
+  static constexpr int size = sizeof...(Ops);
+  static constexpr bool back = Back;
+
+  template <class T> CLEAVE_HD static void at(long e, Operands<T> const* of) {
+    int i = 0;
+    (one<Ops>(Only{e}, of[i++]), ...);
+  }
+
+ private:
+  template <class M, class T> CLEAVE_HD static void one(Only const& c, Operands<T> const& t) {
+    if constexpr (Back) {
+      M::Op::template backward_input<M::L>(c, t);
+    } else {
+      M::Op::template forward<M::L>(c, t);
+    }
+  }
+};
+
+}  // namespace cleave::op

@@ -1,0 +1,41 @@
+// schedule/schedule.hpp - what build.hpp makes of a placed model: steps, weights in buckets, tensors with their lives.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "step.hpp"
+
+namespace cleave::schedule {
+
+template <int Ops> struct Schedule {
+  static constexpr int most_nodes = Ops * 3 + 2;
+  static constexpr int most_buffers = most_nodes * 4 + 4;
+  Step step[most_nodes * 4 + 2];
+  int steps = 0, forward_steps = 0;
+  Weight weight[Ops * 2 + 1];
+  int weights = 0;
+  Bucket bucket[Ops * 2 + 1];
+  int buckets = 0;
+  long weight_elements = 0, state_elements = 0;
+  long most_weight_leaf = 0, most_sum_leaf = 0;  // the largest sums over the batch that one step takes
+  Buffer buffer[most_buffers];
+  int buffers = 0;
+  // Per node. Buffers, -1 for none.
+  int value[most_nodes], aux[most_nodes], gradient[most_nodes];
+  int first_weight[most_nodes];           // index into weight
+  long state[most_nodes];                 // offset into the states
+  int bias[most_nodes], map[most_nodes];  // operations (nodes) merged into this one
+  int head[most_nodes];                   // the node that this one is merged into, or itself
+  // How many operations behind it, element by element, are done in a node's forward step, and how many before it in the
+  // step of its input's gradient. `in_tail`: it is one of those.
+  int forward_tail[most_nodes]{}, backward_tail[most_nodes]{};
+  bool in_forward_tail[most_nodes]{}, in_backward_tail[most_nodes]{};
+  int input_value = -1, input_gradient = -1;
+  bool needs_gradient[most_nodes];
+
+  /// The i-th node of a node's tail.
+  constexpr int behind(int k, bool back, int i) const {
+    return back ? k - 1 - i : k + 1 + (bias[k] >= 0) + (map[k] >= 0) + i;
+  }
+};
+
+}  // namespace cleave::schedule
