@@ -58,11 +58,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
       if (step >= last) break;
       before(step);
       double const loss = replica_.step(step, feed, rate.at(step), step);
-      std::string const wrong = std::isfinite(loss) ? replica_.not_finite() : "the loss";
-      if (!wrong.empty()) {
-        throw Error("replica " + std::to_string(index_) + ": " + wrong + " is not finite at step " +
-                    std::to_string(step) + ": training has diverged; a smaller learning rate may help");
-      }
+      replica_.check(loss, index_, step);
       agree::Said const said = worker_.ready();
       if (said.push) Pushes<P>::encode(replica_);
       for (int s = 0; s < shards && (said.push || said.ask); ++s) say(s, said, rate.at(step));

@@ -77,7 +77,14 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
     }
   }
   void refresh_copies() { ranks_.refresh_copies(); }
-  /// The layer whose gradient or weight, about to be pushed, is not finite; empty if all are.
+  /// Ends with an error that names the layer whose gradient or weight, about to be pushed, is not finite.
+  void check(double loss, int self, long step) {
+    std::string const wrong = std::isfinite(loss) ? not_finite() : "the loss";
+    if (wrong.empty()) return;
+    throw Error("replica " + std::to_string(self) + ": " + wrong + " is not finite at step " + std::to_string(step) +
+                ": training has diverged; a smaller learning rate, a longer warm-up or less staleness may help");
+  }
+  /// The layer; empty if all are.
   std::string not_finite() {
     for (int way = 0; way < P::ways; ++way) {
       A const* const v = steps_itself ? at(way).weights() : at(way).outbox();
@@ -106,6 +113,8 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
   auto& at(int way) { return ranks_.at(way); }
   auto const& at(int way) const { return ranks_.at(way); }
   schedule::Memory memory() const { return layout_.memory; }
+  /// Its part of a batch.
+  double part() const { return static_cast<double>(request_.micro_batches) / P::micro_batches; }
   /// Elements (or bytes) that a way has sent to the others of its replica.
   long sent(int way) const { return ranks_.sent(way); }
   long sent_bytes(int way) const { return ranks_.sent_bytes(way); }

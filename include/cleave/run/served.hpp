@@ -8,9 +8,7 @@
 #include <mutex>
 #include <thread>
 
-#include "../optim/rate.hpp"
-#include "ledger.hpp"
-#include "pushes.hpp"
+#include "account.hpp"
 #include "trainer.hpp"
 
 namespace cleave {
@@ -29,15 +27,11 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   static constexpr bool waits = P::agreed::waits;
   using Worker = agree::Worker<shards>;
   static constexpr int most_steps = 4096;  // in one call of train
-  /// What replicas that do not wait draw: steps, or, where a gradient can be of more or fewer samples, micro-batches.
-  static constexpr long draws = !waits && P::request.portions.groups > 0 ? P::micro_batches : 1;
-
   explicit Served(int replicas, std::uint64_t seed = 1, std::chrono::milliseconds deadline = std::chrono::seconds(60))
       : deadline_(deadline),
         evaluator_((Server::parts(replicas), 1), 0, seed),
         server_(replicas, evaluator_),
-        ledger_(replicas) {
-    ledger_.versions.resize(static_cast<std::size_t>(shards));
+        books_(replicas) {
     for (int r = 0; r < replicas; ++r) {
       crew_.push_back(std::make_unique<One>());
       one(r).replica = std::make_unique<Replica>(Server::part(r, replicas), seed);
@@ -63,22 +57,18 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     std::unique_lock lock(post_);
     if (!broken_.empty()) throw Error(broken_);
     if (!anybody() && failure_.empty()) failure_ = "train: no replica lives; restart one";
-    losses_.assign(static_cast<std::size_t>(count), 0);
+    books_.open(first, count, rate_scale);
     feed_ = feed;
-    rate_scale_ = rate_scale;
-    first_ = first;
-    if (drawn_ < first * draws) drawn_ = first * draws;
-    limit_ = first + count;
     begun_ = std::chrono::steady_clock::now();
     for (auto& o : crew_) o->resting = false;
     changed_.notify_all();
     changed_.wait(lock, [&] { return busy_ == 0 && (!failure_.empty() || done()); });
     if (!failure_.empty()) {
-      limit_ = 0;
+      books_.close();
       throw Error(std::exchange(failure_, {}));
     }
     steps_ += count;
-    return losses_;
+    return books_.losses;
   }
 
   double accuracy(backend::host::Feed const& feed, long samples) {
@@ -122,31 +112,31 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   /// The version of a shard with which a replica makes its gradient; to be asked from before_push.
   int made_with(int r, int shard) const { return one(r).read[shard]; }
 
-  Ledger const& ledger() const { return ledger_; }
+  Ledger const& ledger() const { return books_.ledger; }
   /// The most bytes of weights that a shard has ever owed at once: granted to replicas, and not yet taken.
   long most_owed(int shard) const { return server_.most_owed(shard); }
   void forget_most_owed() { server_.forget_most_owed(); }
   long steps() const { return steps_; }
   void set_steps(long steps) {
     steps_ = steps;
-    drawn_ = steps * draws;
+    books_.begin_at(steps);
     server_.set_steps(steps);
   }
-  void set_rate(Rate rate) { rate_ = rate; }
+  void set_rate(Rate rate) { books_.rate = rate; }
   schedule::Ranks ranks() const { return {static_cast<int>(crew_.size()), P::ways}; }
   schedule::Memory memory() const { return one(0).replica->memory(); }
   long allocated(int rank) const { return static_cast<long>(one(rank / P::ways).replica->at(rank % P::ways).bytes()); }
   /// Elements that a rank has sent: to the other ways of its replica, and its share of what was pushed.
   long sent(int rank) const {
     std::size_t const r = static_cast<std::size_t>(rank / P::ways);
-    return ledger_.sent[r] / P::ways + one(rank / P::ways).replica->sent(rank % P::ways);
+    return ledger().sent[r] / P::ways + one(rank / P::ways).replica->sent(rank % P::ways);
   }
   long sent_bytes(int rank) const {
     std::size_t const r = static_cast<std::size_t>(rank / P::ways);
-    return ledger_.sent_bytes[r] / P::ways + one(rank / P::ways).replica->sent_bytes(rank % P::ways);
+    return ledger().sent_bytes[r] / P::ways + one(rank / P::ways).replica->sent_bytes(rank % P::ways);
   }
   double exposed(int rank) const { return waited(rank); }
-  double waited(int rank) const { return ledger_.waited[static_cast<std::size_t>(rank / P::ways)]; }
+  double waited(int rank) const { return ledger().waited[static_cast<std::size_t>(rank / P::ways)]; }
   void read(int way, backend::host::Region region, long offset, long count, A* out) {
     server_.read(way, region, offset, count, out);
   }
@@ -182,7 +172,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     if constexpr (waits) {
       return std::none_of(crew_.begin(), crew_.end(), [](auto& o) { return o->live && !o->resting; });
     } else {
-      return drawn_ >= limit_ * draws && returned_.empty();
+      return books_.all_drawn() && returned_.empty();
     }
   }
 
@@ -197,14 +187,10 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       for (agree::Turn turn = agree::Turn::Nothing;;) {
         while (turn == agree::Turn::Nothing) turn = mail(r, w);
         begin_step(r, w, turn == agree::Turn::Compute);
-        long const draw = one(r).draw / draws;
-        if (draws > 1) mine.begin_at(static_cast<int>(one(r).draw % draws));
-        double const loss = mine.step(draw, feed_, rate_.at(draw) * rate_scale_, draw);
-        std::string const wrong = std::isfinite(loss) ? mine.not_finite() : "the loss";
-        if (!wrong.empty()) {
-          throw Error(name(r) + ": " + wrong + " is not finite at step " + std::to_string(draw) +
-                      ": training has diverged; a smaller learning rate, a longer warm-up or less staleness may help");
-        }
+        long const draw = one(r).draw / books_.draws;
+        if (books_.draws > 1) mine.begin_at(static_cast<int>(one(r).draw % books_.draws));
+        double const loss = mine.step(draw, feed_, books_.rate_of(draw), draw);
+        mine.check(loss, r, draw);
         agree::Said const said = w.ready();
         if (said.push) {
           push(r, life, w, said, loss);
@@ -246,7 +232,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       if (over_ || one(r).killed) throw Crash{};
       if (when()) return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       changed_.wait_for(lock, std::chrono::milliseconds(200));
-      if (!what.empty() && limit_ > 0 && !done() &&
+      if (!what.empty() && books_.limit() > 0 && !done() &&
           std::chrono::steady_clock::now() - std::max(begin, begun_) > deadline_) {
         throw Error(name(r) + " waited " + std::to_string(deadline_.count()) + " ms for " + what +
                     "; another replica hangs or is far too slow");
@@ -256,7 +242,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   agree::Turn mail(int r, Worker& w) {
     std::unique_lock lock(post_);
     auto const there = [&] { return std::any_of(one(r).mail, one(r).mail + shards, [](int m) { return m >= 0; }); };
-    ledger_.waited[static_cast<std::size_t>(r)] +=
+    books_.ledger.waited[static_cast<std::size_t>(r)] +=
         wait(lock, r, there, "weights newer than version " + std::to_string(w.weights_of(0)));
     agree::Turn turn = agree::Turn::Nothing;
     for (int s = 0; s < shards; ++s) {
@@ -282,7 +268,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       if (!waits) return;
       std::lock_guard lock(post_);
       o.draw = w.step();
-      if (o.draw < limit_) return;
+      if (o.draw < books_.limit()) return;
       o.computing = false;
       --busy_;
     }
@@ -290,7 +276,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   bool take_work(One& o, Worker const& w) {
     if (!failure_.empty()) return false;
     if (waits) {
-      o.resting = w.step() >= limit_;
+      o.resting = w.step() >= books_.limit();
       if (o.resting) changed_.notify_all();
       return !o.resting;
     }
@@ -299,18 +285,14 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       returned_.pop_back();
       return true;
     }
-    if (drawn_ >= limit_ * draws) return false;
-    o.draw = drawn_;
-    drawn_ += draws > 1 ? o.replica->micro_batches() : 1;
+    if (books_.all_drawn()) return false;
+    o.draw = books_.draw(o.replica->micro_batches());
     return true;
   }
   void end_step(int r, long step, double loss) {
     std::lock_guard lock(post_);
     One& o = one(r);
-    if (!waits)
-      tell(step, loss * part(r));
-    else if (P::agreed::pace.push > 1)
-      tell(step, loss / static_cast<double>(crew_.size()));
+    books_.made(step, loss, o.replica->part());
     o.computing = false;
     --busy_;
     changed_.notify_all();
@@ -326,7 +308,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     Replica& mine = *one(r).replica;
     session::Pushes<P>::encode(mine);
     for (int s = 0; s < shards; ++s) {
-      if (before_push) before_push(r, one(r).draw / draws, s);
+      if (before_push) before_push(r, one(r).draw / books_.draws, s);
       if (dead(r)) throw Crash{};
       one(r).rows = session::Pushes<P>::rows(mine, s);
       hear(s, {agree::Heard::Pushed, r, life, w.weights_of(s), said.count, said.ask},
@@ -335,44 +317,19 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     mine.forget_pushed();
     if (P::agreed::change == agree::Change::Elastic) mine.refresh_copies();
   }
-  /// Of the batch.
-  double part(int r) const { return static_cast<double>(one(r).replica->micro_batches()) / P::micro_batches; }
-  void tell(long step, double loss) {
-    if (step >= first_ && step < limit_) losses_[static_cast<std::size_t>(step - first_)] += loss;
-  }
-
   void hear(int s, agree::Event const& e, typename Server::Sent* pushed, double loss) {
     server_.hear(
-        s, e, pushed, [&](long step) { return rate_.at(step) * rate_scale_; },
+        s, e, pushed, [&](long step) { return books_.rate_of(step); },
         [&](auto const& actions, int newest) { note(s, e, actions, newest, loss); });
   }
   void note(int s, agree::Event const& e, typename Server::Actions const& actions, int newest, double loss) {
     std::lock_guard lock(post_);
     bool mailed = false;
-    if (e.what == agree::Heard::Pushed) {
-      std::size_t const r = static_cast<std::size_t>(e.worker);
-      auto const& rows = one(e.worker).rows;
-      ledger_.sent[r] += session::Pushes<P>::elements(s) + rows.elements;
-      ledger_.sent_bytes[r] += session::Pushes<P>::bytes(s) + rows.bytes;
-      ledger_.sent_rows[r] += rows.rows;
-      if (s == 0) ++ledger_.pushed[static_cast<std::size_t>(e.worker)];
-    }
+    if (e.what == agree::Heard::Pushed) books_.pushed(s, e.worker, one(e.worker).rows);
     for (agree::Action const& a : actions) {
-      std::size_t const r = static_cast<std::size_t>(a.worker);
       if (observe_) observe_(s, e, a);
+      books_.decided(s, e, a, loss, one(e.worker).replica->part());
       switch (a.what) {
-        case agree::Done::Take:
-          if (s != 0) break;
-          ++ledger_.taken[r];
-          ++ledger_.ages[static_cast<std::size_t>(std::min(a.age, Ledger::oldest))];
-          if (waits && P::agreed::pace.push == 1) tell(e.version, loss * part(e.worker));
-          break;
-        case agree::Done::Drop:
-          if (s == 0) ++ledger_.dropped[r];
-          break;
-        case agree::Done::Update:
-          ledger_.versions[static_cast<std::size_t>(s)] = a.version;
-          break;
         case agree::Done::Grant:
           one(a.worker).mail[s] = std::max(one(a.worker).mail[s], a.version);
           mailed = true;
@@ -385,6 +342,9 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
                      std::to_string(server_.parts()) + "; restart from the last checkpoint, or say more Spares";
           if (waits) broken_ = failure_;  // its keeper counts no more
           mailed = true;
+          break;
+        default:
+          break;  // in the books
       }
     }
     if (mailed) changed_.notify_all();
@@ -393,17 +353,14 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   std::chrono::milliseconds deadline_;
   session::Replica<P> evaluator_;
   Server server_;
-  Rate rate_ = P::rate;  // neither changes while replicas compute
-  double rate_scale_ = 1;
 
   std::mutex post_;  // all that follows; taken after a shard's own, never before
   std::condition_variable changed_;
   std::vector<std::unique_ptr<One>> crew_;
-  Ledger ledger_;
+  session::Account<P> books_;
   backend::host::Feed feed_;
-  std::vector<double> losses_;
   std::vector<long> returned_;  // drawn by replicas that died
-  long first_ = 0, limit_ = 0, drawn_ = 0, steps_ = 0;
+  long steps_ = 0;
   std::chrono::steady_clock::time_point begun_;
   std::function<void(int, agree::Event const&, agree::Action const&)> observe_;
   std::string failure_, broken_;  // told by the next call of train; by every call from now on

@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "../optim/rate.hpp"
-#include "ledger.hpp"
-#include "pushes.hpp"
+#include "account.hpp"
 #include "server.hpp"
 
 namespace cleave {
@@ -32,7 +31,6 @@ template <class P> class Simulated {
   static constexpr int shards = Server::shards;
   static constexpr bool waits = P::agreed::waits;
   using Worker = agree::Worker<shards>;
-  static constexpr long draws = !waits && P::request.portions.groups > 0 ? P::micro_batches : 1;
 
   /// Seconds that replica r takes for its gradient of a step.
   std::function<double(int r, long step)> delay = [](int, long) { return 1.0; };
@@ -40,8 +38,7 @@ template <class P> class Simulated {
   std::function<void(int shard, agree::Event const&, agree::Action const&)> told;
 
   explicit Simulated(int replicas, std::uint64_t seed = 1)
-      : evaluator_((Server::parts(replicas), 1), 0, seed), server_(replicas, evaluator_), ledger_(replicas) {
-    ledger_.versions.resize(static_cast<std::size_t>(shards));
+      : evaluator_((Server::parts(replicas), 1), 0, seed), server_(replicas, evaluator_), books_(replicas) {
     for (int r = 0; r < replicas; ++r) {
       crew_.emplace_back();
       one(r).replica = std::make_unique<session::Replica<P>>(Server::part(r, replicas), seed);
@@ -57,24 +54,20 @@ template <class P> class Simulated {
   /// Runs the steps [first, first + count) and returns the mean loss of each, as Served does. Replicas that are late
   /// for the last of them are late in the next call.
   std::vector<double> const& train(long first, int count, backend::host::Feed const& feed, double rate_scale = 1) {
-    losses_.assign(static_cast<std::size_t>(count), 0);
+    books_.open(first, count, rate_scale);
     feed_ = feed;
-    rate_scale_ = rate_scale;
-    first_ = first;
-    drawn_ = std::max(drawn_, first * draws);
-    limit_ = first + count;
     for (int r = 0; r < replicas(); ++r) {
       if (one(r).turn != agree::Turn::Nothing) begin(r);
     }
     deliver();
-    while (!coming_.empty() && !(waits && ledger_.versions[0] * P::agreed::pace.push >= limit_)) {
+    while (!coming_.empty() && !(waits && ledger().versions[0] * P::agreed::pace.push >= books_.limit())) {
       Coming const next = coming_.top();
       coming_.pop();
       now_ = next.at;
       ready(next.replica);
       deliver();
     }
-    return losses_;
+    return books_.losses;
   }
   /// Seconds since the start.
   double now() const { return now_; }
@@ -82,11 +75,11 @@ template <class P> class Simulated {
     for (int s = 0; s < shards; ++s) server_.pull(s, evaluator_);
     return evaluator_.accuracy(feed, samples);
   }
-  void set_rate(Rate rate) { rate_ = rate; }
+  void set_rate(Rate rate) { books_.rate = rate; }
   void read(int way, backend::host::Region region, long offset, long count, A* out) {
     server_.read(way, region, offset, count, out);
   }
-  Ledger const& ledger() const { return ledger_; }
+  Ledger const& ledger() const { return books_.ledger; }
   int replicas() const { return static_cast<int>(crew_.size()); }
 
  private:
@@ -96,6 +89,7 @@ template <class P> class Simulated {
     int mail[shards];  // the newest version that each shard has granted, -1: none
     long draw = 0;
     double loss = 0, idle_since = 0;
+    typename session::Pushes<P>::Rows rows;  // of what it pushes: what depends on the data
     bool computing = false;
     agree::Turn turn = agree::Turn::Nothing;  // of one that rests
   };
@@ -106,7 +100,6 @@ template <class P> class Simulated {
     bool operator<(Coming const& o) const { return at != o.at ? at > o.at : cause > o.cause; }
   };
   One& one(int r) { return crew_[static_cast<std::size_t>(r)]; }
-  double rate(long step) const { return rate_.at(step) * rate_scale_; }
 
   /// What was granted reaches who can take it.
   void deliver() {
@@ -127,18 +120,15 @@ template <class P> class Simulated {
     bool const fetch = o.turn == agree::Turn::Compute;
     bool const moved = P::agreed::change == agree::Change::Elastic && o.worker.computed > 0;
     long const step = o.worker.step();
-    if (waits ? step >= limit_ : drawn_ >= limit_ * draws) return;
-    o.draw = waits ? step : std::exchange(drawn_, drawn_ + (draws > 1 ? o.replica->micro_batches() : 1));
+    if (waits ? step >= books_.limit() : books_.all_drawn()) return;
+    o.draw = waits ? step : books_.draw(o.replica->micro_batches());
     for (int s = 0; s < shards && fetch && !moved; ++s) o.worker.version[s] = server_.pull(s, *o.replica, r) + 1;
     if (fetch && P::agreed::change != agree::Change::Step) o.replica->refresh_copies();
-    if (draws > 1) o.replica->begin_at(static_cast<int>(o.draw % draws));
-    o.draw /= draws;
-    o.loss = o.replica->step(o.draw, feed_, rate(o.draw), o.draw);
-    std::string const wrong = std::isfinite(o.loss) ? o.replica->not_finite() : "the loss";
-    if (!wrong.empty()) {
-      throw Error("replica " + std::to_string(r) + ": " + wrong + " is not finite at step " + std::to_string(o.draw));
-    }
-    ledger_.waited[static_cast<std::size_t>(r)] += now_ - o.idle_since;
+    if (books_.draws > 1) o.replica->begin_at(static_cast<int>(o.draw % books_.draws));
+    o.draw /= books_.draws;
+    o.loss = o.replica->step(o.draw, feed_, books_.rate_of(o.draw), o.draw);
+    o.replica->check(o.loss, r, o.draw);
+    books_.ledger.waited[static_cast<std::size_t>(r)] += now_ - o.idle_since;
     o.turn = agree::Turn::Nothing;
     o.computing = true;
     double const takes = delay(r, o.draw);
@@ -148,11 +138,11 @@ template <class P> class Simulated {
   void ready(int r) {
     One& o = one(r);
     agree::Said const said = o.worker.ready();
-    if (!waits) tell(o.draw, o.loss * part(r));
-    if (waits && P::agreed::pace.push > 1) tell(o.draw, o.loss / replicas());
+    books_.made(o.draw, o.loss, o.replica->part());
     if (said.push) {
       session::Pushes<P>::encode(*o.replica);
       for (int s = 0; s < shards; ++s) {
+        o.rows = session::Pushes<P>::rows(*o.replica, s);
         hear(s, {agree::Heard::Pushed, r, 1, o.worker.weights_of(s), said.count, said.ask},
              o.replica->pushed(Server::way(s), Server::begin(s), Server::end(s)), o.loss);
       }
@@ -166,44 +156,28 @@ template <class P> class Simulated {
     o.turn = said.turn;
     if (o.turn != agree::Turn::Nothing) begin(r);
   }
-  double part(int r) { return static_cast<double>(one(r).replica->micro_batches()) / P::micro_batches; }
-  void tell(long step, double loss) {
-    if (step >= first_ && step < limit_) losses_[static_cast<std::size_t>(step - first_)] += loss;
-  }
   void hear(int s, agree::Event const& e, typename Server::Sent* pushed, double loss) {
     server_.hear(
-        s, e, pushed, [&](long step) { return rate(step); },
+        s, e, pushed, [&](long step) { return books_.rate_of(step); },
         [&](auto const& actions, int) { note(s, e, actions, loss); });
   }
   void note(int s, agree::Event const& e, typename Server::Actions const& actions, double loss) {
-    std::size_t const from = static_cast<std::size_t>(e.worker);
-    if (s == 0 && e.what == agree::Heard::Pushed) ++ledger_.pushed[from];
+    if (e.what == agree::Heard::Pushed) books_.pushed(s, e.worker, one(e.worker).rows);
     for (agree::Action const& a : actions) {
       if (told) told(s, e, a);
-      if (a.what == agree::Done::Grant) {
-        one(a.worker).mail[s] = std::max(one(a.worker).mail[s], a.version);
-      } else if (a.what == agree::Done::Update) {
-        ledger_.versions[static_cast<std::size_t>(s)] = a.version;
-      } else if (s == 0 && a.what == agree::Done::Drop) {
-        ++ledger_.dropped[from];
-      } else if (s == 0 && a.what == agree::Done::Take) {
-        ++ledger_.taken[from];
-        ++ledger_.ages[static_cast<std::size_t>(std::min(a.age, Ledger::oldest))];
-        if (waits && P::agreed::pace.push == 1) tell(e.version, loss * part(e.worker));
-      }
+      books_.decided(s, e, a, loss, one(e.worker).replica->part());
+      if (a.what == agree::Done::Grant) one(a.worker).mail[s] = std::max(one(a.worker).mail[s], a.version);
     }
   }
 
   session::Replica<P> evaluator_;
   Server server_;
   std::vector<One> crew_;
-  Ledger ledger_;
-  Rate rate_ = P::rate;
-  double rate_scale_ = 1, now_ = 0;
+  session::Account<P> books_;
+  double now_ = 0;
   backend::host::Feed feed_;
-  std::vector<double> losses_;
   std::priority_queue<Coming> coming_;
-  long first_ = 0, limit_ = 0, drawn_ = 0, causes_ = 0;
+  long causes_ = 0;
 };
 
 }  // namespace cleave
