@@ -96,9 +96,10 @@ template <class T> void products() {
   if constexpr (std::is_same_v<T, tf32>) return;  // the others are those of floats
   use<gpu::SumLeaves<T, T, sizeof(T) == 2>>();
   use<gpu::SumLines<T>>();
-  use<gpu::CrossEntropy<rows_of(128, 10), true, T>>();
-  use<gpu::CrossEntropy<rows_of(4, 5000), true, T>>();
-  use<gpu::CrossEntropyRows<rows_of(1024, 10), true, T>>();
+  use<gpu::LossOfSlice<gpu::SoftmaxRow, rows_of(128, 10), true, T>>();
+  use<gpu::LossOfSlice<gpu::SoftmaxRow, rows_of(4, 5000), true, T>>();
+  use<gpu::LossOfRows<gpu::SquaredRow, rows_of(1024, 10), true, T>>();
+  use<gpu::LossOfRows<gpu::SoftmaxRow, rows_of(1024, 10), true, T>>();
   use<gpu::Summed<gpu::BatchSum<c, T>>>();
   use<gpu::JoinSums<gpu::BatchSum<c, T>>>();
   use<gpu::Update<Momentum, T, A>>();

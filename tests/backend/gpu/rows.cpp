@@ -25,6 +25,9 @@ TEST_CASE("rows of all lengths: less than a warp, a warp, more than a block take
   compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(131, Shape(10))>();
   compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(65, Shape(1030))>();
   compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(2, Shape(1500))>();
+  compare_all<op::SquaredError, local<op::SquaredError>(3, Shape(10))>();
+  compare_all<op::SquaredError, local<op::SquaredError>(131, Shape(33))>();
+  compare_all<op::SquaredError, local<op::SquaredError>(2, Shape(1500))>();
   compare_all<op::LayerNorm, local<op::LayerNorm>(7, Shape(33))>();
   compare_all<op::LayerNorm, local<op::LayerNorm>(5, Shape(2, 3, 5))>();
   compare_all<op::LayerNorm, local<op::LayerNorm>(2, Shape(1100))>();

@@ -193,6 +193,7 @@ TEST_CASE("losses: a block a slice, and many rows") {
   as_one_by_one<op::SoftmaxCrossEntropy, some<op::SoftmaxCrossEntropy>(131, 3, Shape(10))>();
   as_one_by_one<op::SoftmaxCrossEntropy, some<op::SoftmaxCrossEntropy>(2, 3, Shape(1500))>();
   as_one_by_one<op::SquaredError, some<op::SquaredError>(3, 4, Shape(13))>();
+  as_one_by_one<op::SquaredError, some<op::SquaredError>(131, 2, Shape(5))>();
 }
 TEST_CASE("what runs by its definition") {
   as_one_by_one<op::Map<layer::GeluFunction>, some<op::Map<layer::GeluFunction>>(3, 5, Shape(77))>();

@@ -1,4 +1,4 @@
-// backend/gpu/rows.hpp - what goes over a sample's features: softmax with cross-entropy, and layer normalisation.
+// backend/gpu/rows.hpp - what goes over a sample's features: losses with their gradients, and layer normalisation.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -10,34 +10,50 @@
 
 namespace cleave::backend::gpu {
 
-/// The loss of row b of `rows` and, `WithGradient`, the gradient of its logits, by one team; past the last row it only
-/// keeps up.
-template <class Of, op::Local L, bool WithGradient, class Ctx, class T>
-CLEAVE_HD tensor::accumulate_t<T> row_loss(Ctx const& c, op::Operands<T> const& t, long b, long rows) {
-  using A = tensor::accumulate_t<T>;
-  constexpr long n = L.x.size();
-  int const me = Of::member(c);
-  bool const there = b < rows;
-  T const* const x = t.x + (there ? b : 0) * n;
-  A top = static_cast<A>(x[0]), sum = 0;
-  for (long i = me; i < n; i += Of::size) top = Max::join(top, static_cast<A>(x[i]));
-  top = Of::template over<Max>(c, top);
-  for (long i = me; i < n; i += Of::size) sum += std::exp(static_cast<A>(x[i]) - top);
-  sum = Of::template over<Sum>(c, sum);
-  if (!there) return 0;
-  int const label = t.labels[b];
-  if constexpr (WithGradient) {
-    for (long i = me; i < n; i += Of::size) {
-      A const p = std::exp(static_cast<A>(x[i]) - top) / sum;
-      t.dx[b * n + i] = static_cast<T>((p - (i == label ? A{1} : A{0})) * t.scale);
+// The loss of row b of `rows` and, `WithGradient`, the gradient of its features, by one team; past the last row it only
+// keeps up.
+struct SoftmaxRow {
+  template <class Of, op::Local L, bool WithGradient, class Ctx, class T>
+  CLEAVE_HD static tensor::accumulate_t<T> loss(Ctx const& c, op::Operands<T> const& t, long b, long rows) {
+    using A = tensor::accumulate_t<T>;
+    constexpr long n = L.x.size();
+    int const me = Of::member(c);
+    bool const there = b < rows;
+    T const* const x = t.x + (there ? b : 0) * n;
+    A top = static_cast<A>(x[0]), sum = 0;
+    for (long i = me; i < n; i += Of::size) top = Max::join(top, static_cast<A>(x[i]));
+    top = Of::template over<Max>(c, top);
+    for (long i = me; i < n; i += Of::size) sum += std::exp(static_cast<A>(x[i]) - top);
+    sum = Of::template over<Sum>(c, sum);
+    if (!there) return 0;
+    int const label = t.labels[b];
+    if constexpr (WithGradient) {
+      for (long i = me; i < n; i += Of::size) {
+        A const p = std::exp(static_cast<A>(x[i]) - top) / sum;
+        t.dx[b * n + i] = static_cast<T>((p - (i == label ? A{1} : A{0})) * t.scale);
+      }
     }
+    return std::log(sum) + top - static_cast<A>(x[label]);
   }
-  return std::log(sum) + top - static_cast<A>(x[label]);
-}
+};
+struct SquaredRow {
+  template <class Of, op::Local L, bool WithGradient, class Ctx, class T>
+  CLEAVE_HD static tensor::accumulate_t<T> loss(Ctx const& c, op::Operands<T> const& t, long b, long rows) {
+    using A = tensor::accumulate_t<T>;
+    constexpr long n = L.x.size();
+    A sum = 0;
+    for (long i = Of::member(c); b < rows && i < n; i += Of::size) {
+      A const gap = op::SquaredError::gap(t, b, i, n);
+      sum += gap * gap;
+      if constexpr (WithGradient) t.dx[b * n + i] = static_cast<T>(A{2} / A{n} * gap * t.scale);
+    }
+    return Of::template over<Sum>(c, sum) / A{n};
+  }
+};
 
-/// A slice's sum of losses and, `WithGradient`, the gradient of its logits, in one pass. A block for each slice: teams
-/// take rows in turn, and their sums are joined in one order.
-template <op::Local L, bool WithGradient, class T> struct CrossEntropy {
+/// A slice's sum of losses and, `WithGradient`, the gradient of its features, in one pass. A block for each slice:
+/// teams take rows in turn, and their sums are joined in one order.
+template <class Row, op::Local L, bool WithGradient, class T> struct LossOfSlice {
   using Args = op::Operands<T>;
   using A = tensor::accumulate_t<T>;
   static constexpr long n = L.x.size();
@@ -52,7 +68,7 @@ template <op::Local L, bool WithGradient, class T> struct CrossEntropy {
     int const me = Of::member(c);
     A total = 0;
     for (long first = 0; first < L.rows; first += Of::in_block) {  // every thread, so that all meet
-      A const loss = row_loss<Of, L, WithGradient>(c, t, first + c.thread() / Of::size, L.rows);
+      A const loss = Row::template loss<Of, L, WithGradient>(c, t, first + c.thread() / Of::size, L.rows);
       if (me == 0) total += loss;
     }
     total = over_block<Sum>(c, total, reinterpret_cast<A*>(c.shared()) + 32);
@@ -61,7 +77,7 @@ template <op::Local L, bool WithGradient, class T> struct CrossEntropy {
 };
 
 /// The same for many rows: teams over all blocks, the loss of each row apart; then one block adds these up.
-template <op::Local L, bool WithGradient, class T> struct CrossEntropyRows {
+template <class Row, op::Local L, bool WithGradient, class T> struct LossOfRows {
   using A = tensor::accumulate_t<T>;
   struct Args {
     op::Operands<T> of;
@@ -75,7 +91,7 @@ template <op::Local L, bool WithGradient, class T> struct CrossEntropyRows {
 
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& args) {
     long const b = Of::row(c), rows = long{L.rows} * args.of.slices;
-    A const loss = row_loss<Of, L, WithGradient>(c, args.of, b, rows);
+    A const loss = Row::template loss<Of, L, WithGradient>(c, args.of, b, rows);
     if (b < rows && Of::member(c) == 0) args.losses[b] = loss;
   }
 };
@@ -96,7 +112,7 @@ template <class A> struct AddUp {
   }
 };
 
-template <> struct Kernel<op::SoftmaxCrossEntropy> : ByDefinition<op::SoftmaxCrossEntropy> {
+template <class Op, class Row> struct LossKernel : ByDefinition<Op> {
   static constexpr bool loss_with_gradient = true;
   template <op::Local L, bool, class, class T, class Q> static void forward(Q q, op::Operands<T> const& t) {
     put<L, false>(q, t);
@@ -109,9 +125,9 @@ template <> struct Kernel<op::SoftmaxCrossEntropy> : ByDefinition<op::SoftmaxCro
   template <op::Local L, bool WithGradient, class T, class Q> static void put(Q q, op::Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     if constexpr (L.rows <= 64 || L.rows * long{sizeof(A)} > Q::workspace_bytes) {
-      q.template launch<CrossEntropy<L, WithGradient, T>>(t.slices, t);
+      q.template launch<LossOfSlice<Row, L, WithGradient, T>>(t.slices, t);
     } else {
-      using K = CrossEntropyRows<L, WithGradient, T>;
+      using K = LossOfRows<Row, L, WithGradient, T>;
       constexpr int most = static_cast<int>(Q::workspace_bytes / (L.rows * long{sizeof(A)}));
       A* const losses = reinterpret_cast<A*>(q.workspace);
       for (int first = 0; first < t.slices; first += most) {
@@ -123,6 +139,8 @@ template <> struct Kernel<op::SoftmaxCrossEntropy> : ByDefinition<op::SoftmaxCro
     }
   }
 };
+template <> struct Kernel<op::SoftmaxCrossEntropy> : LossKernel<op::SoftmaxCrossEntropy, SoftmaxRow> {};
+template <> struct Kernel<op::SquaredError> : LossKernel<op::SquaredError, SquaredRow> {};
 
 template <op::Local L, bool Forward, class T, class Tail = NoTail> struct LayerNormRows {
   using Args = Tailed<T, Tail>;
