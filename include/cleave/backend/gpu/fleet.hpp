@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "../host/feed.hpp"
 #include "../host/start.hpp"
 #include "convolve.hpp"
+#include "inbox.hpp"
 #include "lookup.hpp"
 #include "norms.hpp"
 #include "product.hpp"
@@ -40,16 +40,13 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
       : machine_(machine),
         ranks_(machine, link, ranks, share, layout),
         base_(machine.stream()),
-        incoming_(machine.stream()),
         seed_(seed),
         control_(reinterpret_cast<Control<A>*>(machine.allocate(sizeof(Control<A>)))),
         walk_(ranks_, control_) {
-    lay_out_inbox();
+    Stream const incoming = machine.stream();
     for (int b = 0; b < inboxes; ++b) {
-      arrived_[b] = machine_.event();
+      inbox_.emplace_back(ranks_, incoming);
       done_[b] = machine_.event();
-      inbox_[b] = machine_.allocate(inbox_bytes_);
-      mail_[b] = machine_.allocate_pinned(inbox_bytes_);
       told_[b] = reinterpret_cast<A*>(machine_.allocate_pinned(losses_of_rank() * ranks.world()));
     }
     outputs_ = machine_.allocate_pinned(output_bytes() * rounds * ranks.world());
@@ -129,7 +126,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
       if (!one.here || (one.m.way() != 0 && !last().rows_cut)) continue;
       A const* const of = told_[b] + one.m.rank * losses_of_rank() / static_cast<long>(sizeof(A));
       for (int round = 0; round < rounds; ++round) {
-        schedule::Range const r = told_in(one.m, round);
+        schedule::Range const r = inbox_[0].told(one, round);
         for (int s = r.begin; s < r.end; ++s) told(s, of[s - ranks_.share.replica(one.m.replica()).begin]);
       }
     }
@@ -177,44 +174,10 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   static constexpr place::Node const& last() { return P::placed.node[P::placed.count - 1]; }
   template <class E> E* in_arena(One const& one, long offset) const { return ranks_.template in_arena<E>(one, offset); }
   long losses_of_rank() const { return long{ranks_.share.most_of_a_replica()} * static_cast<long>(sizeof(A)); }
-  schedule::Range told_in(host::Member const& m, int round) const {
-    return m.slices(ranks_.share, last().rows_cut, round);
-  }
-  static constexpr bool input_cut = P::placed.input == place::shard(place::batch);
-  static constexpr long input_size = P::Net::input::shape.size();
-
-  // An inbox: a control block, then the pixels (f32) and labels of every rank that is here, round by round.
-  void lay_out_inbox() {
-    inbox_bytes_ = schedule::aligned(sizeof(Control<A>));
-    auto const take = [&](long bytes) { return std::exchange(inbox_bytes_, inbox_bytes_ + schedule::aligned(bytes)); };
-    for (One& one : ranks_.all) {
-      for (int round = 0; one.here && round < rounds; ++round) {
-        one.pixels.push_back(take(rows(one.m, round) * input_size * 4));
-        one.labels.push_back(take(long{told_in(one.m, round).size()} * P::request.rows * 4));
-      }
-    }
-  }
-  long rows(host::Member const& m, int round) const {
-    return long{m.slices(ranks_.share, input_cut, round).size()} * P::request.rows;
-  }
   int post(long step, host::Feed const& feed, Control<A> const& control) {
     int const b = static_cast<int>(passes_++ % inboxes);
     if (passes_ > inboxes) machine_.finish(done_[b]);
-    std::memcpy(mail_[b], &control, sizeof control);
-    for (One& one : ranks_.all) {
-      for (int round = 0; one.here && round < rounds; ++round) {
-        long const each = P::request.rows, before = ranks_.share.first * each;
-        auto const i = static_cast<std::size_t>(round);
-        schedule::Range const mine = one.m.slices(ranks_.share, input_cut, round), told = told_in(one.m, round);
-        feed.pixels(feed.self, step, before + mine.begin * each, static_cast<int>(mine.size() * each),
-                    reinterpret_cast<float*>(mail_[b] + one.pixels[i]));
-        feed.labels(feed.self, step, before + told.begin * each, static_cast<int>(told.size() * each),
-                    reinterpret_cast<int*>(mail_[b] + one.labels[i]));
-      }
-    }
-    machine_.copy(incoming_, inbox_[b], mail_[b], inbox_bytes_);
-    machine_.record(arrived_[b], incoming_);
-    machine_.wait(base_, arrived_[b]);
+    inbox_[static_cast<std::size_t>(b)].post(step, feed, control, base_);
     return b;
   }
 
@@ -242,14 +205,15 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
 
   typename Machine::Graph captured(int b, bool training) {
     machine_.begin(base_);
-    machine_.copy(base_, control_, inbox_[b], sizeof(Control<A>));
+    auto& inbox = inbox_[static_cast<std::size_t>(b)];
+    inbox.load_control(base_, control_);
     Event const began = machine_.event();
     machine_.record(began, base_);
     each_here([&](One& one) { machine_.wait(one.compute.stream, began); });
     for (int round = 0; round < rounds; ++round) {
       each_here([&](One& one) {
         ranks_.open(one, &One::compute, host::Did::Load, -1, round);
-        load(one, b, round);
+        inbox.load(one, round);
         ranks_.close(one, &One::compute);
       });
       walk_.put(round, training);
@@ -282,14 +246,6 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
       if (one.here) f(one);
     }
   }
-  void load(One& one, int b, int round) {
-    auto const i = static_cast<std::size_t>(round);
-    copy_lines(one.compute, in_arena<T>(one, ranks_.layout.buffer[P::schedule.input_value]),
-               reinterpret_cast<float const*>(inbox_[b] + one.pixels[i]), 1, rows(one.m, round) * input_size, 0, 0);
-    copy_lines(one.compute, in_arena<int>(one, ranks_.layout.labels),
-               reinterpret_cast<int const*>(inbox_[b] + one.labels[i]), 1,
-               long{told_in(one.m, round).size()} * P::request.rows, 0, 0);
-  }
   /// What a capture has made the ranks read; their counters begin anew.
   void count_received(std::vector<host::Member>& into) {
     into.clear();
@@ -317,29 +273,29 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     if (!of.rows_cut && one.m.way() != 0) return;
     for (int round = 0; round < rounds; ++round) {
       schedule::Range const r = one.m.slices(ranks_.share, of.rows_cut, round);
-      std::byte const* const labels = mail_[b] + one.labels[static_cast<std::size_t>(round)];
-      host::count_correct(reinterpret_cast<T const*>(output(one.m.rank, round)), reinterpret_cast<int const*>(labels),
-                          of.local.y.size(), r.begin * long{P::request.rows}, r.end * long{P::request.rows}, valid,
-                          seen);
+      int const* const labels = inbox_[static_cast<std::size_t>(b)].labels(one, round);
+      host::count_correct(reinterpret_cast<T const*>(output(one.m.rank, round)), labels, of.local.y.size(),
+                          r.begin * long{P::request.rows}, r.end * long{P::request.rows}, valid, seen);
     }
   }
 
   Machine& machine_;
   Ranks ranks_;
-  Stream base_, incoming_;
+  Stream base_;
   std::uint64_t seed_;
   Control<A>* control_;
   Walk<P, Machine, Link> walk_;
   std::vector<host::Member> in_step_, in_pass_;
-  std::byte *inbox_[inboxes]{}, *mail_[inboxes]{}, *outputs_ = nullptr, *bounce_ = nullptr;
+  std::vector<Inbox<P, Machine, Link>> inbox_;
+  std::byte *outputs_ = nullptr, *bounce_ = nullptr;
   A* told_[inboxes]{};
-  Event arrived_[inboxes]{}, done_[inboxes]{};
+  Event done_[inboxes]{};
   typename Machine::Graph training_[inboxes], evaluating_[inboxes], traced_[inboxes];
   Stamps<Machine> stamps_[inboxes];
   std::vector<host::Timeline> timelines_;
   std::optional<Event> zero_;
   int to_trace_ = 0;
-  long inbox_bytes_ = 0, bounce_bytes_ = 0, passes_ = 0, steps_ = 0;
+  long bounce_bytes_ = 0, passes_ = 0, steps_ = 0;
 };
 
 }  // namespace cleave::backend::gpu

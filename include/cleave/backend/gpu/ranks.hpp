@@ -68,7 +68,6 @@ template <class P, class Machine> struct One {
   std::byte* arena = nullptr;
   Queue<Machine> compute, sums;
   std::vector<std::vector<Action>> train, evaluate;
-  std::vector<long> pixels, labels;  // where each round's lie in an inbox
 };
 
 template <class P, class Machine, class Link> class Ranks {
