@@ -73,6 +73,11 @@ TEST_CASE("one weird trick in rounds: all ways see the samples of a round togeth
   for (int n : {1, 2, 3}) same<Of<Mixed, Trick, Data>, In<Mixed, 2, Trick, Data>>(n);
 }
 
+TEST_CASE("fp8 in rounds: each micro-batch has its own scales, whatever the round") {
+  using Data = DataParallel<Sync>;
+  for (int n : {1, 2}) same<Of<Dense, Precision<fp8>, Data>, In<Dense, 4, Precision<fp8>, Data>>(n);
+}
+
 TEST_CASE("bf16 in rounds: the same bits; as sums come, the same to rounding") {
   using Data = DataParallel<Sync>;
   for (int n : {1, 2, 3}) same<Of<Dense, Precision<bf16>, Data>, In<Dense, 4, Precision<bf16>, Data>>(n);

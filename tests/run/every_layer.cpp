@@ -14,6 +14,7 @@ struct All : Sequential<Image<2, 9, 9>, Conv<4, 3, Pad<1>>, LocalResponseNorm<3>
 struct Weird : Plan<All, Batch<12>, MicroBatches<6>, DataParallel<Sync>, OneWeirdTrick<2>, AdamW> {};
 struct Narrow : Plan<All, Batch<12>, MicroBatches<6>, DataParallel<Sync>, Precision<bf16>, Nesterov> {};
 struct Tensor : Plan<All, Batch<12>, MicroBatches<6>, DataParallel<Sync>, Precision<tf32>, Momentum> {};
+struct Eight : Plan<All, Batch<12>, MicroBatches<6>, DataParallel<Sync>, Precision<fp8>, Momentum> {};
 struct Cols : Plan<All, Batch<12>, ModelParallel<SplitCols>, Precision<f64>, RmsProp> {};
 
 template <class P> double last_loss(int replicas) {
@@ -36,4 +37,5 @@ TEST_CASE("all layers together, cut in every way") {
   for (int n : {1, 2, 3}) CHECK(std::isfinite(last_loss<Weird>(n)));
   CHECK(last_loss<Narrow>(3) == last_loss<Narrow>(1));
   CHECK(last_loss<Tensor>(3) == last_loss<Tensor>(1));
+  CHECK(last_loss<Eight>(3) == last_loss<Eight>(1));
 }

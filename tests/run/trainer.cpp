@@ -29,9 +29,13 @@ struct Grid : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, Mesh<Data<2>, Mo
 };
 struct Half : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, DataParallel<Sync>, Precision<bf16>> {};
 struct Rounded : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, DataParallel<Sync>, Precision<tf32>> {};
+struct Eight : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, DataParallel<Sync>, Precision<fp8>> {};
+struct EightCols : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, DataParallel<Sync>, Precision<fp8>,
+                        ModelParallel<SplitColsRows>> {};
 
 struct Pictures : Plan<Mixed, Batch<16>, MicroBatches<8>, Momentum> {};
 struct PicturesData : Plan<Mixed, Batch<16>, MicroBatches<8>, Momentum, DataParallel<Sync>> {};
+struct PicturesEight : Plan<Mixed, Batch<16>, MicroBatches<8>, Momentum, DataParallel<Sync>, Precision<fp8>> {};
 struct PicturesWeird : Plan<Mixed, Batch<16>, MicroBatches<8>, Momentum, DataParallel<Sync>, OneWeirdTrick<2>> {};
 struct PicturesWeird4 : Plan<Mixed, Batch<16>, MicroBatches<8>, Momentum, OneWeirdTrick<4>> {};
 
@@ -130,6 +134,20 @@ TEST_CASE("tf32 under Ordered gives the same bits on any number of replicas, oth
   weights_after<Rounded>(2, 100, &rounded);
   weights_after<Alone>(1, 100, &full);
   CHECK(rounded == doctest::Approx(full).epsilon(0.005));
+}
+
+TEST_CASE("fp8 under Ordered gives the same bits on any number of replicas, others than bf16, and stays near it") {
+  auto const one = weights_after<Eight>(1, 20);
+  for (int n : {2, 3, 8}) agrees<Eight>(one, n, 0);
+  CHECK(one != weights_after<Half>(1, 20));
+  auto const pictures = weights_after<PicturesEight>(1, 20);
+  for (int n : {2, 3, 8}) agrees<PicturesEight>(pictures, n, 0);
+  auto const cut = weights_after<EightCols>(1, 20);
+  for (int n : {2, 3}) agrees<EightCols>(cut, n, 0);
+  double eight = 0, full = 0;
+  weights_after<Eight>(2, 100, &eight);
+  weights_after<Alone>(1, 100, &full);
+  CHECK(eight == doctest::Approx(full).epsilon(0.05));
 }
 
 TEST_CASE("row 84: images, batch norm and dropout: data parallel bit for bit, one weird trick to rounding") {

@@ -1,4 +1,4 @@
-// tensor/number.cpp - bf16 is the upper half of a float, rounded to nearest even; tf32 a float that products round.
+// tensor/number.cpp - bf16 is the upper half of a float, rounded to nearest even; tf32 and fp8 are kept as float and bf16.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <bit>
@@ -7,6 +7,7 @@
 #include <cmath>
 
 using cleave::bf16;
+using cleave::fp8;
 using cleave::tf32;
 
 TEST_CASE("every bf16 survives the way through float") {
@@ -30,15 +31,16 @@ TEST_CASE("rounding is to nearest, ties to even, and NaN stays NaN") {
   CHECK(std::isnan(static_cast<float>(bf16(std::bit_cast<float>(0x7f800001u)))));
 }
 
-TEST_CASE("tf32 is kept whole, and multiplied to nearest, ties away from zero") {
-  auto const factor = [](unsigned u) {
-    return std::bit_cast<unsigned>(cleave::tensor::factor(tf32(std::bit_cast<float>(u))));
-  };
+TEST_CASE("tf32 is kept whole, and fp8 as bf16") {
   CHECK(static_cast<float>(tf32(1 + 0x1p-20f)) == 1 + 0x1p-20f);
-  CHECK(factor(0x3f800fff) == 0x3f800000);
-  CHECK(factor(0x3f801000) == 0x3f802000);
-  CHECK(factor(0xbf801000) == 0xbf802000);
-  CHECK(factor(0x7f800000) == 0x7f800000);
-  CHECK(factor(0x7f800001) == 0x7f800001);
-  CHECK(cleave::tensor::factor(1 + 0x1p-20f) == 1 + 0x1p-20f);  // a float's is its own
+  CHECK(static_cast<double>(fp8(1 + 0x1p-7f)) == 1 + 0x1p-7);
+  CHECK(static_cast<float>(fp8(1 + 0x1p-8f)) == 1);
+  static_assert(sizeof(fp8) == 2);
+}
+TEST_CASE("an fp8's magnitude grows with it, whatever its sign, and is 0 where it is not finite") {
+  CHECK(fp8(-2.f).magnitude() == fp8(2.f).magnitude());
+  CHECK(fp8(-2.f).magnitude() > fp8(1.9f).magnitude());
+  CHECK(fp8(1e-39f).magnitude() > fp8(0.f).magnitude());
+  CHECK(fp8(NAN).magnitude() == 0);
+  CHECK(fp8(-INFINITY).magnitude() == 0);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../meta/host_device.hpp"
+#include "../tensor/factor.hpp"
 #include "operands.hpp"
 
 namespace cleave::op {
@@ -25,6 +26,8 @@ template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr int in = L.w0[1], out_per_group = L.y[0] / (L.x[0] / in);
+    auto const of_x = tensor::Factor<T>::of(t.x, L.rows * L.x.size());
+    auto const of_w = tensor::Factor<T>::of(t.w0, L.w0.size());
     ctx.each(L.rows * L.y.size(), [&](long e) {
       int const col = static_cast<int>(e % L.y[2]), row = static_cast<int>(e / L.y[2] % L.y[1]);
       int const o = static_cast<int>(e / L.y.stride(0) % L.y[0]);
@@ -37,8 +40,7 @@ template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How
           for (int l = 0; l < K; ++l) {
             int const w = col * Stride - Pad + l;
             if (w < 0 || w >= L.x[2]) continue;
-            sum +=
-                tensor::factor(x[(i * L.x[1] + h) * L.x[2] + w]) * tensor::factor(t.w0[((o * in + i) * K + k) * K + l]);
+            sum += of_x(x[(i * L.x[1] + h) * L.x[2] + w]) * of_w(t.w0[((o * in + i) * K + k) * K + l]);
           }
         }
       }
@@ -48,6 +50,8 @@ template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr int in = L.w0[1], out_per_group = L.y[0] / (L.x[0] / in);
+    auto const of_dy = tensor::Factor<T, tensor::Role::Gradient>::of(t.dy, L.rows * L.y.size());
+    auto const of_w = tensor::Factor<T>::of(t.w0, L.w0.size());
     ctx.each(L.rows * L.x.size(), [&](long e) {
       int const w = static_cast<int>(e % L.x[2]), h = static_cast<int>(e / L.x[2] % L.x[1]);
       int const c = static_cast<int>(e / L.x.stride(0) % L.x[0]), first = c / in * out_per_group;
@@ -60,8 +64,8 @@ template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How
           for (int l = 0; l < K; ++l) {
             int const col = w + Pad - l;
             if (col < 0 || col % Stride != 0 || col / Stride >= L.y[2]) continue;
-            sum += tensor::factor(dy[(o * L.y[1] + row / Stride) * L.y[2] + col / Stride]) *
-                   tensor::factor(t.w0[((o * in + c % in) * K + k) * K + l]);
+            sum += of_dy(dy[(o * L.y[1] + row / Stride) * L.y[2] + col / Stride]) *
+                   of_w(t.w0[((o * in + c % in) * K + k) * K + l]);
           }
         }
       }
@@ -71,6 +75,8 @@ template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_weight(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr int in = L.w0[1], out_per_group = L.y[0] / (L.x[0] / in);
+    auto const of_x = tensor::Factor<T>::of(t.x, L.rows * L.x.size());
+    auto const of_dy = tensor::Factor<T, tensor::Role::Gradient>::of(t.dy, L.rows * L.y.size());
     ctx.each(L.w0.size(), [&](long e) {
       int const l = static_cast<int>(e % K), k = static_cast<int>(e / K % K);
       int const i = static_cast<int>(e / (K * K) % in), o = static_cast<int>(e / (K * K * in));
@@ -84,7 +90,7 @@ template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How
           for (int col = 0; col < L.y[2]; ++col) {
             int const w = col * Stride - Pad + l;
             if (w < 0 || w >= L.x[2]) continue;
-            sum += tensor::factor(x[h * L.x[2] + w]) * tensor::factor(dy[row * L.y[2] + col]);
+            sum += of_x(x[h * L.x[2] + w]) * of_dy(dy[row * L.y[2] + col]);
           }
         }
       }

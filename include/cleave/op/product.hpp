@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../meta/host_device.hpp"
+#include "../tensor/factor.hpp"
 #include "operands.hpp"
 
 namespace cleave::op {
@@ -21,31 +22,33 @@ template <int Out, Start How = Start::He> struct Product : Base {
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
+    auto const of_x = tensor::Factor<T>::of(t.x, L.rows * in);
+    auto const of_w = tensor::Factor<T>::of(t.w0, in * out);
     ctx.each(L.rows * out, [&](long e) {  // y (b, o)
       A sum = 0;
-      for (long i = 0; i < in; ++i)
-        sum += tensor::factor(t.x[e / out * in + i]) * tensor::factor(t.w0[i * out + e % out]);
+      for (long i = 0; i < in; ++i) sum += of_x(t.x[e / out * in + i]) * of_w(t.w0[i * out + e % out]);
       t.y[e] = static_cast<T>(sum);
     });
   }
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
+    auto const of_dy = tensor::Factor<T, tensor::Role::Gradient>::of(t.dy, L.rows * out);
+    auto const of_w = tensor::Factor<T>::of(t.w0, in * out);
     ctx.each(L.rows * in, [&](long e) {  // dx (b, i) = dy (b, o) W^T
       A sum = 0;
-      for (long o = 0; o < out; ++o)
-        sum += tensor::factor(t.dy[e / in * out + o]) * tensor::factor(t.w0[e % in * out + o]);
+      for (long o = 0; o < out; ++o) sum += of_dy(t.dy[e / in * out + o]) * of_w(t.w0[e % in * out + o]);
       t.dx[e] = static_cast<T>(sum);
     });
   }
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_weight(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
+    auto const of_x = tensor::Factor<T>::of(t.x, L.rows * in);
+    auto const of_dy = tensor::Factor<T, tensor::Role::Gradient>::of(t.dy, L.rows * out);
     ctx.each(in * out, [&](long e) {  // dW (i, o) = x^T dy
       A sum = 0;
-      for (long b = 0; b < L.rows; ++b) {
-        sum += tensor::factor(t.x[b * in + e / out]) * tensor::factor(t.dy[b * out + e % out]);
-      }
+      for (long b = 0; b < L.rows; ++b) sum += of_x(t.x[b * in + e / out]) * of_dy(t.dy[b * out + e % out]);
       t.dw0[e] = sum;
     });
   }

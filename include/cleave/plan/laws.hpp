@@ -82,7 +82,10 @@ template <int Rounds, int Replicas, int Count> struct every_round_has_a_micro_ba
 template <class Number> struct training_needs_a_floating_number {
   static constexpr bool holds = false;
   template <bool Holds> struct tell {
-    static_assert(Holds, "Precision: training needs f32, f64, bf16 or tf32; 8-bit integers are for a trained model");
+    static_assert(
+        Holds,
+        "Precision: training needs f32, f64, bf16, tf32 or fp8, which takes e4m3 and e5m2 where each belongs; "
+        "8-bit integers are for a trained model");
   };
 };
 template <> struct training_needs_a_floating_number<f32> {
@@ -92,6 +95,7 @@ template <> struct training_needs_a_floating_number<f32> {
 template <> struct training_needs_a_floating_number<f64> : training_needs_a_floating_number<f32> {};
 template <> struct training_needs_a_floating_number<bf16> : training_needs_a_floating_number<f32> {};
 template <> struct training_needs_a_floating_number<tf32> : training_needs_a_floating_number<f32> {};
+template <> struct training_needs_a_floating_number<fp8> : training_needs_a_floating_number<f32> {};
 template <class Agreement> struct the_agreement_is_known {
   static constexpr bool holds = agree::is_agreement<Agreement>;
   template <bool Holds> struct tell {
@@ -207,9 +211,10 @@ template <long Bytes, int Said> struct buckets_hold_something {
 template <int Vocabulary, int Largest> struct tokens_are_whole_in_the_format {
   static constexpr bool holds = Vocabulary <= Largest;
   template <bool Holds> struct tell {
-    static_assert(Holds,
-                  "Embedding: token numbers come as the plan's numbers, which are whole up to 256 in bf16 and up to "
-                  "16,777,216 in f32; say a wider Precision or a smaller vocabulary");
+    static_assert(
+        Holds,
+        "Embedding: token numbers come as the plan's numbers, which are whole up to 256 in bf16 and fp8, up to "
+        "16,777,216 in f32; say a wider Precision or a smaller vocabulary");
   };
 };
 template <bool First> struct tokens_come_from_the_data {

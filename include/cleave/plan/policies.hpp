@@ -103,8 +103,9 @@ template <class D, class M = Model<1>> struct Mesh {
   static constexpr int replicas = D::replicas, ways = M::ways;
 };
 
-/// f32, f64; bf16: storage and messages in bf16, sums and the weights that are stepped in f32; or tf32: all of these in
-/// f32, and what products and convolutions multiply rounded to 10 bits of fraction.
+/// f32, f64; bf16: storage and messages in bf16, sums and the weights that are stepped in f32; tf32: all of these in
+/// f32, and what products and convolutions multiply rounded to 10 bits of fraction; or fp8: as bf16, and what they
+/// multiply in 8 bits: inputs and weights e4m3, gradients e5m2, each at a scale of its own micro-batch or weight.
 template <class Number> struct Precision {
   using kind = plan::PrecisionKind;
   using number = Number;

@@ -46,6 +46,22 @@ struct tf32 {
   }
 };
 
+/// A bf16 wherever it is kept, sent or stepped; products of matrices and convolutions take it in 8 bits, at a scale of
+/// its tensor (factor.hpp).
+struct fp8 {
+  bf16 value;
+
+  fp8() = default;
+  CLEAVE_HD constexpr explicit fp8(float v) : value(v) {}
+  CLEAVE_HD constexpr explicit operator float() const { return static_cast<float>(value); }
+  CLEAVE_HD constexpr explicit operator double() const { return static_cast<double>(value); }
+  /// The bits without the sign, which grow with the number; 0 of what is not finite.
+  CLEAVE_HD constexpr std::uint32_t magnitude() const {
+    std::uint32_t const m = value.bits & 0x7fffu;
+    return m < 0x7f80u ? m : 0u;
+  }
+};
+
 }  // namespace cleave
 
 namespace cleave::tensor {
@@ -53,19 +69,11 @@ namespace cleave::tensor {
 /// Sums are taken in f32, or in f64 when the data is f64.
 template <class T> using accumulate_t = std::conditional_t<std::is_same_v<T, f64>, f64, f32>;
 
-/// A number as a product takes it, in the format of sums.
-template <class T> CLEAVE_HD constexpr accumulate_t<T> factor(T v) {
-  if constexpr (std::is_same_v<T, tf32>) {
-    return tf32::rounded(v.value);
-  } else {
-    return static_cast<accumulate_t<T>>(v);
-  }
-}
-
 template <class T> inline constexpr std::string_view name_of = "?";
 template <> inline constexpr std::string_view name_of<f32> = "f32";
 template <> inline constexpr std::string_view name_of<f64> = "f64";
 template <> inline constexpr std::string_view name_of<bf16> = "bf16";
 template <> inline constexpr std::string_view name_of<tf32> = "tf32";
+template <> inline constexpr std::string_view name_of<fp8> = "fp8";
 
 }  // namespace cleave::tensor

@@ -75,10 +75,12 @@ TEST_CASE("host convolution: strides, groups, odd extents, wide padding") {
   check<f32, op::Convolve<130, 5>, 1, 2, 5, 5>();
 }
 
-TEST_CASE("host convolution: bands of a large image, f64, bf16 and tf32") {
+TEST_CASE("host convolution: bands of a large image, f64, bf16, tf32 and fp8") {
   check<f32, op::Convolve<3, 3, 1, 1>, 1, 2, 190, 260>();
   check<f64, op::Convolve<5, 3, 2, 1>, 2, 4, 9, 12>();
   check<bf16, op::Convolve<18, 3, 1, 1>, 1, 40, 21, 30>();
   check<tf32, op::Convolve<18, 3, 1, 1>, 1, 40, 21, 30>();
   check<tf32, op::Convolve<6, 3, 2, 1>, 2, 3, 9, 8>();
+  check<fp8, op::Convolve<18, 3, 1, 1>, 1, 40, 21, 30>();
+  check<fp8, op::Convolve<6, 3, 2, 1, 2>, 2, 4, 9, 10>();
 }

@@ -49,11 +49,12 @@ static_assert(traffic<ByCheapest<Fastest>, 2>.elements_per_step < traffic<BySums
 
 }  // namespace
 
-TEST_CASE("factors of dense layers: on 1 to 8 replicas the bits of sums, by both kinds of sums, in f32 and f64") {
+TEST_CASE("factors of dense layers: on 1 to 8 replicas the bits of sums, by both kinds of sums, in every format") {
   same_bits<>({1, 2, 3, 5, 8});
   same_bits<Fastest>({2, 3, 5});
   same_bits<Precision<f64>>({3});
   same_bits<Precision<bf16>>({2, 3});
+  same_bits<Precision<fp8>>({2, 3});
 }
 TEST_CASE("factors of split layers, over replicas and over all ranks; beside routes and compression") {
   same_bits<ModelParallel<SplitCols>>({2, 3});

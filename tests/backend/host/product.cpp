@@ -69,12 +69,16 @@ TEST_CASE("host product: f32") {
   check<f32, 70, 31, 257>();
 }
 
-TEST_CASE("host product: f64, bf16 and tf32") {
+TEST_CASE("host product: f64, bf16, tf32 and fp8") {
   check<f64, 5, 67, 19>();
   check<bf16, 9, 301, 33>();
   check<tf32, 9, 301, 33>();
   check<tf32, 1, 37, 10>();
   check<tf32, 70, 31, 257>();
+  check<fp8, 9, 301, 33>();
+  check<fp8, 1, 37, 10>();
+  check<fp8, 1, 64, 64>();
+  check<fp8, 70, 31, 257>();
 }
 
 TEST_CASE("host product: a row's bits do not depend on the rows beside it") {
@@ -106,4 +110,86 @@ TEST_CASE("host product: tf32 multiplies what is rounded, and keeps what is not"
     for (tf32 v : y) CHECK(v.value == 4 * (1 + 0x1p-10f));
     CHECK(x[0].value == fine);
   });
+}
+
+namespace {
+
+/// What 8 bits leave of a tensor, in f64: at the largest power of two that keeps it within `most`.
+std::vector<double> in_eight_bits(std::vector<fp8> const& v, int fraction, int least_exponent, double most) {
+  double largest = 0, scale = 0x1p96;
+  for (fp8 x : v) largest = std::max(largest, std::fabs(static_cast<double>(x)));
+  while (largest * scale > most) scale /= 2;
+  std::vector<double> all;
+  for (fp8 x : v) {
+    double const up = static_cast<double>(x) * scale;
+    double const unit = std::ldexp(1., (up != 0 ? std::max(std::ilogb(up), least_exponent) : 0) - fraction);
+    all.push_back(std::nearbyint(up / unit) * unit / scale);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("host product: fp8 multiplies e4m3 by e4m3 forward, e5m2 by e4m3 backward, each at a scale of its own") {
+  constexpr int B = 9, I = 67, O = 35;
+  constexpr op::Local L{B, B, Shape(I), Shape(), Shape(O), Shape(I, O), Shape()};
+  auto x = numbers<fp8>(B * I, 1), w = numbers<fp8>(I * O, 2), dy = numbers<fp8>(B * O, 3);
+  for (auto* v : {&x, &w, &dy}) {  // down to subnormals and below
+    for (std::size_t i = 0; i < v->size(); ++i) {
+      int const by = v == &dy ? -40 - static_cast<int>(i % 36) : v == &w ? -3 - static_cast<int>(i % 19) : 9;
+      (*v)[i] = fp8(std::ldexp(static_cast<float>((*v)[i]), by));
+    }
+  }
+  auto const ex = in_eight_bits(x, 3, -6, 448), ew = in_eight_bits(w, 3, -6, 448),
+             ed = in_eight_bits(dy, 2, -14, 57344);
+  std::vector<double> y(B * O), dx(B * I), dw(I * O);
+  for (std::size_t b = 0; b < B; ++b) {
+    for (std::size_t i = 0; i < I; ++i) {
+      for (std::size_t o = 0; o < O; ++o) {
+        y[b * O + o] += ex[b * I + i] * ew[i * O + o];
+        dx[b * I + i] += ed[b * O + o] * ew[i * O + o];
+        dw[i * O + o] += ex[b * I + i] * ed[b * O + o];
+      }
+    }
+  }
+  Workspace const space;
+  on_every_isa([&] {
+    auto got_y = poisoned<fp8>(B * O), got_dx = poisoned<fp8>(B * I);
+    auto got_dw = poisoned<f32>(I * O);
+    op::Operands<fp8> t;
+    t.x = x.data(), t.w0 = w.data(), t.dy = dy.data();
+    t.y = got_y.data(), t.dx = got_dx.data(), t.dw0 = got_dw.data();
+    using K = host::Kernel<op::Product<O>>;
+    K::forward<L, false, void>(space, t);
+    K::backward_input<L>(space, t);
+    K::backward_weight<L>(space, t);
+    auto const far = [](auto const& got, std::vector<double> const& wanted) {
+      double most = 0, apart = 0;
+      for (double v : wanted) most = std::max(most, std::fabs(v));
+      for (std::size_t i = 0; i < got.size(); ++i)
+        apart = std::max(apart, std::fabs(static_cast<double>(got[i]) - wanted[i]));
+      return apart / most;
+    };
+    CHECK(far(got_dw, dw) < 1e-6);
+    CHECK(far(got_y, y) < 0x1p-8);
+    CHECK(far(got_dx, dx) < 0x1p-8);
+  });
+}
+
+TEST_CASE("host product: what is not finite is found in fp8, and spoils no other row") {
+  constexpr op::Local L{2, 2, Shape(40), Shape(), Shape(32), Shape(40, 32), Shape()};
+  Workspace const space;
+  for (float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    std::vector<fp8> x(80, fp8(1)), w(40 * 32, fp8(2)), y(64);
+    x[5] = fp8(bad);
+    on_every_isa([&] {
+      op::Operands<fp8> t;
+      t.x = x.data(), t.w0 = w.data(), t.y = y.data();
+      host::Kernel<op::Product<32>>::forward<L, false, void>(space, t);
+      for (std::size_t o = 0; o < 32; ++o) {
+        CHECK(!std::isfinite(static_cast<float>(y[o])));
+        CHECK(static_cast<float>(y[32 + o]) == 80);
+      }
+    });
+  }
 }

@@ -5,6 +5,7 @@
 #include "../../op/convolve.hpp"
 #include "correlate.hpp"
 #include "correlate_weight.hpp"
+#include "factor.hpp"
 #include "finish.hpp"
 #include "kernel.hpp"
 #include "library.hpp"
@@ -14,11 +15,12 @@ namespace cleave::backend::host {
 /// The filters w (o, i, k, k) of one group, as the matrix (i, o k k) that takes dy to dx: each turned by half a circle.
 template <class T, int In, int Window> struct Turned {
   T const* w;
+  [[no_unique_address]] tensor::Factor<T> f;
 
   template <class S, class E, int Width> void pack(E* to, long first, int, long k, long depth) const {
     for (long s = k; s < k + depth; ++s, to += Width) {
       T const* const from = w + (s / Window * In + first) * Window + Window - 1 - s % Window;
-      for (int i = 0; i < Width; ++i) to[i] = tensor::factor(from[i * Window]);
+      for (int i = 0; i < Width; ++i) to[i] = f(from[i * Window]);
     }
   }
 };
@@ -44,14 +46,16 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
       return;
     }
     constexpr Geometry g{in, L.x[1], L.x[2], K, Stride, Pad, 1, L.y[1], L.y[2]};
+    auto const fx = factor_x<L>(t);
+    auto const fw = factor_w<L>(t);
     with_simd([&]<class S>(S) {
       using A = Rows<T, k>;
       using Run = Correlate<S, E, g, out, A, T>;
       static_assert(Run::fits, "a row of this image is wider than the workspace");
       for (int q = 0; q < groups; ++q) {
-        Run const run(c.workspace, A{t.w0 + long{q} * out * k});
+        Run const run(c.workspace, A{t.w0 + long{q} * out * k, fw});
         for (int b = 0; b < L.rows; ++b) {
-          run.run(t.x + b * L.x.size() + q * in * L.x.stride(0),
+          run.run(t.x + b * L.x.size() + q * in * L.x.stride(0), fx,
                   Finish<E, T, L.y.stride(0), 0, WithBias, Map>{t.y + b * L.y.size() + q * out * L.y.stride(0),
                                                                 WithBias ? t.bias + q * out : nullptr});
         }
@@ -63,14 +67,16 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
     constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;
     if constexpr (convolves_by_library<T>) return by_library_pass<L, LibraryConvolution::Pass::Input>(t.dy, t.w0, t.dx);
     constexpr Geometry g{out, L.y[1], L.y[2], K, 1, K - 1 - Pad, Stride, L.x[1], L.x[2]};
+    auto const fdy = factor_dy<L>(t);
+    auto const fw = factor_w<L>(t);
     with_simd([&]<class S>(S) {
       using A = Turned<T, in, K * K>;
       using Run = Correlate<S, E, g, in, A, T>;
       static_assert(Run::fits, "a row of this image is wider than the workspace");
       for (int q = 0; q < groups; ++q) {
-        Run const run(c.workspace, A{t.w0 + long{q} * out * in * K * K});
+        Run const run(c.workspace, A{t.w0 + long{q} * out * in * K * K, fw});
         for (int b = 0; b < L.rows; ++b) {
-          run.run(t.dy + b * L.y.size() + q * out * L.y.stride(0),
+          run.run(t.dy + b * L.y.size() + q * out * L.y.stride(0), fdy,
                   Finish<E, T, L.x.stride(0), 0, false, void>{t.dx + b * L.x.size() + q * in * L.x.stride(0), nullptr});
         }
       }
@@ -82,12 +88,14 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
     if constexpr (convolves_by_library<T>)
       return by_library_pass<L, LibraryConvolution::Pass::Weight>(t.x, t.dy, t.dw0);
     constexpr Geometry g{in, L.x[1], L.x[2], K, Stride, Pad, 1, L.y[1], L.y[2]};
+    auto const fx = factor_x<L>(t);
+    auto const fdy = factor_dy<L>(t);
     with_simd([&]<class S>(S) {
       using Run = CorrelateWeight<S, E, g, out>;
       static_assert(Run::fits, "a row of this image is wider than the workspace");
       for (int q = 0; q < groups; ++q) {
         Run(c.workspace)
-            .run(L.rows, t.x + q * in * L.x.stride(0), L.x.size(), t.dy + q * out * L.y.stride(0), L.y.size(),
+            .run(L.rows, t.x + q * in * L.x.stride(0), fx, L.x.size(), t.dy + q * out * L.y.stride(0), fdy, L.y.size(),
                  t.dw0 + long{q} * out * in * K * K);
       }
     });

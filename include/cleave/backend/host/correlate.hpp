@@ -47,14 +47,14 @@ template <class S, class E, Geometry G, int M, class A, class T> struct Correlat
     for (long k = 0; resident && k < K; k += depth) pack_rows(rows + k * M, 0, M, k, smaller(depth, K - k));
   }
 
-  /// One image: x (channels, h, w) to y (M, windows). `out` ends each tile.
-  template <class Out> void run(T const* x, Out out) const {
+  /// One image: `f` of x (channels, h, w) to y (M, windows). `out` ends each tile.
+  template <class F, class Out> void run(T const* x, F f, Out out) const {
     for (long i = 0; i < M; i += block_rows) {
       for (int first = 0; first < G.out_h; first += band.rows) {
         int const out_rows = static_cast<int>(smaller(band.rows, G.out_h - first));
         for (int c = 0; c < G.channels; c += band.channels) {
           int const held = static_cast<int>(smaller(band.channels, G.channels - c));
-          pad_image<G>(image, x + long{c} * G.h * G.w, held, first, out_rows);
+          pad_image<G>(image, x + long{c} * G.h * G.w, held, first, out_rows, f);
           steps(i, smaller(block_rows, M - i), first, out_rows, long{c} * G.window(), long{held} * G.window(), out);
         }
       }

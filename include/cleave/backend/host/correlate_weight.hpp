@@ -36,8 +36,9 @@ template <class S, class E, Geometry G, int O> struct CorrelateWeight {
         panel(reinterpret_cast<E*>(workspace + sums_room)),
         image(reinterpret_cast<E*>(workspace + sums_room + panel_room)) {}
 
-  /// x and dy of the first image; the next ones are step_x and step_dy on.
-  template <class T> void run(int images, T const* x, long step_x, T const* dy, long step_dy, E* dw) const {
+  /// `fx` of x and `fdy` of dy of the first image; the next ones are step_x and step_dy on.
+  template <class T, class FX, class FDY>
+  void run(int images, T const* x, FX fx, long step_x, T const* dy, FDY fdy, long step_dy, E* dw) const {
     for (int o = 0; o < O; o += block) {
       int const filters = static_cast<int>(smaller(block, O - o));
       for (int c = 0; c < G.channels; c += band.channels) {
@@ -46,13 +47,13 @@ template <class S, class E, Geometry G, int O> struct CorrelateWeight {
         for (int b = 0; b < images; ++b) {
           for (int first = 0; first < G.out_h; first += band.rows, add = true) {
             int const rows = static_cast<int>(smaller(band.rows, G.out_h - first));
-            pad_image<G>(image, x + b * step_x + c * plane, held, first, rows);
+            pad_image<G>(image, x + b * step_x + c * plane, held, first, rows, fx);
             T const* const d = dy + b * step_dy + o * windows + long{first} * G.out_w;
             int f = 0;
             for (; f + tile.vectors * lanes <= padded; f += tile.vectors * lanes) {
-              columns<tile.vectors>(d, f, filters, held, rows, add);
+              columns<tile.vectors>(d, fdy, f, filters, held, rows, add);
             }
-            if constexpr (side > 0) columns<side>(d, f, filters, held, rows, add);
+            if constexpr (side > 0) columns<side>(d, fdy, f, filters, held, rows, add);
           }
         }
         long const k = long{held} * G.window();
@@ -65,10 +66,11 @@ template <class S, class E, Geometry G, int O> struct CorrelateWeight {
   }
 
  private:
-  template <int V, class T> void columns(T const* dy, int f, int filters, int held, int rows, bool add) const {
+  template <int V, class T, class FDY>
+  void columns(T const* dy, FDY fdy, int f, int filters, int held, int rows, bool add) const {
     int const count = static_cast<int>(smaller(V * lanes, filters - f));
     if (count <= 0) return;
-    S::pack_rows(panel, V * lanes, dy + f * windows, windows, count, long{rows} * G.out_w);
+    S::pack_rows(panel, V * lanes, dy + f * windows, windows, count, long{rows} * G.out_w, fdy);
     int const k = held * G.window();
     int e = 0;
     for (; e + tile.rows <= k; e += tile.rows) one<tile.rows, V>(e, f, rows, add);

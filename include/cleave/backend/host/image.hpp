@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../../tensor/number.hpp"
+#include "../../tensor/factor.hpp"
 #include "tiling.hpp"
 
 namespace cleave::backend::host {
@@ -38,8 +38,9 @@ constexpr Band best_band(Geometry g, long room, long most_windows, int enough) {
   return {channels < 1 ? 1 : channels, rows};
 }
 
-/// to (channels, plane) from channels of x, for `out_rows` rows of the output from `first` on.
-template <Geometry G, class E, class T> void pad_image(E* to, T const* x, int channels, int first, int out_rows) {
+/// to (channels, plane), `f` of channels of x, for `out_rows` rows of the output from `first` on.
+template <Geometry G, class E, class T, class F = tensor::Factor<T>>
+void pad_image(E* to, T const* x, int channels, int first, int out_rows, F f = {}) {
   constexpr int columns = G.columns();
   int const top = first * G.stride - G.pad, rows = G.rows(out_rows);
   for (int c = 0; c < channels; ++c, x += long{G.h} * G.w) {
@@ -53,14 +54,14 @@ template <Geometry G, class E, class T> void pad_image(E* to, T const* x, int ch
       if constexpr (G.stride == 1 && G.dilate == 1 && G.pad >= 0) {
         constexpr int kept = G.w < columns - G.pad ? G.w : columns - G.pad;
         for (int i = 0; i < G.pad && i < columns; ++i) to[i] = E{0};
-        for (int i = 0; i < kept; ++i) to[G.pad + i] = tensor::factor(line[i]);
+        for (int i = 0; i < kept; ++i) to[G.pad + i] = f(line[i]);
         for (int i = G.pad + (kept > 0 ? kept : 0); i < columns; ++i) to[i] = E{0};
       } else {
         for (int s = 0; s < G.stride; ++s) {
           for (int q = 0; q < columns; ++q) {
             int const w = q * G.stride + s - G.pad;
             bool const inside = w >= 0 && w % G.dilate == 0 && w / G.dilate < G.w;
-            to[s * columns + q] = inside ? tensor::factor(line[w / G.dilate]) : E{0};
+            to[s * columns + q] = inside ? f(line[w / G.dilate]) : E{0};
           }
         }
       }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../../op/product.hpp"
+#include "factor.hpp"
 #include "finish.hpp"
 #include "gemm.hpp"
 #include "kernel.hpp"
@@ -39,10 +40,12 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
         t.y[e] = v;
       });
     } else if constexpr (is_sliver<L>) {
+      auto const fx = factor_x<L>(t);
+      auto const fw = factor_w<L>(t);
       E sum[out] = {};
       for (long i = 0; i < in; ++i) {
-        E const x = tensor::factor(t.x[i]);
-        for (long o = 0; o < out; ++o) sum[o] += x * tensor::factor(t.w0[i * out + o]);
+        E const x = fx(t.x[i]);
+        for (long o = 0; o < out; ++o) sum[o] += x * fw(t.w0[i * out + o]);
       }
       for (long o = 0; o < out; ++o) {
         if constexpr (WithBias) sum[o] += static_cast<E>(t.bias[o]);
@@ -50,7 +53,7 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
         t.y[o] = static_cast<T>(sum[o]);
       }
     } else {
-      gemm<E, L.rows, out, in>(c.workspace, Rows<T, in>{t.x}, Columns<T, out>{t.w0},
+      gemm<E, L.rows, out, in>(c.workspace, rows<in>(t.x, factor_x<L>(t)), columns<out>(t.w0, factor_w<L>(t)),
                                Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias});
     }
   }
@@ -60,13 +63,15 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
     if constexpr (by_library<T>) {
       library_product(false, true, L.rows, in, out, t.dy, out, t.w0, out, t.dx);
     } else if constexpr (is_sliver<L>) {
+      auto const fdy = factor_dy<L>(t);
+      auto const fw = factor_w<L>(t);
       for (long i = 0; i < in; ++i) {
         E sum = 0;
-        for (long o = 0; o < out; ++o) sum += tensor::factor(t.dy[o]) * tensor::factor(t.w0[i * out + o]);
+        for (long o = 0; o < out; ++o) sum += fdy(t.dy[o]) * fw(t.w0[i * out + o]);
         t.dx[i] = static_cast<T>(sum);
       }
     } else {
-      gemm<E, L.rows, in, out>(c.workspace, Rows<T, out>{t.dy}, Rows<T, out>{t.w0},
+      gemm<E, L.rows, in, out>(c.workspace, rows<out>(t.dy, factor_dy<L>(t)), rows<out>(t.w0, factor_w<L>(t)),
                                Finish<E, T, in, 1, false, void>{t.dx, nullptr});
     }
   }
@@ -76,7 +81,8 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
     if constexpr (by_library<T>) {
       library_product(true, false, in, out, L.rows, t.x, in, t.dy, out, t.dw0);
     } else {
-      gemm<E, in, out, L.rows>(c.workspace, Columns<T, in>{t.x}, Columns<T, out>{t.dy}, Store<E, out>{t.dw0});
+      gemm<E, in, out, L.rows>(c.workspace, columns<in>(t.x, factor_x<L>(t)), columns<out>(t.dy, factor_dy<L>(t)),
+                               Store<E, out>{t.dw0});
     }
   }
 
@@ -89,11 +95,13 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
     if constexpr (L.rows == 1) {  // the outer product of two vectors: some rows at a time, never through memory
       constexpr long together = out >= 256 ? 1 : in < 256 / out ? in : 256 / out;
       alignas(64) E g[together * out];
+      auto const fx = factor_x<L>(t);
+      auto const fdy = factor_dy<L>(t);
       for (long i = 0; i < in; i += together) {
         long const rows = in - i < together ? in - i : together;
         for (long r = 0; r < rows; ++r) {
-          E const x = tensor::factor(t.x[i + r]);
-          tensor::each(out, [&](long o) { g[r * out + o] = x * tensor::factor(t.dy[o]); });
+          E const x = fx(t.x[i + r]);
+          tensor::each(out, [&](long o) { g[r * out + o] = x * fdy(t.dy[o]); });
         }
         if (rows == together) {
           step(i * out, static_cast<int>(together * out), g);
@@ -102,7 +110,8 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
         }
       }
     } else {
-      gemm<E, in, out, L.rows>(c.workspace, Columns<T, in>{t.x}, Columns<T, out>{t.dy}, Update<E, out, Step>{&step});
+      gemm<E, in, out, L.rows>(c.workspace, columns<in>(t.x, factor_x<L>(t)), columns<out>(t.dy, factor_dy<L>(t)),
+                               Update<E, out, Step>{&step});
     }
   }
 };

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
 
-#include "../../tensor/number.hpp"
+#include "../../tensor/factor.hpp"
 
 namespace cleave::backend::host {
 
