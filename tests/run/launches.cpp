@@ -28,6 +28,7 @@ TEST_CASE("a step of sixteen micro-batches has the launches of a step of two") {
   as_many_launches<Net>();
   as_many_launches<Other, Fastest>();
   as_many_launches<Mlp, Precision<bf16>>();
+  as_many_launches<Net, Precision<fp8>>();
   as_many_launches<Words>();
 }
 

@@ -4,6 +4,7 @@
 #include "../gpu/convolve.cpp"
 #include "../gpu/kernel.cpp"
 #include "../gpu/lookup.cpp"
+#include "../gpu/peaks.cpp"
 #include "../gpu/product.cpp"
 #include "../gpu/rows.cpp"
 #include "../gpu/slices.cpp"

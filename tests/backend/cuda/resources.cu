@@ -93,7 +93,8 @@ template <class T> void products() {
   use<gpu::Contract<gpu::ConvolveForward<c, 5, 1, 2, true, layer::ReluFunction, T>, A, Tile, 1>>();
   use<gpu::Contract<gpu::ConvolveInput<c, 5, 1, 2, T>, A, Tile, 1>>();
   use<gpu::Contract<gpu::ConvolveWeight<c, 5, 1, 2, T>, A, Tile, 4>>();
-  if constexpr (std::is_same_v<T, tf32>) return;  // the others are those of floats
+  if constexpr (std::is_same_v<T, fp8>) use<gpu::Peaks<T>>();
+  if constexpr (std::is_same_v<T, tf32> || std::is_same_v<T, fp8>) return;  // the others are those of f32 and bf16
   use<gpu::SumLeaves<T, T, sizeof(T) == 2>>();
   use<gpu::SumLines<T>>();
   use<gpu::LossOfSlice<gpu::SoftmaxRow, rows_of(128, 10), true, T>>();
@@ -112,4 +113,5 @@ void all() {
   products<float>();
   products<bf16>();
   products<tf32>();
+  products<fp8>();
 }

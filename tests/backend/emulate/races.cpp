@@ -107,6 +107,12 @@ void weights() {
   using K = gpu::Contract<gpu::ProductWeight<l, float>, float, gpu::Plain, 1>;
   emulate::launch<Mutant<K>, emulate::Threads>(1, {two(t), nullptr, 0, 2});
 }
+void peaks() {
+  std::vector<fp8> a(700, fp8(0.5f)), b(90, fp8(2));
+  std::vector<std::uint16_t> slots(3);
+  emulate::launch<Mutant<gpu::Peaks<fp8>>, emulate::Threads>(
+      3, {{a.data(), slots.data(), 350, 1, 2}, {b.data(), slots.data() + 2, 90, 1, 1}});
+}
 
 struct Case {
   char const* name;
@@ -122,7 +128,8 @@ Case const cases[] = {{"softmax", softmax, "0111"},
                       {"sums along", along, "01010101"},
                       {"plain product", product<float, gpu::Plain>, "11"},
                       {"product of fragments", product<bf16, gpu::Bf16Tile>, "11"},
-                      {"weights of two slices", weights, "1111"}};
+                      {"weights of two slices", weights, "1111"},
+                      {"peaks", peaks, "01"}};
 
 /// In a process of its own: 66 if ThreadSanitizer has told a race.
 int run(char const* program, std::size_t c, std::size_t b) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <cleave/backend/gpu/kernel.hpp>
+#include <cleave/tensor/factor.hpp>
 #include <cleave/tensor/philox.hpp>
 #ifdef __CUDACC__
 #include <cleave/backend/cuda/machine.hpp>
@@ -120,11 +121,23 @@ template <class E, class D> void agree(char const* what, Many<E> const& got, Man
   CHECK(far <= tolerance * most);
 }
 
+/// What fp8 multiplies, for an oracle in f64.
+template <class Op, op::Local L> void rounded(Tensors<Op, L, double>& oracle, Tensors<Op, L, fp8> const& from) {
+  auto const all = [](auto const& f, Many<double>& to, Many<fp8> const& v) {
+    for (std::size_t i = 0; i < v.size(); ++i) to[i] = static_cast<double>(f(v[i]));
+  };
+  using tensor::Factor;
+  all(Factor<fp8>::of(from.x.data(), static_cast<long>(from.x.size())), oracle.x, from.x);
+  all(Factor<fp8>::of(from.w0.data(), static_cast<long>(from.w0.size())), oracle.w0, from.w0);
+  all(Factor<fp8, tensor::Role::Gradient>::of(from.dy.data(), static_cast<long>(from.dy.size())), oracle.dy, from.dy);
+}
+
 /// Forward, backward_input and backward_weight of Op's kernels, with or without what may be merged into it.
 template <class Op, op::Local L, class T, bool WithBias = false, class Map = void> void compare(double tolerance) {
   using A = tensor::accumulate_t<T>;
   Tensors<Op, L, double> oracle;
   Tensors<Op, L, T> tried;
+  if constexpr (tensor::scaled<T>) rounded(oracle, tried);
   auto o = oracle.operands();
   auto t = tried.operands();
   Machine machine;
@@ -150,6 +163,7 @@ template <class Op, op::Local L, class T, bool WithBias = false, class Map = voi
 
   oracle = {};  // what the way back reads of the way forward comes from the oracle
   tried = {};
+  if constexpr (tensor::scaled<T>) rounded(oracle, tried);
   o = oracle.operands();
   t = tried.operands();
   Op::template forward<L>(Plainly{}, o);
@@ -182,10 +196,11 @@ template <class Op, op::Local L, bool WithBias = false, class Map = void> void c
   compare<Op, L, bf16, WithBias, Map>(1e-2);
 }
 
-/// What multiplies, in tf32 as well: the numbers here have no more bits than that.
+/// What multiplies, in tf32 as well, as the numbers here have no more bits than that, and in fp8, which has fewer.
 template <class Op, op::Local L, bool WithBias = false, class Map = void> void compare_products() {
   compare_all<Op, L, WithBias, Map>();
   compare<Op, L, tf32, WithBias, Map>(1e-5);
+  compare<Op, L, fp8, WithBias, Map>(1e-2);
 }
 
 /// The extents of an operation on `rows` samples.

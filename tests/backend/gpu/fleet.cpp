@@ -47,6 +47,10 @@ TEST_CASE("tf32: rows split, and a net of many layers") {
   as_on_threads<Of<Mlp, DataParallel<Sync>, ModelParallel<SplitRows>, Precision<tf32>, Momentum>>(1e-3, {1, 2, 3});
   as_on_threads<Of<Net, DataParallel<Sync>, Precision<tf32>>>(1e-3, {1, 4});
 }
+TEST_CASE("fp8: columns, then rows, and a net of many layers") {
+  as_on_threads<Of<Mlp, DataParallel<Sync>, ModelParallel<SplitColsRows>, Precision<fp8>, Momentum>>(5e-2, {1, 2, 4});
+  as_on_threads<Of<Net, DataParallel<Sync>, Precision<fp8>>>(5e-2, {1, 4});
+}
 TEST_CASE("batch cut over both axes") {
   as_on_threads<Of<Mlp, DataParallel<Sync>, ModelParallel<SplitBatch>, Nesterov>>(1e-6, {1, 2});
 }

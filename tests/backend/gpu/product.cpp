@@ -22,6 +22,7 @@ TEST_CASE("large tiles of tensor cores") {
                                        backend::gpu::Bf16Tile>::large);
   compare<Op, local<Op>(257, Shape(40)), bf16>(1e-2);
   compare<Op, local<Op>(257, Shape(40)), tf32>(1e-5);
+  compare<Op, local<Op>(257, Shape(40)), fp8>(1e-2);
 }
 TEST_CASE("a long sum is split, so that a small result fills a device; the parts are joined in their order") {
   using Op = op::Product<10>;
@@ -58,13 +59,18 @@ TEST_CASE("a plain product's bits do not depend on how many rows there are") {
     for (int o = 0; o < 24; ++o) CHECK(row[static_cast<std::size_t>(o)] == t.y[static_cast<std::size_t>(b * 24 + o)]);
   }
 }
-TEST_CASE("tf32 rounds what it multiplies, to nearest, as the definition does") {
+namespace {
+
+/// What a format rounds: numbers with more bits than it multiplies, over a wide range, against the definition.
+template <class T> void as_defined(double tolerance) {
   using Op = op::Product<40>;
   constexpr op::Local l = local<Op>(70, Shape(133));
-  Tensors<Op, l, tf32> wanted;
+  Tensors<Op, l, T> wanted;
   for (auto* v : {&wanted.x, &wanted.w0, &wanted.dy}) {
-    for (std::size_t i = 0; i < v->size(); ++i)
-      (*v)[i] = tf32(static_cast<float>((*v)[i]) * (1 + 0.001f * static_cast<float>(i % 7)));
+    for (std::size_t i = 0; i < v->size(); ++i) {
+      float const wide = sizeof(T) == 2 ? std::ldexp(1.f, -static_cast<int>(i % 13)) : 1;
+      (*v)[i] = T(static_cast<float>((*v)[i]) * (1 + 0.001f * static_cast<float>(i % 7)) * wide);
+    }
   }
   auto tried = wanted;
   auto o = wanted.operands(), t = tried.operands();
@@ -75,11 +81,30 @@ TEST_CASE("tf32 rounds what it multiplies, to nearest, as the definition does") 
   Many<std::byte> workspace(schedule::workspace_bytes);
   backend::gpu::Queue<Machine> const q{&m, m.stream(), workspace.data()};
   using K = backend::gpu::Kernel<Op>;
-  K::forward<l, false, void, tf32>(q, t);
-  K::backward_input<l, tf32>(q, t);
-  K::backward_weight<l, tf32>(q, t);
+  K::forward<l, false, void, T>(q, t);
+  K::backward_input<l, T>(q, t);
+  K::backward_weight<l, T>(q, t);
   m.finish();
-  agree("y", tried.y, wanted.y, 1e-6);
-  agree("dx", tried.dx, wanted.dx, 1e-6);
+  agree("y", tried.y, wanted.y, tolerance);
+  agree("dx", tried.dx, wanted.dx, tolerance);
   agree("dw0", tried.dw0, wanted.dw0, 1e-6);
+}
+
+}  // namespace
+
+TEST_CASE("tf32 rounds what it multiplies, to nearest, as the definition does") { as_defined<tf32>(1e-6); }
+TEST_CASE("fp8 rounds what it multiplies, at scales of their own, as the definition does") { as_defined<fp8>(8e-3); }
+
+TEST_CASE("what is not finite is found in fp8, and spoils no other row") {
+  using Op = op::Product<24>;
+  constexpr op::Local l = local<Op>(3, Shape(40));
+  Tensors<Op, l, fp8> t;
+  t.x[50] = fp8(INFINITY);
+  t.x[90] = fp8(NAN);
+  Machine m;
+  Many<std::byte> workspace(schedule::workspace_bytes);
+  backend::gpu::Queue<Machine> const q{&m, m.stream(), workspace.data()};
+  backend::gpu::Kernel<Op>::forward<l, false, void, fp8>(q, t.operands());
+  m.finish();
+  for (std::size_t e = 0; e < t.y.size(); ++e) CHECK(std::isfinite(static_cast<float>(t.y[e])) == (e < 24));
 }

@@ -61,6 +61,10 @@ template <class Op, op::Local L, class T> struct Both {
     for (auto* of : {&at_once, &by_one}) {
       for (std::size_t i = 0; Op::tokens > 0 && i < of->x.size(); ++i)
         of->x[i] = static_cast<T>(static_cast<float>(i * 7 % 13) - 1);
+      for (auto* v : {&of->x, &of->dy}) {
+        for (std::size_t i = 0; tensor::scaled<T> && i < v->size(); ++i)  // no slice is like the one before
+          (*v)[i] = T(std::ldexp(static_cast<float>((*v)[i]), static_cast<int>(i / (v->size() / slices)) * 3));
+      }
     }
   }
   template <class Put> void put(Put f) {
@@ -147,6 +151,11 @@ template <class Op, op::Local L, bool WithBias = false, class Map = void> void a
   bits<Op, L, float, WithBias, Map>();
   bits<Op, L, bf16, WithBias, Map>();
 }
+/// Products in fp8 as well: each slice has scales of its own.
+template <class Op, op::Local L, bool WithBias = false, class Map = void> void products_as_one_by_one() {
+  as_one_by_one<Op, L, WithBias, Map>();
+  bits<Op, L, fp8, WithBias, Map>();
+}
 template <class Op> constexpr op::Local some(int rows, int slices, Shape x, Shape x2 = {}) {
   op::Local l = local<Op>(rows, x, x2);
   l.batch = rows * slices;
@@ -159,9 +168,9 @@ struct Constants {
 }  // namespace
 
 TEST_CASE("products: a few rows of each slice; in parts; a slice that fills tiles") {
-  as_one_by_one<op::Product<37>, some<op::Product<37>>(3, 7, Shape(21)), true, layer::ReluFunction>();
-  as_one_by_one<op::Product<10>, some<op::Product<10>>(2, 5, Shape(1000)), true>();
-  as_one_by_one<op::Product<72>, some<op::Product<72>>(130, 2, Shape(40))>();
+  products_as_one_by_one<op::Product<37>, some<op::Product<37>>(3, 7, Shape(21)), true, layer::ReluFunction>();
+  products_as_one_by_one<op::Product<10>, some<op::Product<10>>(2, 5, Shape(1000)), true>();
+  products_as_one_by_one<op::Product<72>, some<op::Product<72>>(130, 2, Shape(40))>();
 }
 TEST_CASE("parts of sums that do not all fit the workspace at once") {
   using Op = op::Product<230>;
@@ -169,11 +178,15 @@ TEST_CASE("parts of sums that do not all fit the workspace at once") {
   using Case = gpu::ProductWeight<l, float>;
   static_assert(gpu::small<Case, gpu::Plain, float>(1 << 20) && gpu::room<Case, float>(1 << 20) < 5);
   Both<Op, l, float>().sums(1, 7, true, false);
+  constexpr op::Local longer = some<Op>(256, 5, Shape(230));  // slices past the first few look for their own maxima
+  using Narrow = gpu::ProductWeight<longer, fp8>;
+  static_assert(gpu::small<Narrow, gpu::Bf16Tile, float>(1 << 20) && gpu::room<Narrow, float>(1 << 20) < 5);
+  Both<Op, longer, fp8>().sums(1, 7, true, true);
 }
 TEST_CASE("convolutions") {
-  as_one_by_one<op::Convolve<8, 3, 2, 1, 2>, some<op::Convolve<8, 3, 2, 1, 2>>(1, 5, Shape(4, 9, 7)), true,
-                layer::ReluFunction>();
-  as_one_by_one<op::Convolve<4, 3, 1, 1>, some<op::Convolve<4, 3, 1, 1>>(2, 4, Shape(3, 12, 12))>();
+  products_as_one_by_one<op::Convolve<8, 3, 2, 1, 2>, some<op::Convolve<8, 3, 2, 1, 2>>(1, 5, Shape(4, 9, 7)), true,
+                         layer::ReluFunction>();
+  products_as_one_by_one<op::Convolve<4, 3, 1, 1>, some<op::Convolve<4, 3, 1, 1>>(2, 4, Shape(3, 12, 12))>();
   bits<op::Convolve<4, 3>, some<op::Convolve<4, 3>>(2, 4, Shape(3, 7, 7)), tf32, false, void>();
 }
 TEST_CASE("sums over the batch: neighbours, terms, in parts") {

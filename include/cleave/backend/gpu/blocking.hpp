@@ -4,8 +4,8 @@
 
 #include <type_traits>
 
-#include "context.hpp"
 #include "fragment.hpp"
+#include "peaks.hpp"
 
 namespace cleave::backend::gpu {
 
@@ -13,6 +13,7 @@ namespace cleave::backend::gpu {
 //   m, n, k, groups               extents of a slice; element (i, j) of C is the sum over k of a(i, k) b(k, j)
 //   grows                         which of m, n and k is longer when there are several slices; with k each has a C
 //   all_slices                    of the whole batch, over all ranks
+//   a_role, a_count, a_from(args) a is made of: its Role, the elements of a slice, the first of them; the same for b
 //   a(args, group, i, k), b(.., k, j)   T: an element. With a_width > 1, a_at(..) points at a_width neighbours instead
 //   a_along_k, b_along_n          which index is contiguous in memory
 //   store(args, group, i, j, sum) the end: bias, map, conversion, into place
@@ -26,16 +27,6 @@ template <class Case> struct Extents {
       : m(Case::m * (Case::grows == Extent::M ? slices : 1)), n(Case::n * (Case::grows == Extent::N ? slices : 1)) {}
 };
 
-template <class T, int W> struct alignas(sizeof(T) * W) Pack { T v[W]; };
-
-/// W neighbours at once where they lie at a multiple of their size; weights of odd layers may not.
-template <int W, class T> CLEAVE_HD Pack<T, W> load(T const* at) {
-  if (W == 1 || reinterpret_cast<std::uintptr_t>(at) % (sizeof(T) * W) == 0)
-    return *reinterpret_cast<Pack<T, W> const*>(at);
-  Pack<T, W> p;
-  for (int i = 0; i < W; ++i) p.v[i] = at[i];
-  return p;
-}
 /// The widest pack that divides an extent: 16 bytes, or single elements.
 template <class T> constexpr int width_for(long extent) {
   constexpr int w = static_cast<int>(16 / sizeof(T));
@@ -44,10 +35,11 @@ template <class T> constexpr int width_for(long extent) {
 
 /// In the format of sums.
 struct Plain {};
-/// bf16 and tf32 go through tensor cores, f32 and f64 through plain multiply-adds.
+/// bf16 and tf32 go through tensor cores, f32 and f64 through plain multiply-adds. What fp8 multiplies is exact in
+/// bf16.
 template <class T>
-using tile_of =
-    std::conditional_t<std::is_same_v<T, bf16>, Bf16Tile, std::conditional_t<std::is_same_v<T, tf32>, Tf32Tile, Plain>>;
+using tile_of = std::conditional_t<std::is_same_v<T, bf16> || std::is_same_v<T, fp8>, Bf16Tile,
+                                   std::conditional_t<std::is_same_v<T, tf32>, Tf32Tile, Plain>>;
 
 template <class Case, class Tile> struct Blocking {
   static constexpr bool plain = std::is_same_v<Tile, Plain>;
@@ -58,6 +50,16 @@ template <class Case, class Tile> struct Blocking {
   static constexpr int rows = large ? 128 : 64, columns = large ? 128 : 64;
   static constexpr int depth = std::is_same_v<Tile, Bf16Tile> ? 32 : 16;
   static constexpr int tiles = blocks_for(Case::m, rows) * blocks_for(Case::n, columns) * Case::groups;  // of a slice
+};
+
+/// The operands' largest magnitudes, where they are scaled; they lie at the beginning of the workspace.
+template <class Case> struct PeaksOf {
+  static constexpr int all = Case::all_slices < 1 ? 1 : Case::all_slices;
+  static constexpr int a_slices = Case::grows == Extent::N ? 1 : all, b_slices = Case::grows == Extent::M ? 1 : all;
+  static constexpr int a_each = slots_for(Case::a_count, a_slices), b_each = slots_for(Case::b_count, b_slices);
+  static constexpr long b_at = (long{a_slices} * a_each + 7) / 8 * 8, slots = b_at + long{b_slices} * b_each;
+  static constexpr long bytes =
+      tensor::scaled<typename Case::T> ? (slots * static_cast<long>(sizeof(std::uint16_t)) + 255) / 256 * 256 : 0;
 };
 
 /// How many sums of a slice's C fit the workspace.

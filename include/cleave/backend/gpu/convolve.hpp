@@ -35,6 +35,10 @@ struct ConvolveForward : Patches<L, K, Stride, Pad, T_> {
   using Args = Tailed<T, Tail>;
   static constexpr Extent grows = Extent::N;
   static constexpr int m = P::out, n = L.rows * P::positions, k = P::taps;
+  static constexpr tensor::Role a_role = tensor::Role::Value, b_role = tensor::Role::Value;
+  static constexpr long a_count = L.w0.size(), b_count = L.rows * L.x.size();
+  CLEAVE_HD static T const* a_from(Args const& t) { return t.w0; }
+  CLEAVE_HD static T const* b_from(Args const& t) { return t.x; }
   static constexpr bool a_along_k = true, b_along_n = true;
   static constexpr int a_width = width_for<T>(k), b_width = 1;
   CLEAVE_HD static T const* a_at(Args const& t, int g, int o, int q) { return t.w0 + (long{g} * m + o) * k + q; }
@@ -58,6 +62,10 @@ struct ConvolveInput : Patches<L, K, Stride, Pad, T_> {
   using Args = Tailed<T, Tail>;
   static constexpr Extent grows = Extent::N;
   static constexpr int m = P::in, n = L.rows * P::H * P::W, k = P::out * K * K;  // q = (o, row, column)
+  static constexpr tensor::Role a_role = tensor::Role::Value, b_role = tensor::Role::Gradient;
+  static constexpr long a_count = L.w0.size(), b_count = L.rows * L.y.size();
+  CLEAVE_HD static T const* a_from(Args const& t) { return t.w0; }
+  CLEAVE_HD static T const* b_from(Args const& t) { return t.dy; }
   static constexpr bool a_along_k = true, b_along_n = true;
   static constexpr int a_width = 1, b_width = 1;
   CLEAVE_HD static T a(Args const& t, int g, int i, int q) {
@@ -83,6 +91,10 @@ template <op::Local L, int K, int Stride, int Pad, class T_> struct ConvolveWeig
   using Args = Summing<T>;
   static constexpr Extent grows = Extent::K;
   static constexpr int m = P::out, n = P::taps, k = L.rows * P::positions;
+  static constexpr tensor::Role a_role = tensor::Role::Gradient, b_role = tensor::Role::Value;
+  static constexpr long a_count = L.rows * L.y.size(), b_count = L.rows * L.x.size();
+  CLEAVE_HD static T const* a_from(Args const& t) { return t.dy; }
+  CLEAVE_HD static T const* b_from(Args const& t) { return t.x; }
   static constexpr bool a_along_k = true, b_along_n = false;
   static constexpr int a_width = 1, b_width = 1;
   CLEAVE_HD static T a(Args const& t, int g, int o, int p) { return P::dy(t, g, o, p); }

@@ -15,6 +15,10 @@ template <op::Local L, bool WithBias, class Map, class T_, class Tail = NoTail> 
   using Args = Tailed<T, Tail>;
   static constexpr Extent grows = Extent::M;
   static constexpr int all_slices = L.batch / L.rows, m = L.rows, n = L.w0[1], k = L.w0[0], groups = 1;
+  static constexpr tensor::Role a_role = tensor::Role::Value, b_role = tensor::Role::Value;
+  static constexpr long a_count = long{m} * k, b_count = long{k} * n;
+  CLEAVE_HD static T const* a_from(Args const& t) { return t.x; }
+  CLEAVE_HD static T const* b_from(Args const& t) { return t.w0; }
   static constexpr bool a_along_k = true, b_along_n = true;
   static constexpr int a_width = width_for<T>(k), b_width = width_for<T>(n);
   CLEAVE_HD static T const* a_at(Args const& t, int, int i, int q) { return t.x + long{i} * k + q; }
@@ -36,6 +40,10 @@ template <op::Local L, class T_, class Tail = NoTail> struct ProductInput {
   using Args = Tailed<T, Tail>;
   static constexpr Extent grows = Extent::M;
   static constexpr int all_slices = L.batch / L.rows, m = L.rows, n = L.w0[0], k = L.w0[1], groups = 1;
+  static constexpr tensor::Role a_role = tensor::Role::Gradient, b_role = tensor::Role::Value;
+  static constexpr long a_count = long{m} * k, b_count = long{k} * n;
+  CLEAVE_HD static T const* a_from(Args const& t) { return t.dy; }
+  CLEAVE_HD static T const* b_from(Args const& t) { return t.w0; }
   static constexpr bool a_along_k = true, b_along_n = false;
   static constexpr int a_width = width_for<T>(k), b_width = width_for<T>(k);
   CLEAVE_HD static T const* a_at(Args const& t, int, int i, int q) { return t.dy + long{i} * k + q; }
@@ -55,6 +63,10 @@ template <op::Local L, class T_> struct ProductWeight {
   using Args = Summing<T>;
   static constexpr Extent grows = Extent::K;
   static constexpr int all_slices = L.batch / L.rows, m = L.w0[0], n = L.w0[1], k = L.rows, groups = 1;
+  static constexpr tensor::Role a_role = tensor::Role::Value, b_role = tensor::Role::Gradient;
+  static constexpr long a_count = long{k} * m, b_count = long{k} * n;
+  CLEAVE_HD static T const* a_from(Args const& t) { return t.x; }
+  CLEAVE_HD static T const* b_from(Args const& t) { return t.dy; }
   static constexpr bool a_along_k = false, b_along_n = true;
   static constexpr int a_width = width_for<T>(m), b_width = width_for<T>(n);
   CLEAVE_HD static T const* a_at(Args const& t, int, int i, int q) { return t.x + long{q} * m + i; }
