@@ -110,7 +110,7 @@ template <int N> constexpr Tokens tokens(place::Signatures<N> const& model) {
   }
   return t;
 }
-/// Up to here all whole numbers are numbers of the format.
-template <class Number> inline constexpr int largest = std::is_same_v<Number, bf16> || std::is_same_v<Number, fp8> ? 256 : 1 << 24;
+/// Up to here all whole numbers are numbers of the format; fp8 is kept as bf16.
+template <class Number> inline constexpr int largest = sizeof(Number) == 2 ? 256 : 1 << 24;
 
 }  // namespace cleave::plan
