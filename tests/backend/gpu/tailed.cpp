@@ -95,7 +95,8 @@ template <class T> void with_tails() {
 TEST_CASE("products, convolutions, normalisations and elements with dropout, a sum and a slope behind them: f32") {
   with_tails<float>();
 }
-TEST_CASE("the same in bf16 and tf32, on tensor cores") {
+TEST_CASE("the same in bf16, tf32 and fp8, on tensor cores") {
   with_tails<bf16>();
   with_tails<tf32>();
+  with_tails<fp8>();
 }
