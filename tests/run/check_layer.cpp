@@ -1,7 +1,7 @@
 // run/check_layer.cpp - a layer that is wrong is found out, and told what is wrong with it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
-#include <cleave/layer/activation.hpp>
+#include <cleave.hpp>
 #include <cleave/run/check_layer.hpp>
 
 using namespace cleave;
@@ -33,6 +33,14 @@ template <class L> LayerReport checked() { return check_layer<L, Vector<6>>(); }
 }  // namespace
 
 TEST_CASE("a layer of one's own that is right") { CHECK(checked<Elementwise<Square>>().text == "right"); }
+
+// The sum is taken in the step that makes its other summand, which must not stand where the sum still reads.
+TEST_CASE("residuals around a lone operation: an activation, a dropout, a bias") {
+  CHECK(check_layer<Residual<Tanh>, Vector<6>>().text == "right");
+  CHECK(check_layer<Residual<Dropout<30>>, Vector<6>>().text == "right");
+  CHECK(check_layer<Residual<layer::Chain<op::Bias>>, Vector<6>>().text == "right");
+  CHECK(check_layer<Residual<Residual<Sigmoid>, Tanh>, Vector<6>>().text == "right");
+}
 
 TEST_CASE("half a slope is no gradient") {
   LayerReport const report = checked<Elementwise<Hasty>>();

@@ -12,6 +12,9 @@ struct Deep : Sequential<Image<3, 8, 8>, Conv<8, 3, Pad<1>>, BatchNorm, Relu, Re
                          Linear<32>, Gelu, Dropout<10>, Linear<8>, CrossEntropy> {};
 struct Tower : Sequential<Image<3, 8, 8>, Conv<8, 3, Pad<1>>, LayerNorm, Relu, Residual<Conv<8, 3, Pad<1>>, Tanh>,
                           MaxPool<2>, Linear<32>, Gelu, Linear<8>, CrossEntropy> {};
+struct Short : Sequential<Vector<8>, Residual<Tanh>, Residual<Dropout<20>, Residual<Sigmoid>>, Linear<8>,
+                          Residual<layer::Chain<op::Bias>>, Linear<4>, CrossEntropy> {};
+struct Sums : Plan<Short, Batch<16>> {};
 struct Alone : Plan<Deep, Batch<16>, DataParallel<Sync>, Adam> {};
 struct Rounds : Plan<Tower, Batch<16>, Accumulate<2>, DataParallel<Sync>, OneWeirdTrick<2>, Momentum> {};
 struct Split : Plan<Deep, Batch<16>, DataParallel<Sync>, OneWeirdTrick<2>, Momentum, Precision<bf16>> {};
@@ -20,6 +23,20 @@ struct Split : Plan<Deep, Batch<16>, DataParallel<Sync>, OneWeirdTrick<2>, Momen
 template <class P> bool stands_for(int later, int first) {
   while (later > first) later = P::schedule.buffer[later].takes_over;
   return later == first;
+}
+/// In no step is a value overwritten that an operation done later in the step still reads.
+template <class P> void nothing_is_lost(int replicas) {
+  auto const& s = P::schedule;
+  auto const l = schedule::layout(s, P::request, P::format, {replicas, P::ways});
+  auto const value = [&](int node) { return node < 0 ? s.input_value : s.value[node]; };
+  for (int k = 0; k < P::placed.count; ++k) {
+    for (int i = 0; i < s.forward_tail[k]; ++i) {
+      int const reader = s.behind(k, false, i), other = P::placed.node[reader].in1;
+      for (int before = k; other > -2 && before < reader; ++before) {
+        if (before > other && value(before) != value(other)) CHECK(l.buffer[value(before)] != l.buffer[value(other)]);
+      }
+    }
+  }
 }
 template <class P> void nothing_overlaps(int replicas) {
   auto const l = schedule::layout(P::schedule, P::request, P::format, {replicas, P::ways});
@@ -71,6 +88,10 @@ TEST_CASE("no two tensors that live at once share a byte, and the constant is wh
   for (int n : {1, 2, 3, 4}) nothing_overlaps<Alone>(n);
   for (int n : {1, 2, 4}) nothing_overlaps<Split>(n);
   for (int n : {1, 2}) nothing_overlaps<Rounds>(n);
+  nothing_overlaps<Sums>(1);
+  nothing_is_lost<Sums>(1);
+  nothing_is_lost<Alone>(2);
+  nothing_is_lost<Split>(2);
 }
 
 TEST_CASE("liveness is used: activations are fewer than the sum of all tensors") {

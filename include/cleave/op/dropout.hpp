@@ -13,14 +13,14 @@ namespace cleave::op {
 template <int Percent> struct Drop : Base {
   static constexpr auto name = "dropout";
   static constexpr auto equation = "b*->b*";
-  static constexpr bool elementwise = true;
+  static constexpr bool elementwise = true, pointwise = true;
   static constexpr Shape output(Shape x) { return x; }
 
   template <Local L, class T> CLEAVE_HD static T kept(Operands<T> const& t, T value, long e) {
     using A = tensor::accumulate_t<T>;
     constexpr long n = L.y.size();
     tensor::Random const draw{t.pass->seed, tensor::Purpose::Dropout, t.where.layer};
-    long const index = (t.where.sample + e / n) * t.where.features + t.where.feature + e % n;
+    long const index = (t.pass->first + t.where.sample + e / n) * t.where.features + t.where.feature + e % n;
     bool const keep = draw.uniform(static_cast<std::uint64_t>(index), t.pass->step) >= Percent / 100.0f;
     return keep ? static_cast<T>(static_cast<A>(value) * (A{100} / A{100 - Percent})) : static_cast<T>(A{0});
   }

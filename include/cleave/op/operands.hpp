@@ -23,12 +23,13 @@ struct Pass {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
   bool training = true;
+  long first = 0;  // of what is drawn for the step, samples before this are not this rank's replica's
 };
 
 /// Where the slice stands in the whole: random numbers depend on this and on the pass, and on nothing else.
 struct Where {
   std::uint32_t layer = 0;         // the operation's number in the model
-  long sample = 0;                 // global number of row 0 in the batch
+  long sample = 0;                 // number of row 0 in the batch, counted from Pass::first
   long feature = 0, features = 0;  // global number of feature 0, and how many features the whole sample has
   bool first_slice = true;
 };
@@ -92,10 +93,12 @@ struct Weight {
 struct Base {
   static constexpr int inputs = 1;
   static constexpr int weights = 0;
-  static constexpr int states = 0;       // tensors kept but not learned, each of shape state(x)
-  static constexpr bool linear = false;  // in x: may be given a partial sum
-  static constexpr bool elementwise =
-      false;  // element e of y is made of element e of the inputs, in one loop; likewise back
+  static constexpr int states = 0;            // tensors kept but not learned, each of shape state(x)
+  static constexpr bool linear = false;       // in x: may be given a partial sum
+  static constexpr bool elementwise = false;  // y may take the place of x
+  /// Elementwise, and more: forward and backward_input are one loop each, over the rows * size elements, element e of
+  /// what is written made of element e of what is read, whatever the slice. It is then done by the kernel before it.
+  static constexpr bool pointwise = false;
   static constexpr bool contracts = false;  // a matrix product or convolution: the user's split policies speak of it
   static constexpr bool is_loss = false;
   static constexpr bool sums_batch = false;                // y has no batch letter: it is a sum over the batch

@@ -31,7 +31,7 @@ struct Signature {
   int in0 = -1, in1 = -2, leaf = 0, weights = 0, states = 0, tokens = 0, sparse_row = 0;
   int (*parts)(char, int) = nullptr;
   long (*aux)(Shape, Shape) = nullptr;
-  bool linear = false, elementwise = false, contracts = false, is_loss = false, sums_batch = false;
+  bool linear = false, elementwise = false, pointwise = false, contracts = false, is_loss = false, sums_batch = false;
   bool reads_x = false, reads_y = false, written = false, mergeable = false;
   Factors factors = Factors::Never;
   bool stats_input = false;  // the second input has no batch letter: it is a sum over the batch
@@ -82,6 +82,7 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.aux = Op::aux;
   s.linear = Op::linear;
   s.elementwise = Op::elementwise;
+  s.pointwise = Op::elementwise && Op::pointwise && Op::weights + Op::states == 0 && !Op::is_loss;
   s.contracts = Op::contracts;
   s.is_loss = Op::is_loss;
   s.sums_batch = Op::sums_batch;

@@ -25,7 +25,9 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
       : index_(replica),
         replicas_(replicas),
         deadline_(deadline),
-        replica_(Server<P>::part(replica > 0 ? std::min(replica, replicas - 1) : 0, replicas), seed) {
+        replica_(Replica<P, Ranks>::checked_room(
+                     Server<P>::part(replica > 0 ? std::min(replica, replicas - 1) : 0, replicas), 1),
+                 seed) {
     if (replica >= replicas) {
       throw Error("replica " + std::to_string(replica) + " of a run of " + std::to_string(replicas) +
                   ": replicas are counted from 0");

@@ -23,17 +23,20 @@ template <class P, class Machine> class DeviceRanks {
   DeviceRanks(typename Way::Layout const& layout, schedule::Share const& share, std::uint64_t seed)
       : layout_(layout),
         machine_(std::make_unique<Machine>()),
-        fleet_((check_room(layout.memory, P::ways, machine_->free_bytes()), *machine_), link_, {1, P::ways}, share,
-               layout, seed) {
+        fleet_(*machine_, link_, {1, P::ways}, share, layout, seed) {
     for (int w = 0; w < P::ways; ++w) {
       way_.push_back(std::make_unique<Way>(layout));
       fleet_.read(w, layout.weights, at(w).weights(), all);
     }
   }
 
+  /// Before anything is allocated: so many of them in this process.
+  static void check_room(schedule::Memory const& each, int replicas) {
+    session::check_room(each, replicas * P::ways, Machine().free_bytes());
+  }
   void keep_gradients() { keeps_ = true; }
   template <class Loss> void train(long draw, Feed const& feed, optim::Now<A> const& now, A own_rate, Loss loss) {
-    machine_->adopt();
+    bring();
     fleet_.train(draw, feed, now, own_rate);
     fleet_.each_loss(0, loss);
     for (int w = 0; w < P::ways; ++w) {
@@ -45,23 +48,16 @@ template <class P, class Machine> class DeviceRanks {
     }
   }
   backend::host::Seen evaluate(long batch, Feed const& feed, long valid) {
-    machine_->adopt();
+    bring();
     return fleet_.evaluate(batch, feed, valid);
   }
   void begin_at(int micro_batch) { fleet_.begin_at(micro_batch); }
   Way& at(int way) { return *way_[static_cast<std::size_t>(way)]; }
   Way const& at(int way) const { return *way_[static_cast<std::size_t>(way)]; }
-  void took(int way, long offset, long count, bool masters) {
-    machine_->adopt();
-    if (masters) put(way, layout_.weights, at(way).weights(), offset, count);
-    if constexpr (Way::narrow) put(way, layout_.copies, at(way).data_weights(), offset, count);
-  }
-  void emptied() {
-    machine_->adopt();
-    for (int w = 0; w < P::ways; ++w) fleet_.write(w, layout_.outbox, at(w).outbox(), all);
-  }
+  // What is written here goes to the device before the next step: whoever writes may hold a lock that others want.
+  void took(int way, long offset, long count, bool masters) { taken_.push_back({way, offset, count, masters}); }
+  void emptied() { empty_ = true; }
   void refresh_copies() {
-    machine_->adopt();
     for (int w = 0; w < P::ways; ++w) {
       at(w).refresh_copies();
       took(w, 0, P::schedule.weight_elements, true);
@@ -77,12 +73,29 @@ template <class P, class Machine> class DeviceRanks {
                  count * static_cast<long>(sizeof(E)));
   }
 
+  void bring() {
+    machine_->adopt();
+    for (Taken const& t : taken_) {
+      if (t.masters) put(t.way, layout_.weights, at(t.way).weights(), t.offset, t.count);
+      if constexpr (Way::narrow) put(t.way, layout_.copies, at(t.way).data_weights(), t.offset, t.count);
+    }
+    taken_.clear();
+    for (int w = 0; empty_ && w < P::ways; ++w) put(w, layout_.outbox, at(w).outbox(), 0, P::schedule.weight_elements);
+    empty_ = false;
+  }
+  struct Taken {
+    int way;
+    long offset, count;
+    bool masters;
+  };
+
   typename Way::Layout const& layout_;
   std::unique_ptr<Machine> machine_;
   backend::gpu::AllHere link_;
   backend::gpu::Fleet<P, Machine> fleet_;
   std::vector<std::unique_ptr<Way>> way_;
-  bool keeps_ = false;
+  std::vector<Taken> taken_;
+  bool keeps_ = false, empty_ = false;
 };
 
 }  // namespace cleave::session

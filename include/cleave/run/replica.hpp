@@ -33,6 +33,11 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
     if (!steps_itself) ranks_.keep_gradients();
   }
 
+  /// Is there room for so many replicas of this process, each with as many micro-batches?
+  static schedule::Range checked_room(schedule::Range own, int replicas) {
+    Ranks::check_room(schedule::layout(P::schedule, own_request(own), P::format, {1, P::ways}).memory, replicas);
+    return own;
+  }
   /// One gradient; returns the mean loss of its samples. Where pushes are rarer than gradients it steps its weights.
   double step(long draw, backend::host::Feed const& feed, double rate, long steps) {
     auto const now = optim::now<typename P::optimizer, A>(rate, steps);

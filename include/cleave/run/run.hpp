@@ -41,14 +41,18 @@ template <class P> auto make_trainer(int replicas, std::uint64_t seed, [[maybe_u
   }
 }
 
-/// f(backend) for the one of that name.
-template <class... Backends, class F> int on(std::string const& name, [[maybe_unused]] F f) {
-  int code = 0;
-  bool const known = ((name == Backends::name && (code = f(static_cast<Backends*>(nullptr)), true)) || ... || false);
-  if (known) return code;
+/// Is the program built for that backend?
+template <class... Backends> void check_backend(std::string const& name) {
+  if (name == "host" || ((name == Backends::name) || ... || false)) return;
   throw Error("--backend " + name +
               ": this program was built without it; for CUDA link cleave::cuda and compile the source as CUDA, or say "
               "nvcc -std=c++20 -x cu -DCLEAVE_CUDA");
+}
+/// f(backend) for the one of that name.
+template <class... Backends, class F> int on([[maybe_unused]] std::string const& name, [[maybe_unused]] F f) {
+  int code = 0;
+  ((name == Backends::name && (code = f(static_cast<Backends*>(nullptr)), true)) || ... || false);
+  return code;
 }
 
 /// A replica may be made slow by the plan.
@@ -139,6 +143,7 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
   Apart apart;
   if constexpr (P::served) apart.offer(o);
   if (!o.parse(argc, argv)) return 0;
+  check_backend<Backends...>(backend);
   bool const leads = process.rank() == 0 && (process.size() > 1 || launch.rank == 0);
   std::FILE* const say = !leads ? std::fopen("/dev/null", "w") : json ? stderr : stdout;
   bool const apart_by_hand = apart.serves() || apart.joins();

@@ -32,6 +32,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
         evaluator_((Server::parts(replicas), 1), 0, seed),
         server_(replicas, evaluator_),
         books_(replicas) {
+    Replica::checked_room(Server::part(0, replicas), replicas);
     for (int r = 0; r < replicas; ++r) {
       crew_.push_back(std::make_unique<One>());
       one(r).replica = std::make_unique<Replica>(Server::part(r, replicas), seed);

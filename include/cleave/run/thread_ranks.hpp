@@ -24,6 +24,8 @@ template <class P> class ThreadRanks {
         [&](int w) { rank_[static_cast<std::size_t>(w)] = std::make_unique<Rank>(world_, layout, w, seed, share); });
   }
 
+  /// Memory is there, or its lack is told by the system.
+  static void check_room(schedule::Memory const&, int) {}
   /// From now on gradients are added to the outboxes, and weights are stepped elsewhere.
   void keep_gradients() {
     for (auto& r : rank_) r->keep_gradients();

@@ -115,10 +115,9 @@ template <int Ops> struct Builder {
 
   /// Element by element, from node k - 1 and what was there before, with nothing to learn or to keep.
   constexpr bool goes_along(int k) const {
-    return k > 0 && k < placed.count && is_op(k) && is_op(k - 1) && node(k).in0 == k - 1 && op(k).elementwise &&
-           op(k).weights + op(k).states == 0 && !op(k).is_loss && !op(k).stats_input &&
-           op(k).aux(node(k).local.x, node(k).local.y) == 0 && node(k).rows_cut == node(k - 1).rows_cut &&
-           node(k).local.x == node(k).local.y;
+    return k > 0 && k < placed.count && is_op(k) && is_op(k - 1) && node(k).in0 == k - 1 && op(k).pointwise &&
+           !op(k).stats_input && op(k).aux(node(k).local.x, node(k).local.y) == 0 &&
+           node(k).rows_cut == node(k - 1).rows_cut && node(k).local.x == node(k).local.y;
   }
   /// What is done with k's output in the step that makes it. Its buffers are born in that step, so that none of them
   /// stands where the step reads; an operation may take its own input's place.
@@ -127,7 +126,13 @@ template <int Ops> struct Builder {
     for (; last + 1 < placed.count && out.head[last + 1] == k; ++last) out.value[last + 1] = out.value[k];
     for (int n = last + 1; n < placed.count && out.head[n] == n && goes_along(n) && !op(k).sums_batch; ++n) {
       use(value(node(n).in0));
-      if (node(n).in1 > -2) use(value(node(n).in1));
+      if (node(n).in1 > -2) {
+        use(value(node(n).in1));
+        for (int m = k; m < n; ++m) {  // what is read here stays until then
+          int& from = out.buffer[out.value[m]].takes_over;
+          if (from == value(node(n).in1)) from = -1;
+        }
+      }
       out.value[n] = buffer(elements(node(n).local.y), true, rows_cut(n), false, Category::Activations,
                             readers[n] == 1 ? value(n - 1) : -1);
       use(out.value[n]);

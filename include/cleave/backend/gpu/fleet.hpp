@@ -79,7 +79,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     char name[32];
     std::snprintf(name, sizeof name, "step %ld", step);
     machine_.enter(name);
-    int const b = post(step, feed, {{seed_, static_cast<std::uint32_t>(step), true}, now, own_rate});
+    int const b = post(step, feed, {pass(step, true), now, own_rate});
     if (to_trace_ > 0) {
       run_traced(b, step);
     } else {
@@ -132,7 +132,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     }
   }
   host::Seen evaluate(long batch, host::Feed const& feed, long valid) {
-    int const b = post(batch, feed, {{seed_, static_cast<std::uint32_t>(batch), false}, {}, 0});
+    int const b = post(batch, feed, {pass(batch, false), {}, 0});
     machine_.run(evaluating_[b], base_);
     machine_.record(done_[b], base_);
     machine_.finish(done_[b]);
@@ -174,6 +174,9 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   static constexpr place::Node const& last() { return P::placed.node[P::placed.count - 1]; }
   template <class E> E* in_arena(One const& one, long offset) const { return ranks_.template in_arena<E>(one, offset); }
   long losses_of_rank() const { return long{ranks_.share.most_of_a_replica()} * static_cast<long>(sizeof(A)); }
+  op::Pass pass(long step, bool training) const {
+    return {seed_, static_cast<std::uint32_t>(step), training, long{ranks_.share.first} * P::request.rows};
+  }
   int post(long step, host::Feed const& feed, Control<A> const& control) {
     int const b = static_cast<int>(passes_++ % inboxes);
     if (passes_ > inboxes) machine_.finish(done_[b]);

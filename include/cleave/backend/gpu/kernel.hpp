@@ -98,9 +98,10 @@ template <op::Local L, bool WithBias, class Map, class T> struct Finished {
 // A kernel says `takes_slices` when its forward and backward_input do all slices that they are given at once, and
 // `sums_slices` when it has sum(queue, Summing), which makes and merges what is summed over the batch. Without these
 // words it is put once for each slice. With `takes_tail` it has forward_with and backward_input_with, which do in the
-// same kernel what the schedule has behind it.
+// same kernel what the schedule has behind it, by its definition: so a kernel of your own for a pointwise operation
+// that derives from ByDefinition says takes_tail = false.
 template <class Op> struct ByDefinition {
-  static constexpr bool takes_slices = true, takes_tail = Op::elementwise && Op::weights == 0;
+  static constexpr bool takes_slices = true, takes_tail = Op::pointwise && Op::weights + Op::states == 0;
   template <class Tail, op::Local L, bool, class, class T, class Q>
   static void forward_with(Q q, op::Operands<T> const& t) {
     in_turn<op::Made<Op, L>, Tail>(q, t);

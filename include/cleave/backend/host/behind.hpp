@@ -16,7 +16,7 @@ template <class On, bool Back, class... Ops> struct InOrder<On, op::Tail<Back, O
   template <class Op, op::Local L, bool WithBias, class Map, class T>
   static void forward(Context c, op::Operands<T> const& t) {
     using Kernel = typename On::template Kernel<Op>;
-    if constexpr (On::template takes_tail<Op>) {
+    if constexpr (as_one<Op>) {
       Kernel::template forward_with<Tail, L, WithBias, Map, T>(c, t);
     } else {
       Kernel::template forward<L, WithBias, Map, T>(c, t);
@@ -26,7 +26,7 @@ template <class On, bool Back, class... Ops> struct InOrder<On, op::Tail<Back, O
   }
   template <class Op, op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
     using Kernel = typename On::template Kernel<Op>;
-    if constexpr (On::template takes_tail<Op>) {
+    if constexpr (as_one<Op>) {
       Kernel::template backward_input_with<Tail, L, T>(c, t);
     } else {
       Kernel::template backward_input<L, T>(c, t);
@@ -36,7 +36,13 @@ template <class On, bool Back, class... Ops> struct InOrder<On, op::Tail<Back, O
   }
 
  private:
+  template <class Op>
+  static constexpr bool as_one = On::template takes_tail<Op> && (On::template takes_tail<typename Ops::Op> && ...);
   template <class M, class T> static void one(Context c, op::Operands<T> const& t) {
+    if constexpr (!On::template takes_slices<typename M::Op>) {
+      for (int i = 0; t.slices > 1 && i < t.slices; ++i) one<M>(c, op::slice_of<M::L>(t, i, 0));
+      if (t.slices > 1) return;
+    }
     using Kernel = typename On::template Kernel<typename M::Op>;
     if constexpr (Back) {
       Kernel::template backward_input<M::L, T>(c, t);

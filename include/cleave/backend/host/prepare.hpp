@@ -95,7 +95,7 @@ template <class P, class On = Host> class Prepare {
     t.loss = at<A>(layout_.losses) + range.begin - share_.replica(m_.replica()).begin + i;
     t.scale = A{1} / static_cast<A>(share_.samples);
     t.where.layer = static_cast<std::uint32_t>(n.op);
-    t.where.sample = long{share_.first + range.begin + i} * P::request.rows;
+    t.where.sample = long{range.begin + i} * P::request.rows;
     t.where.features = n.whole.size();
     t.where.feature = n.y.kind == place::Kind::Shard && n.y.dim == 0 ? m_.way() * n.local.y.size() : 0;
     t.where.first_slice = i == 0 && round_ == 0;

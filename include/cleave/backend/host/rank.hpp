@@ -136,6 +136,7 @@ template <class P> class Rank : public Arena<P> {
   void pass(long step, bool training) {
     pass_.step = static_cast<std::uint32_t>(step);
     pass_.training = training;
+    pass_.first = long{share_.first} * P::request.rows;
   }
   void begin(int round, Feed const& feed, long step) {
     ++m_.round;  // the marks of conversions tell rounds apart
