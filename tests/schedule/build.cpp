@@ -20,7 +20,8 @@ template <class P> constexpr bool story(std::initializer_list<schedule::Do> want
   return true;
 }
 
-// Product, bias and relu are one step, and so is the way back through product and relu. A layer's gradients start on their way before the layer below begins.
+// Product, bias and relu are one step, and so is the way back through product and relu. A layer's gradients start on
+// their way before the layer below begins.
 static_assert(story<Replicas>({Forward, Forward, Forward,              //
                                BackwardInput,                          // the loss
                                BackwardWeight,                         // 2: bias; its input's gradient is its own
