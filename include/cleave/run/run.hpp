@@ -51,7 +51,8 @@ template <class... Backends> void check_backend(std::string const& name) {
 /// f(backend) for the one of that name.
 template <class... Backends, class F> int on([[maybe_unused]] std::string const& name, [[maybe_unused]] F f) {
   int code = 0;
-  ((name == Backends::name && (code = f(static_cast<Backends*>(nullptr)), true)) || ... || false);
+  [[maybe_unused]] bool const known =
+      ((name == Backends::name && (code = f(static_cast<Backends*>(nullptr)), true)) || ... || false);
   return code;
 }
 
