@@ -226,7 +226,7 @@ TEST_CASE("a client that does not wait, killed five times, goes on where it was:
   CHECK(client->wait() == "0 done");
   Client<Wild> reader({{"127.0.0.1", server.port}}, "net", -1, 1, 1, patience);
   CHECK(reader.accuracy(feed, 240) > 0.5);
-  CHECK(reader.steps() >= steps);
+  CHECK(reader.steps() >= steps - kills);  // what it had pushed to some of the shards when it died, the others lack
   CHECK(reader.steps() <= steps + kills);  // what was on its way when it died may come behind its next life's welcome
 }
 TEST_CASE("kill -9 of too many, and of a part of the server: an error that names it, and no hang") {
