@@ -240,6 +240,7 @@ TEST_CASE("kill -9 of too many, and of a part of the server: an error that names
     two.end(SIGKILL);
     for (Process* p : {&one, &three}) {
       std::string const said = p->wait();
+      INFO(said);
       CHECK(said.find("replica 1 has left and 2 replicas live, where an update needs 3") != said.npos);
     }
   }

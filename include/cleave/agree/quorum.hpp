@@ -42,6 +42,12 @@ template <int Most> struct Quorum {
     for (int w = 0; w < workers; ++w) n += counted[w] || roster.here[w] || roster.life[w] == 0;
     return n;
   }
+  /// One that had joined and has left; -1: nobody.
+  constexpr int gone() const {
+    int w = workers - 1;
+    while (w >= 0 && (roster.here[w] || roster.life[w] == 0)) --w;
+    return w;
+  }
   constexpr void check(int worker, Actions<Most>& out) {
     if (still_possible() >= quorum) return;
     failed = 1;
@@ -62,7 +68,7 @@ template <int Most> struct Quorum {
     for (int w = 0; w < Most; ++w) {
       if (roster.here[w]) out.add({Done::Grant, w, version});
     }
-    check(e.worker, out);  // one that had left may have been in that update, and will not be in the next
+    check(gone(), out);  // one that had left may have been in that update, and will not be in the next
   }
 };
 
