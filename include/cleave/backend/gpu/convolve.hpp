@@ -104,8 +104,8 @@ template <op::Local L, int K, int Stride, int Pad, class T_> struct ConvolveWeig
 };
 
 template <int Out, int K, int Stride, int Pad, int Groups, op::Start How>
-struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
-  static constexpr bool takes_slices = true, sums_slices = true, takes_tail = true;
+struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>>
+    : TakesTails<Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>>> {
   template <class Tail, op::Local L, bool WithBias, class Map, class T, class Q>
   static void forward_with(Q q, op::Operands<T> const& t) {
     contract<ConvolveForward<L, K, Stride, Pad, WithBias, Map, T, Tail>>(q, t);
@@ -113,18 +113,8 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
   template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
     contract<ConvolveInput<L, K, Stride, Pad, T, Tail>>(q, t);
   }
-  template <op::Local L, bool WithBias, class Map, class T, class Q>
-  static void forward(Q q, op::Operands<T> const& t) {
-    forward_with<NoTail, L, WithBias, Map>(q, t);
-  }
-  template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
-    backward_input_with<NoTail, L>(q, t);
-  }
   template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
     contract<ConvolveWeight<L, K, Stride, Pad, T>>(q, t);
-  }
-  template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
-    sum<L, T>(q, one_slice(t));
   }
 };
 

@@ -132,6 +132,21 @@ template <class Op> struct ByDefinition {
   }
 };
 
+/// Base of a kernel K that has forward_with, backward_input_with and sum for all slices at once.
+template <class K> struct TakesTails {
+  static constexpr bool takes_slices = true, sums_slices = true, takes_tail = true;
+  template <op::Local L, bool WithBias, class Map, class T, class Q>
+  static void forward(Q q, op::Operands<T> const& t) {
+    K::template forward_with<NoTail, L, WithBias, Map>(q, t);
+  }
+  template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
+    K::template backward_input_with<NoTail, L>(q, t);
+  }
+  template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
+    K::template sum<L, T>(q, one_slice(t));
+  }
+};
+
 /// Specialised for the operations that earn it (product.hpp, convolve.hpp, rows.hpp, columns.hpp, norms.hpp,
 /// lookup.hpp).
 template <class Op> struct Kernel : ByDefinition<Op> {};

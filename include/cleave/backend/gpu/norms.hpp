@@ -81,8 +81,7 @@ template <op::Local L, bool Forward, class T, class Tail = NoTail> struct Normal
   }
 };
 
-template <> struct Kernel<op::LayerNorm> : ByDefinition<op::LayerNorm> {
-  static constexpr bool sums_slices = true, takes_tail = true;
+template <> struct Kernel<op::LayerNorm> : TakesTails<Kernel<op::LayerNorm>> {
   template <class Tail, op::Local L, bool, class, class T, class Q>
   static void forward_with(Q q, op::Operands<T> const& t) {
     q.template launch<LayerNormRows<L, true, T, Tail>>(LayerNormRows<L, true, T>::blocks(t), t);
@@ -90,17 +89,8 @@ template <> struct Kernel<op::LayerNorm> : ByDefinition<op::LayerNorm> {
   template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
     q.template launch<LayerNormRows<L, false, T, Tail>>(LayerNormRows<L, false, T>::blocks(t), t);
   }
-  template <op::Local L, bool, class, class T, class Q> static void forward(Q q, op::Operands<T> const& t) {
-    forward_with<NoTail, L, false, void>(q, t);
-  }
-  template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
-    backward_input_with<NoTail, L>(q, t);
-  }
   template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
     sum_columns<LayerNormSum<L, T>>(q, t);
-  }
-  template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
-    sum<L, T>(q, one_slice(t));
   }
 };
 template <> struct Kernel<op::BatchSums> : ByDefinition<op::BatchSums> {
@@ -112,20 +102,13 @@ template <> struct Kernel<op::BatchSums> : ByDefinition<op::BatchSums> {
     sum<L, T>(q, one_slice(t, t.stats));
   }
 };
-template <> struct Kernel<op::Normalise> : ByDefinition<op::Normalise> {
-  static constexpr bool sums_slices = true, takes_tail = true;
+template <> struct Kernel<op::Normalise> : TakesTails<Kernel<op::Normalise>> {
   template <class Tail, op::Local L, bool, class, class T, class Q>
   static void forward_with(Q q, op::Operands<T> const& t) {
     q.template launch<NormaliseEach<L, true, T, Tail>>(blocks_each(L.rows * L.x.size() * t.slices), t);
   }
   template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
     q.template launch<NormaliseEach<L, false, T, Tail>>(blocks_each(L.rows * L.x.size() * t.slices), t);
-  }
-  template <op::Local L, bool, class, class T, class Q> static void forward(Q q, op::Operands<T> const& t) {
-    forward_with<NoTail, L, false, void>(q, t);
-  }
-  template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
-    backward_input_with<NoTail, L>(q, t);
   }
   template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
     sum_columns<NormaliseSum<L, T>>(q, t);

@@ -77,8 +77,7 @@ template <op::Local L, class T_> struct ProductWeight {
   CLEAVE_HD static long at(int, int i, int j) { return long{i} * n + j; }
 };
 
-template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
-  static constexpr bool takes_slices = true, sums_slices = true, takes_tail = true;
+template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> : TakesTails<Kernel<op::Product<Out, How>>> {
   template <class Tail, op::Local L, bool WithBias, class Map, class T, class Q>
   static void forward_with(Q q, op::Operands<T> const& t) {
     contract<ProductForward<L, WithBias, Map, T, Tail>>(q, t);
@@ -86,18 +85,8 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
   template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
     contract<ProductInput<L, T, Tail>>(q, t);
   }
-  template <op::Local L, bool WithBias, class Map, class T, class Q>
-  static void forward(Q q, op::Operands<T> const& t) {
-    forward_with<NoTail, L, WithBias, Map>(q, t);
-  }
-  template <op::Local L, class T, class Q> static void backward_input(Q q, op::Operands<T> const& t) {
-    backward_input_with<NoTail, L>(q, t);
-  }
   template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
     contract<ProductWeight<L, T>>(q, t);
-  }
-  template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
-    sum<L, T>(q, one_slice(t));
   }
 };
 
