@@ -7,6 +7,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "../backend/gpu/coder.hpp"
 #include "../meta/error.hpp"
 #include "../schedule/slices.hpp"
 
@@ -43,17 +44,17 @@ template <class P> int checked_replicas(int replicas) {
 
 /// What a plan says that no device does yet; empty if it can run on one.
 template <class P> constexpr std::string_view stays_on_host() {
-  bool rows = false, factors = false;
+  bool coded = true, rows = false, factors = false;
+  if constexpr (P::compressed) coded = backend::gpu::Coder<typename P::codec>::here;
   for (int b = 0; b < P::schedule.buckets; ++b) {
     rows = rows || P::schedule.bucket[b].row > 0;
     factors = factors || P::schedule.bucket[b].factors > 0;
   }
-  return P::served       ? ""  // what is pushed is made ready on the host
-         : P::compressed ? "compressed gradients"
-         : P::routed     ? "all-reduces by a route of the plan's"
-         : rows          ? "gradients sent as rows"
-         : factors       ? "gradients sent as factors"
-                         : "";
+  return P::served ? ""  // what is pushed is made ready on the host
+         : !coded  ? "gradients compressed by a codec without a kernel (backend/gpu/coder.hpp)"
+         : rows    ? "gradients sent as rows"
+         : factors ? "gradients sent as factors"
+                   : "";
 }
 
 /// The mean over a batch from the sums of its micro-batches, in the tree in which everything over the batch is summed.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "../meta/host_device.hpp"
 #include "codec.hpp"
 
 namespace cleave {
@@ -22,28 +23,19 @@ struct Int8 : send::Codec {
     for (long first = 0; first < n; first += block) {
       long const count = n - first < block ? n - first : block;
       A const* const v = g + first;
-      std::uint32_t most = 0;  // of the sizes, as bits: in that order, and what is not finite is the largest
+      std::uint32_t most = 0;
       auto const look = [&](long all) {
         for (long i = 0; i < all; ++i) {
-          std::uint32_t const size = __builtin_bit_cast(std::uint32_t, static_cast<float>(v[i])) & 0x7fffffffu;
-          most = size > most ? size : most;
+          std::uint32_t const s = size(v[i]);
+          most = s > most ? s : most;
         }
       };
       count == block ? look(block) : look(count);
-      float const top = __builtin_bit_cast(float, most);
-      float scale = top / 127;
-      scale = !(top <= FLT_MAX) ? __builtin_nanf("") : scale < FLT_MIN ? 0 : short_of(scale);
+      float const scale = scale_of(most), inverse = inverse_of(scale);
       send::store(out, scale);
       out += 4;
-      bool const usable = scale > 0 && scale <= FLT_MAX;
-      float const inverse = usable ? 1 / scale : 0;
-      tensor::each(
-          usable ? count : 0, [&](long i) {  // in whole halves: an addition could be contracted with the product
-            int const halves = static_cast<int>(static_cast<float>(v[i]) * (2 * inverse));
-            int const whole = (halves + (halves > 0) - (halves < 0)) / 2;
-            out[i] = static_cast<std::byte>(static_cast<std::int8_t>(whole > 127 ? 127 : whole < -127 ? -127 : whole));
-          });
-      if (!usable) std::memset(out, 0, static_cast<std::size_t>(count));
+      tensor::each(inverse > 0 ? count : 0, [&](long i) { out[i] = static_cast<std::byte>(whole(v[i], inverse)); });
+      if (!(inverse > 0)) std::memset(out, 0, static_cast<std::size_t>(count));
       out += count;
     }
   }
@@ -57,10 +49,28 @@ struct Int8 : send::Codec {
     }
   }
 
+  // What is made of a block, and of an element.
+  /// As bits: in that order, and what is not finite is the largest.
+  template <class A> CLEAVE_HD static std::uint32_t size(A v) {
+    return __builtin_bit_cast(std::uint32_t, static_cast<float>(v)) & 0x7fffffffu;
+  }
+  CLEAVE_HD static float scale_of(std::uint32_t most) {
+    float const top = __builtin_bit_cast(float, most), scale = top / 127;
+    return !(top <= FLT_MAX) ? __builtin_nanf("") : scale < FLT_MIN ? 0 : short_of(scale);
+  }
+  /// 0 where all numbers are 0.
+  CLEAVE_HD static float inverse_of(float scale) { return scale > 0 && scale <= FLT_MAX ? 1 / scale : 0; }
+  template <class A> CLEAVE_HD static std::int8_t whole(A v, float inverse) {
+    // in whole halves: an addition could be contracted with the product
+    int const halves = static_cast<int>(static_cast<float>(v) * (2 * inverse));
+    int const n = (halves + (halves > 0) - (halves < 0)) / 2;
+    return static_cast<std::int8_t>(n > 127 ? 127 : n < -127 ? -127 : n);
+  }
+
  private:
   /// Rounded up to 16 bits of its 24: times a number of 7 bits it is exact, and whoever multiplies and adds at once,
   /// or in two steps, has the same bits.
-  static float short_of(float v) {
+  CLEAVE_HD static float short_of(float v) {
     return __builtin_bit_cast(float, (__builtin_bit_cast(std::uint32_t, v) + 0xffu) & ~0xffu);
   }
 };

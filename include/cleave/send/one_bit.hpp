@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "../meta/host_device.hpp"
 #include "codec.hpp"
 
 namespace cleave {
@@ -48,6 +49,10 @@ struct OneBit : send::Codec {
     }
   }
 
+  template <class A> CLEAVE_HD static float mean(A sum, long n) {
+    return n > 0 ? static_cast<float>(sum / static_cast<A>(n)) : 0.0f;
+  }
+
  private:
   /// The sum, in v[0]: the second half is added to the first, and so on.
   template <long N, class A> static void fold(A* v) {
@@ -68,8 +73,8 @@ struct OneBit : send::Codec {
     fold<block>(down);
     long ups = count - block;  // zeros are positive
     for (std::uint8_t const is : positive) ups += is;
-    send::store(out, ups > 0 ? static_cast<float>(up[0] / static_cast<A>(ups)) : 0.0f);
-    send::store(out + 4, ups < count ? static_cast<float>(down[0] / static_cast<A>(count - ups)) : 0.0f);
+    send::store(out, mean(up[0], ups));
+    send::store(out + 4, mean(down[0], count - ups));
     out += 8;
     for (long i = 0; i < count; i += 8) {  // byte j's lowest bit comes to lie at bit 56 + j
       std::uint64_t eight;

@@ -1,6 +1,7 @@
 // backend/cuda/resources.cu - kernels beside what one would write by hand; resources.sh compares what ptxas makes of both.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/backend/cuda/device.hpp>
+#include <cleave/backend/gpu/coder.hpp>
 #include <cleave/backend/gpu/norms.hpp>
 #include <cleave/backend/gpu/convolve.hpp>
 #include <cleave/backend/gpu/product.hpp>
@@ -105,6 +106,10 @@ template <class T> void products() {
   use<gpu::JoinSums<gpu::BatchSum<c, T>>>();
   use<gpu::Update<Momentum, T, A>>();
   use<gpu::Keep<T, A>>();
+  use<gpu::Encode<Int8, A>>();
+  use<gpu::Encode<OneBit, A>>();
+  use<gpu::Decode<Int8, A>>();
+  use<gpu::Decode<OneBit, A>>();
 }
 void all() {
   use<Norm>();

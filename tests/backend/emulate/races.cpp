@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cleave/backend/emulate/block.hpp>
+#include <cleave/backend/gpu/coder.hpp>
 #include <cleave/backend/gpu/norms.hpp>
 #include <cleave/backend/gpu/product.hpp>
 
@@ -114,6 +115,12 @@ void peaks() {
       3, {{a.data(), slots.data(), 350, 1, 2}, {b.data(), slots.data() + 2, 90, 1, 1}});
 }
 
+template <class C> void encode() {
+  auto g = floats(C::block), left = g;
+  std::vector<std::byte> out(static_cast<std::size_t>(C::bytes(C::block)));
+  emulate::launch<Mutant<gpu::Encode<C, float>>, emulate::Threads>(1, {g.data(), left.data(), out.data(), C::block});
+}
+
 struct Case {
   char const* name;
   void (*run)();
@@ -129,7 +136,9 @@ Case const cases[] = {{"softmax", softmax, "0111"},
                       {"plain product", product<float, gpu::Plain>, "11"},
                       {"product of fragments", product<bf16, gpu::Bf16Tile>, "11"},
                       {"weights of two slices", weights, "1111"},
-                      {"peaks", peaks, "01"}};
+                      {"peaks", peaks, "01"},
+                      {"eight bits", encode<Int8>, "011"},
+                      {"one bit", encode<OneBit>, "11111111011"}};
 
 /// In a process of its own: 66 if ThreadSanitizer has told a race.
 int run(char const* program, std::size_t c, std::size_t b) {

@@ -97,6 +97,10 @@ TEST_CASE("rows split in bf16, in rounds") {
   as_together<Of<Mlp, DataParallel<Sync>, ModelParallel<SplitRows>, Precision<bf16>, Accumulate<2>>>(2);
 }
 TEST_CASE("the batch cut over both axes") { as_together<Of<Mlp, DataParallel<Sync>, ModelParallel<SplitBatch>>>(2); }
+TEST_CASE("rows 43, 44: encoded, and by a route") {
+  as_together<Of<Mlp, DataParallel<Sync>, Fastest, Compress<Int8>, Momentum>>(3);
+  as_together<Of<Mlp, DataParallel<Sync>, Fastest, ReduceBy<Ring>, Precision<bf16>>>(3);
+}
 
 TEST_CASE("transfers go out as one group, and a communicator is left in order") {
   Recorded::Log log;

@@ -49,7 +49,7 @@ template <class Ranks> class Converter {
   long rows_of(int w) const { return v_.row[static_cast<std::size_t>(w) + 1] - v_.row[static_cast<std::size_t>(w)]; }
   long first_row(int w) const { return v_.row[static_cast<std::size_t>(w)]; }
   int peer(int w) const { return one_.m.peer(host::Axis::Model, w); }
-  T* target(long at) const { return ranks_.template in_arena<T>(one_, to_) + at; }
+  T* target(long at) const { return ranks_.template in_arena<T>(one_, to_, at); }
 
   void copy(long to, int w, long at, long lines, long width, long to_apart, long from_apart, bool result = false) {
     auto const from = ranks_.template reach<T>(one_, peer(w), result ? to_ : from_, at, lines, width, from_apart);

@@ -72,6 +72,7 @@ template <class P, class Machine> struct One {
 
 template <class P, class Machine, class Link> class Ranks {
  public:
+  using plan = P;
   using T = typename P::number;
   using A = tensor::accumulate_t<T>;
   using One = gpu::One<P, Machine>;
@@ -111,7 +112,10 @@ template <class P, class Machine, class Link> class Ranks {
     }
     return all[0];
   }
-  template <class E> E* in_arena(One const& one, long offset) const { return reinterpret_cast<E*>(one.arena + offset); }
+  /// Element `at` of the tensor at `offset`; null for a rank in another process.
+  template <class E> E* in_arena(One const& one, long offset, long at = 0) const {
+    return one.arena ? reinterpret_cast<E*>(one.arena + offset) + at : nullptr;
+  }
 
   /// Between the two stands what a rank does on a stream: a span, where the capture is traced.
   void open(One& one, Which on, host::Did did, int line, int round) {
@@ -186,37 +190,17 @@ template <class P, class Machine, class Link> class Ranks {
   /// `lines` runs of `width` elements, `apart` from each other, from element `first` of the tensor at `offset` of a
   /// peer's arena, as `one` reads them; counted. For another process, lines with gaps are packed where they are.
   template <class E> Lines<E> reach(One& one, int peer, long offset, long first, long lines, long width, long apart) {
-    long const n = lines * width, bytes = n * static_cast<long>(sizeof(E));
-    if (planning_ || !Link::remote) one.m.read_from(peer, n, sizeof(E));
-    E* const there = in_arena<E>(at(peer), offset) + (at(peer).here ? first : 0);
-    if constexpr (Link::remote) {
-      bool const dense = lines == 1 || width == apart;
-      if (planning_ && n > 0 && !one.here && at(peer).here) {
-        E* from = there;
-        if (!dense) {
-          from = stage<E>(bytes);
-          if (!rehearsing_) copy_lines(at(peer).*on_, from, there, lines, width, width, apart);
-        }
-        transfers_.push_back({one.m.rank, true, reinterpret_cast<std::byte*>(from), bytes});
-      }
-      if (!one.here) return {};
-      if (!at(peer).here) {
-        if (planning_ && n > 0) {
-          E* const to = stage<E>(bytes);
-          transfers_.push_back({peer, false, reinterpret_cast<std::byte*>(to), bytes});
-          arrivals_.push_back(reinterpret_cast<std::byte*>(to));
-        }
-        if (planning_ || n == 0) return {};
-        E const* const arrived = reinterpret_cast<E const*>(arrivals_.front());
-        arrivals_.pop_front();
-        return {arrived, width};
-      }
-    }
-    return {there, apart};
+    if (planning_ || !Link::remote) one.m.read_from(peer, lines * width, sizeof(E));
+    return found<E>(one, peer, offset, first, lines, width, apart);
   }
   /// Elements [first, first + n).
   template <class E> E const* reach(One& one, int peer, long offset, long first, long n) {
     return reach<E>(one, peer, offset, first, 1, n, n).at;
+  }
+  /// A message of so many bytes, which says so many elements.
+  std::byte const* message(One& one, int peer, long offset, long elements, long bytes) {
+    if (planning_ || !Link::remote) one.m.read_message(peer, elements, bytes);
+    return found<std::byte>(one, peer, offset, 0, 1, bytes, bytes).at;
   }
   /// Goes through everything that `emit` puts without putting it, to learn how much memory transfers need.
   template <class Emit> void rehearse(Emit emit) {
@@ -244,6 +228,35 @@ template <class P, class Machine, class Link> class Ranks {
     Event const e = machine.event();
     machine.record(e, (first_here().*from).stream);
     machine.wait((first_here().*to).stream, e);
+  }
+
+  template <class E> Lines<E> found(One& one, int peer, long offset, long first, long lines, long width, long apart) {
+    long const n = lines * width, bytes = n * static_cast<long>(sizeof(E));
+    E* const there = in_arena<E>(at(peer), offset, first);
+    if constexpr (Link::remote) {
+      bool const dense = lines == 1 || width == apart;
+      if (planning_ && n > 0 && !one.here && at(peer).here) {
+        E* from = there;
+        if (!dense) {
+          from = stage<E>(bytes);
+          if (!rehearsing_) copy_lines(at(peer).*on_, from, there, lines, width, width, apart);
+        }
+        transfers_.push_back({one.m.rank, true, reinterpret_cast<std::byte*>(from), bytes});
+      }
+      if (!one.here) return {};
+      if (!at(peer).here) {
+        if (planning_ && n > 0) {
+          E* const to = stage<E>(bytes);
+          transfers_.push_back({peer, false, reinterpret_cast<std::byte*>(to), bytes});
+          arrivals_.push_back(reinterpret_cast<std::byte*>(to));
+        }
+        if (planning_ || n == 0) return {};
+        E const* const arrived = reinterpret_cast<E const*>(arrivals_.front());
+        arrivals_.pop_front();
+        return {arrived, width};
+      }
+    }
+    return {there, apart};
   }
 
   /// Where transfers land and packed lines stand, for the phases of each stream: what the next phase on it writes

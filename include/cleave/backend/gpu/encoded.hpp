@@ -1,0 +1,101 @@
+// backend/gpu/encoded.hpp - a bucket summed from encodings by the ranks of a device, in the order of host/encoded.hpp.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <vector>
+
+#include "coder.hpp"
+#include "direct.hpp"
+
+namespace cleave::backend::gpu {
+
+/// Each rank writes a message for each part, sums the messages of its own part, and writes that sum as a message, which
+/// the others read; or, where a sum of messages is not as short as one, everybody reads all.
+template <class P, class Machine, class Link> class Encoded {
+ public:
+  using Ranks = gpu::Ranks<P, Machine, Link>;
+  using One = typename Ranks::One;
+  using A = tensor::accumulate_t<typename P::number>;
+  using C = typename P::codec;
+  static constexpr schedule::Encoding encoding = P::format.encoding;
+  static constexpr bool packs = false;
+
+  explicit Encoded(Ranks& ranks) : ranks_(ranks) {}
+
+  /// On the stream of sums, behind the bucket's gradients.
+  void reduce(int b, host::Axis axis) {
+    auto const& l = ranks_.layout;
+    for (One& one : ranks_.all) {
+      if (!one.here || ranks_.rehearsing()) continue;
+      for (int p = 0; p < pieces(b); ++p) encode(one, b, p, left(one, l.left[b], begin(b, p)));
+    }
+    ranks_.meet(axis, &One::sums, &One::sums);
+    ranks_.phase(&One::sums, [&](One& one) {
+      int const p = encoding.resums ? one.m.index(axis) : 0;
+      typename Decode<C, A>::Args all{own(one, b, begin(b, p)), count(b, p), 0, {}};
+      for (int i = 0; i < one.m.size(axis); ++i) {
+        if (all.sources == most_sources) {
+          throw Error(too_many("messages", most_sources));
+        }
+        all.from[all.sources++] = read(one, one.m.peer(axis, i), b, p);
+      }
+      if (ranks_.planning()) return;
+      decode(one.sums, all);
+      if (encoding.resums) encode(one, b, p, left(one, l.left_of_sum[b], 0));
+    });
+    if (!Link::remote || !encoding.resums) return;
+    ranks_.phase(&One::sums, [&](One& one) {  // the sums of the other parts come to where their messages stood
+      for (int i = 0; i < one.m.size(axis); ++i) {
+        int const peer = one.m.peer(axis, i), p = i;
+        if (peer == one.m.rank || count(b, p) == 0) continue;
+        std::byte const* const from = read(one, peer, b, p);
+        if (!ranks_.planning())
+          one.sums.machine->copy(one.sums.stream, message(one, b, p), from, encoding.bytes(count(b, p)));
+      }
+    });
+  }
+  /// Where its gradients were.
+  std::vector<A const*> sums(One& one, int b, host::Axis axis) {
+    for (int p = 0; encoding.resums && p < pieces(b); ++p) {
+      std::byte const* const from = Link::remote ? message(one, b, p) : read(one, one.m.peer(axis, p), b, p);
+      if (one.here && !ranks_.rehearsing()) decode(one.compute, {own(one, b, begin(b, p)), count(b, p), 1, {from}});
+    }
+    return {own(one, b)};
+  }
+
+ private:
+  int pieces(int b) const {
+    host::Axis const axis = P::schedule.bucket[b].world ? host::Axis::World : host::Axis::Data;
+    return schedule::pieces(encoding, ranks_.all.front().m.size(axis));
+  }
+  long begin(int b, int p) const { return op::part_begin(P::schedule.bucket[b].count, p, pieces(b)); }
+  long count(int b, int p) const { return op::part_size(P::schedule.bucket[b].count, p, pieces(b)); }
+  A* own(One const& one, int b, long at = 0) const {
+    return ranks_.template in_arena<A>(one, ranks_.layout.gradients, P::schedule.bucket[b].offset + at);
+  }
+  A* left(One const& one, long region, long at) const {
+    return encoding.feedback ? ranks_.template in_arena<A>(one, region, at) : nullptr;
+  }
+  long place(int b, int p) const {
+    return ranks_.layout.encoded[b] + schedule::piece_begin(encoding, P::schedule.bucket[b].count, p, pieces(b));
+  }
+  std::byte* message(One const& one, int b, int p) const {
+    return ranks_.template in_arena<std::byte>(one, place(b, p));
+  }
+  std::byte const* read(One& one, int peer, int b, int p) {
+    return ranks_.message(one, peer, place(b, p), count(b, p), encoding.bytes(count(b, p)));
+  }
+  void encode(One& one, int b, int p, A* left) {
+    using K = Encode<C, A>;
+    if (count(b, p) == 0) return;
+    one.sums.template launch<K>(K::blocks(count(b, p)),
+                                {own(one, b, begin(b, p)), left, message(one, b, p), count(b, p)});
+  }
+  static void decode(Queue<Machine> const& q, typename Decode<C, A>::Args const& all) {
+    if (all.n > 0) q.template launch<Decode<C, A>>(blocks_each(all.n), all);
+  }
+
+  Ranks& ranks_;
+};
+
+}  // namespace cleave::backend::gpu

@@ -1,0 +1,49 @@
+// backend/gpu/exchange.cpp - rows 43, 44, 46: encoded and routed sums of gradients on a device, held against threads.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../../run/on_device.hpp"
+
+using namespace cleave;
+using namespace cleave::testing;
+
+namespace {
+
+struct Small : Sequential<Vector<20>, Linear<24>, Relu, Linear<4>, CrossEntropy> {};
+template <class... Ps> using On = Of<Small, DataParallel<Sync>, Fastest, Ps...>;
+
+/// Losses, weights and bytes, and the same again whatever the order in which kernels run that no event orders.
+template <class P> void close(double tolerance, std::initializer_list<int> replicas) {
+  for (int r : replicas) {
+    INFO(r << " replicas x " << P::ways << " ways");
+    Outcome const got = outcome(DeviceTrainer<P, OnDevice>(r, 7, device(r)));
+    CHECK(got == outcome(DeviceTrainer<P, OnDevice>(r, 7, device(r + 50))));
+    Outcome const wanted = outcome(Trainer<P>(r, 7));
+    REQUIRE(got.state.size() == wanted.state.size());
+    double far = 0;
+    for (std::size_t i = 0; i < got.state.size(); ++i) far = std::max(far, std::fabs(got.state[i] - wanted.state[i]));
+    for (std::size_t i = 0; i < got.losses.size(); ++i)
+      far = std::max(far, std::fabs(got.losses[i] - wanted.losses[i]));
+    CHECK(far <= tolerance);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("row 44: eight bits, with what is left kept, and without") {
+  close<On<Compress<Int8>, Momentum>>(1e-3, {1, 2, 3});
+  close<On<Compress<Int8, NoFeedback>, ModelParallel<SplitCols>>>(1e-3, {2});
+}
+TEST_CASE("row 44: one bit; bf16 under bf16, in buckets") {
+  close<On<Compress<OneBit>>>(1e-2, {2, 4});
+  close<On<Compress<bf16>, Precision<bf16>, Buckets<4096>>>(1e-2, {3});
+}
+TEST_CASE("rows 43, 46: by a route") {
+  close<On<ReduceBy<Ring>>>(1e-5, {1, 2, 3, 4});
+  close<On<ReduceBy<HalvingDoubling>, ModelParallel<SplitRows>>>(1e-5, {4});
+  close<On<ReduceBy<Hierarchical<2>>, Precision<bf16>>>(1e-2, {4});
+}
+TEST_CASE("row 46: where each brings a branch, a tree has the bits of one rank") {
+  struct OnOne : Plan<Small, Batch<24>, MicroBatches<8>, DataParallel<Sync>> {};
+  struct OnFour : Plan<Small, Batch<24>, MicroBatches<8>, DataParallel<Sync>, Mesh<Data<4>>, ReduceBy<Tree>> {};
+  CHECK(outcome(DeviceTrainer<OnFour, OnDevice>(4, 7, device(4))) ==
+        outcome(DeviceTrainer<OnOne, OnDevice>(1, 7, device(1))));
+}
