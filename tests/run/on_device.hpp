@@ -39,11 +39,11 @@ struct Outcome {
   std::string miscounted;
   friend bool operator==(Outcome const&, Outcome const&) = default;
 };
-template <class Trained> Outcome outcome(Trained&& t, int steps = 3) {
-  using P = typename std::remove_cvref_t<Trained>::plan;
+template <class Trained, class P = typename std::remove_cvref_t<Trained>::plan>
+Outcome outcome(Trained&& t, int steps = 3, backend::host::Feed const& from = feed<P>()) {
   Outcome o;
-  o.losses = t.train(0, steps, feed<P>());
-  o.accuracy = t.accuracy(feed<P>(), P::batch + 5);
+  o.losses = t.train(0, steps, from);
+  o.accuracy = t.accuracy(from, P::batch + 5);
   o.miscounted = session::miscounted(t, steps, 2);
   CHECK(o.miscounted == "");
   for (session::Kept const& k : session::kept<P>()) {

@@ -14,10 +14,31 @@
 
 namespace cleave {
 
+namespace session {
+
+template <class Schedule> constexpr Schedule sent_whole(Schedule s) {
+  for (int b = 0; b < s.buckets; ++b) s.bucket[b].row = s.bucket[b].reads = s.bucket[b].factors = 0;
+  return s;
+}
+/// A plan as a device runs it: gradients that threads and processes would send as rows or factors go whole, for their
+/// number would have to come to the host within the step. The sums are the same; traffic and memory are these.
+template <class P> struct Whole : P { static constexpr auto schedule = sent_whole(P::schedule); };
+template <class P> constexpr bool sends_some() {
+  for (int b = 0; b < P::schedule.buckets; ++b) {
+    if (P::schedule.bucket[b].row + P::schedule.bucket[b].factors > 0) return true;
+  }
+  return false;
+}
+template <class P>
+using whole_t = typename std::conditional_t<sends_some<P>(), meta::type<Whole<P>>, meta::type<P>>::is;
+
+}  // namespace session
+
 /// `DeviceTrainer<Train, backend::cuda::Machine> trainer(8, seed);` All ranks are streams of one device. What Machine
 /// is decides the rest: backend::emulate::Machine runs the same kernels without a GPU. With a Link (nccl/link.hpp) this
 /// process is one of the ranks, on a device of its own, and every call is made by all of them.
-template <class P, class Machine, class Link = backend::gpu::AllHere> class DeviceTrainer {
+template <class Plan, class Machine, class Link = backend::gpu::AllHere> class DeviceTrainer {
+  using P = session::whole_t<Plan>;
   static_assert(session::stays_on_host<P>().empty(), "this plan says something that runs on the host only");
   static_assert(!P::served, "replicas around a server are trained by Served, with session::DeviceRanks");
 

@@ -44,17 +44,10 @@ template <class P> int checked_replicas(int replicas) {
 
 /// What a plan says that no device does yet; empty if it can run on one.
 template <class P> constexpr std::string_view stays_on_host() {
-  bool coded = true, rows = false, factors = false;
+  bool coded = true;
   if constexpr (P::compressed) coded = backend::gpu::Coder<typename P::codec>::here;
-  for (int b = 0; b < P::schedule.buckets; ++b) {
-    rows = rows || P::schedule.bucket[b].row > 0;
-    factors = factors || P::schedule.bucket[b].factors > 0;
-  }
-  return P::served ? ""  // what is pushed is made ready on the host
-         : !coded  ? "gradients compressed by a codec without a kernel (backend/gpu/coder.hpp)"
-         : rows    ? "gradients sent as rows"
-         : factors ? "gradients sent as factors"
-                   : "";
+  bool const by_server = P::served;  // what is pushed is made ready on the host
+  return coded || by_server ? "" : "gradients compressed by a codec without a kernel (backend/gpu/coder.hpp)";
 }
 
 /// The mean over a batch from the sums of its micro-batches, in the tree in which everything over the batch is summed.

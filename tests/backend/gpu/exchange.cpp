@@ -10,13 +10,25 @@ namespace {
 struct Small : Sequential<Vector<20>, Linear<24>, Relu, Linear<4>, CrossEntropy> {};
 template <class... Ps> using On = Of<Small, DataParallel<Sync>, Fastest, Ps...>;
 
+/// Words of 40, samples of five.
+backend::host::Feed const words{nullptr,
+                                [](void const*, long step, long first, int count, float* out) {
+                                  for (long s = 5 * (step * 24 + first); count > 0; --count) {
+                                    for (int t = 0; t < 5; ++t, ++s) *out++ = static_cast<float>(s * s % 37);
+                                  }
+                                },
+                                [](void const*, long, long first, int count, int* out) {
+                                  for (long s = first; s < first + count; ++s) *out++ = static_cast<int>(s % 4);
+                                }};
+
 /// Losses, weights and bytes, and the same again whatever the order in which kernels run that no event orders.
-template <class P> void close(double tolerance, std::initializer_list<int> replicas) {
+template <class P>
+void close(double tolerance, std::initializer_list<int> replicas, backend::host::Feed const& from = feed<P>()) {
   for (int r : replicas) {
     INFO(r << " replicas x " << P::ways << " ways");
-    Outcome const got = outcome(DeviceTrainer<P, OnDevice>(r, 7, device(r)));
-    CHECK(got == outcome(DeviceTrainer<P, OnDevice>(r, 7, device(r + 50))));
-    Outcome const wanted = outcome(Trainer<P>(r, 7));
+    Outcome const got = outcome(DeviceTrainer<P, OnDevice>(r, 7, device(r)), 3, from);
+    CHECK(got == outcome(DeviceTrainer<P, OnDevice>(r, 7, device(r + 50)), 3, from));
+    Outcome const wanted = outcome(Trainer<P>(r, 7), 3, from);
     REQUIRE(got.state.size() == wanted.state.size());
     double far = 0;
     for (std::size_t i = 0; i < got.state.size(); ++i) far = std::max(far, std::fabs(got.state[i] - wanted.state[i]));
@@ -40,6 +52,11 @@ TEST_CASE("rows 43, 46: by a route") {
   close<On<ReduceBy<Ring>>>(1e-5, {1, 2, 3, 4});
   close<On<ReduceBy<HalvingDoubling>, ModelParallel<SplitRows>>>(1e-5, {4});
   close<On<ReduceBy<Hierarchical<2>>, Precision<bf16>>>(1e-2, {4});
+}
+TEST_CASE("row 40: what threads send as rows, or as factors, goes whole, with the same sums") {
+  struct Words : Sequential<Vector<5>, Embedding<40, 6>, Linear<8, SendFactors>, Tanh, Linear<4>, CrossEntropy> {};
+  close<Of<Words, DataParallel<Sync>, Momentum>>(1e-5, {1, 2, 3}, words);
+  close<Of<Words, DataParallel<Sync>, Precision<bf16>>>(1e-2, {2}, words);
 }
 TEST_CASE("row 46: where each brings a branch, a tree has the bits of one rank") {
   struct OnOne : Plan<Small, Batch<24>, MicroBatches<8>, DataParallel<Sync>> {};
