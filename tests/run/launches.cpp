@@ -43,3 +43,11 @@ TEST_CASE("activations and dropouts, forward and back, cost no launch: they are 
   CHECK(launches<InSlices<Dressed, 4>>() == launches<InSlices<Bare, 4>>());
   CHECK(launches<InSlices<DressedNorms, 4>>() == launches<InSlices<Norms, 4>>());
 }
+
+struct Deep : Sequential<Vector<20>, Linear<24>, Linear<24>, Linear<4>, CrossEntropy> {};
+struct Around : Sequential<Vector<20>, Linear<24>, Tanh, Residual<Linear<24>>, Linear<4>, CrossEntropy> {};
+
+TEST_CASE(
+    "the gradients of a residual are added, and handed on, by what makes the second: the sum itself is one launch") {
+  CHECK(launches<InSlices<Around, 4>>() == launches<InSlices<Deep, 4>>() + 2);
+}

@@ -35,7 +35,7 @@ static_assert(story<Halves>({Forward, Forward, Convert, Forward, Forward,  // th
                              BackwardWeight, Start, Update, Update}));
 
 // What is done element by element goes along with what makes the elements: here a dropout and the residual's sum, and
-// back the dropout. Of a value that is read twice two gradients are added, so none goes on before.
+// back the dropout. Of a value that is read twice two gradients are added, where the second is made, and then go on.
 struct Chain : Sequential<Vector<8>, Linear<8>, Relu, Dropout<20>, Residual<Linear<8>, Tanh, Dropout<10>>, Linear<2>,
                           CrossEntropy> {};
 struct ChainPlan : Plan<Chain, Batch<8>> {};
@@ -45,7 +45,7 @@ constexpr int steps_of(schedule::Do what) {
   return n;
 }
 static_assert(steps_of(Forward) == 4);
-static_assert(steps_of(BackwardInput) == 6);  // of eleven operations
+static_assert(steps_of(BackwardInput) == 5 && steps_of(Add) == 0);  // of eleven operations
 
 // A batch norm reads a sum over the batch: taken once forward, once back.
 struct Normed : Sequential<Vector<8>, BatchNorm, Linear<2, NoBias>, CrossEntropy> {};
@@ -53,15 +53,21 @@ struct NormedPlan : Plan<Normed, Batch<8>, DataParallel<Sync>> {};
 static_assert(story<NormedPlan>({Forward, Sum, Forward, Forward, Forward, BackwardInput, BackwardInput, BackwardWeight,
                                  Start, BackwardWeight, SumBack, Start, Update, Update}));
 
-// Values read twice: the residual's two gradients are added.
+// The residual's product adds its part to the gradient that the sum has made.
 struct Res : Sequential<Vector<8>, Linear<8>, Residual<Linear<8>>, CrossEntropy> {};
 struct ResPlan : Plan<Res, Batch<8>> {};
-constexpr int adds = [] {
+template <class P> constexpr int added(bool along) {
   int n = 0;
-  for (int k = 0; k < ResPlan::schedule.steps; ++k) n += ResPlan::schedule.step[k].what == Add;
+  for (int k = 0; along && k < P::placed.count; ++k) n += P::schedule.adds[k];
+  for (int k = 0; !along && k < P::schedule.steps; ++k) n += P::schedule.step[k].what == Add;
   return n;
-}();
-static_assert(adds == 1);
+}
+static_assert(added<ResPlan>(true) == 1 && added<ResPlan>(false) == 0);
+
+// A residual around a residual: the inner one's sum hands on two gradients, and one of them is the second of a value.
+struct Twice : Sequential<Vector<8>, Linear<8>, Residual<Residual<Tanh>>, CrossEntropy> {};
+struct TwicePlan : Plan<Twice, Batch<8>> {};
+static_assert(added<TwicePlan>(true) == 1 && added<TwicePlan>(false) == 1);
 
 }  // namespace
 

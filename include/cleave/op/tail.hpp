@@ -19,6 +19,17 @@ template <class Op_, Local L_> struct Made {
   static constexpr Local L = L_;
 };
 
+/// What another reader of a value has made of its gradient (dx), and the own contribution (dy) to it.
+struct Accumulate : Base {
+  static constexpr auto name = "add";
+  static constexpr bool pointwise = true;
+  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx const& ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    ctx.each(L.rows * L.y.size(),
+             [&](long e) { t.dx[e] = static_cast<T>(static_cast<A>(t.dx[e]) + static_cast<A>(t.dy[e])); });
+  }
+};
+
 /// In this order, forward or back; operands stand side by side. What one writes at element e the next reads there.
 template <bool Back, class... Ops> struct Tail {
   static constexpr int size = sizeof...(Ops);

@@ -13,6 +13,7 @@ template <int Ops> struct Builder {
   place::Request request;
   Schedule<Ops> out{};
   int readers[Schedule<Ops>::most_nodes + 1]{};  // of node k - 1; [0] is the input
+  int heard[Schedule<Ops>::most_nodes + 1]{};    // of those, whose part of its gradient is made, or is about to be
 
   constexpr place::Node const& node(int k) const { return placed.node[k]; }
   constexpr place::Signature const& op(int k) const { return model.op[placed.node[k].op]; }
@@ -190,6 +191,7 @@ template <int Ops> struct Builder {
     Shape const shape = k < 0 ? placed_input() : node(k).local.y;
     int const b = buffer(elements(shape), true, rows_cut(k), false, Category::Activations, takes_over);
     if (gradient(k) < 0) gradient(k) = b;
+    ++heard[k + 1];
     return b;
   }
   constexpr void add(int k, int contribution) {
@@ -198,6 +200,7 @@ template <int Ops> struct Builder {
     emit(Do::Add, k, gradient(k), contribution);
   }
   constexpr void alias(int k, int contribution) {
+    ++heard[k + 1];
     if (gradient(k) < 0) {
       gradient(k) = contribution;
     } else {
@@ -252,9 +255,12 @@ template <int Ops> struct Builder {
     for (int b = out.buckets - 1; b >= 0; --b) emit(Do::Update, b);
   }
 
-  /// What is done with the gradient that k hands on in the step that makes it, where nobody adds to it.
+  /// What is done with the gradient that k hands on in the step that makes it, where nobody adds to it any more.
   constexpr void trail(int k) {
-    for (int m = k - 1; m >= 0 && node(m + 1).in0 == m && readers[m + 1] == 1 && goes_along(m); --m) {
+    auto const whole = [&](int m) {
+      return readers[m + 1] == 1 || (m == k - 1 && out.adds[k] && heard[m + 1] == readers[m + 1]);
+    };
+    for (int m = k - 1; m >= 0 && node(m + 1).in0 == m && whole(m) && goes_along(m); --m) {
       int const in0 = node(m).in0;
       if (node(m).in1 > -2 || !needs(in0) || readers[m] != 1 || node(m).rows_cut != node(k).rows_cut) return;
       use(out.gradient[m]);
@@ -286,9 +292,11 @@ template <int Ops> struct Builder {
     int const from = s.elementwise && s.weights == 0 && in1 == -2 ? out.gradient[k] : -1;
     int const dx = first ? target(in0, from) : -1;
     int const dx2 = second ? target(in1) : -1;
+    out.adds[k] = first && !second && in0 >= 0 && gradient(in0) != dx && rows_cut(in0) == rows_cut(k);
+    if (out.adds[k]) use(gradient(in0));
     if (first && !second) trail(k);
     emit(Do::BackwardInput, k, dx, dx2);
-    if (first) add(in0, dx);
+    if (first && !out.adds[k]) add(in0, dx);
     if (second) add(in1, dx2);
   }
 };
@@ -296,7 +304,7 @@ template <int Ops> struct Builder {
 template <int Ops>
 constexpr Schedule<Ops> build(place::Signatures<Ops> const& model, place::Placed<Ops> const& placed,
                               place::Request request) {
-  Builder<Ops> b{model, placed, request, {}, {}};
+  Builder<Ops> b{model, placed, request, {}, {}, {}};
   b.prepare();
   b.join_buckets();
   b.forward();

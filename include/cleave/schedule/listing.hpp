@@ -64,9 +64,10 @@ template <class P> std::string subject(int line) {
     if (map >= 0) out += "+" + std::string(P::signatures.op[P::placed.node[map].op].name);
   }
   bool const back = s.what == Do::BackwardInput;
-  int const tail = back ? P::schedule.backward_tail[n] : s.what == Do::Forward ? P::schedule.forward_tail[n] : 0;
+  int const tail = back || s.what == Do::Forward ? P::schedule.tail(n, back) : 0;
   for (int i = 0; i < tail; ++i) {
-    out += "+" + std::string(P::signatures.op[P::placed.node[P::schedule.behind(n, back, i)].op].name);
+    int const m = P::schedule.behind(n, back, i);
+    out += "+" + std::string(m < 0 ? "add" : P::signatures.op[P::placed.node[m].op].name);
   }
   return out;
 }

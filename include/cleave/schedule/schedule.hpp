@@ -29,12 +29,15 @@ template <int Ops> struct Schedule {
   // step of its input's gradient. `in_tail`: it is one of those.
   int forward_tail[most_nodes]{}, backward_tail[most_nodes]{};
   bool in_forward_tail[most_nodes]{}, in_backward_tail[most_nodes]{};
+  bool adds[most_nodes]{};  // the gradient of its input is first added to what another reader has made of it
   int input_value = -1, input_gradient = -1;
   bool needs_gradient[most_nodes];
 
-  /// The i-th node of a node's tail.
+  /// How long a node's tail is, and its i-th node; -1 where gradients are added.
+  constexpr int tail(int k, bool back) const { return back ? adds[k] + backward_tail[k] : forward_tail[k]; }
   constexpr int behind(int k, bool back, int i) const {
-    return back ? k - 1 - i : k + 1 + (bias[k] >= 0) + (map[k] >= 0) + i;
+    if (back && adds[k] && i == 0) return -1;
+    return back ? k - 1 - (i - adds[k]) : k + 1 + (bias[k] >= 0) + (map[k] >= 0) + i;
   }
 };
 

@@ -113,7 +113,7 @@ template <class P, class On> struct Table {
       Kernels<T, On> k;
       k.takes_slices = On::template takes_slices<Op>;
       if constexpr (On::template sums_slices<Op>) k.make_sums = &Kernel::template sum<n.local, T>;
-      if constexpr (P::schedule.backward_tail[K] > 0) {
+      if constexpr (P::schedule.tail(K, true) > 0) {
         k.backward_input = &Behind<P, K, true, On>::template backward_input<Op, n.local, T>;
       } else if constexpr (!P::schedule.in_backward_tail[K]) {
         k.backward_input = &Kernel::template backward_input<n.local, T>;
@@ -122,7 +122,7 @@ template <class P, class On> struct Table {
       if constexpr (may_fuse) k.update_weight = &host::update_weight<Op, n.local, typename P::optimizer, T>;
       if constexpr (!may_fuse || P::replicas != 1) k.backward_weight = &Kernel::template backward_weight<n.local, T>;
       using Map = typename Function<P::schedule.map[K]>::type;
-      if constexpr (P::schedule.forward_tail[K] > 0) {
+      if constexpr (P::schedule.tail(K, false) > 0) {
         k.forward = &Behind<P, K, false, On>::template forward<Op, n.local, bias, Map, T>;
       } else if constexpr (P::schedule.head[K] == K && !P::schedule.in_forward_tail[K]) {
         k.forward = &Kernel::template forward<n.local, bias, Map, T>;

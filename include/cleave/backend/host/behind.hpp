@@ -52,18 +52,26 @@ template <class On, bool Back, class... Ops> struct InOrder<On, op::Tail<Back, O
   }
 };
 
+/// Of node K: node N behind it, or the sum with the gradient that is there.
+template <class P, int K, int N> struct MadeAt {
+  using Op = meta::at<typename P::ops, static_cast<std::size_t>(P::placed.node[N].op)>;
+  using type = op::Made<Op, P::placed.node[N].local>;
+};
+template <class P, int K> struct MadeAt<P, K, -1> {
+  static constexpr op::Local of_input() {
+    op::Local l = P::placed.node[K].local;
+    l.y = l.x;
+    return l;
+  }
+  using type = op::Made<op::Accumulate, of_input()>;
+};
 template <class P, int K, bool Back, class I> struct TailOf;
 template <class P, int K, bool Back, int... I> struct TailOf<P, K, Back, std::integer_sequence<int, I...>> {
-  static constexpr auto const& schedule = P::schedule;
-  template <int N> using op_at = meta::at<typename P::ops, static_cast<std::size_t>(P::placed.node[N].op)>;
-  using type =
-      op::Tail<Back,
-               op::Made<op_at<schedule.behind(K, Back, I)>, P::placed.node[schedule.behind(K, Back, I)].local>...>;
+  using type = op::Tail<Back, typename MadeAt<P, K, P::schedule.behind(K, Back, I)>::type...>;
 };
 /// Of node K of plan P.
 template <class P, int K, bool Back, class On>
-using Behind = InOrder<On, typename TailOf<P, K, Back,
-                                           std::make_integer_sequence<int, Back ? P::schedule.backward_tail[K]
-                                                                                : P::schedule.forward_tail[K]>>::type>;
+using Behind =
+    InOrder<On, typename TailOf<P, K, Back, std::make_integer_sequence<int, P::schedule.tail(K, Back)>>::type>;
 
 }  // namespace cleave::backend::host

@@ -213,15 +213,17 @@ template <class P, class On = Host> class Prepare {
 
   /// The operands of what the last action does behind node k, from slice i on.
   void behind(int k, bool back, int i) {
-    int const n = back ? P::schedule.backward_tail[k] : P::schedule.forward_tail[k];
+    int const n = P::schedule.tail(k, back);
     if (n == 0) return;
     Made& a = out_.back();
     a.tail = std::make_shared<op::Operands<T>[]>(static_cast<std::size_t>(n));
     for (int j = 0; j < n; ++j) {
-      int const m = P::schedule.behind(k, back, j), in0 = node(m).in0;
-      op::Operands<T>& t = a.tail[j] = operands(m, i);
+      int const m = P::schedule.behind(k, back, j), from = m < 0 ? k : m;
+      op::Operands<T>& t = a.tail[j] = operands(from, i);
       t.slices = a.t.slices;
-      if (back) t.dx = buffer<T>(P::schedule.gradient[in0]) + long{i} * P::request.rows * node(m).local.x.size();
+      if (m < 0) t.dy = a.t.dx;
+      if (back)
+        t.dx = buffer<T>(P::schedule.gradient[node(from).in0]) + long{i} * P::request.rows * node(from).local.x.size();
     }
     a.t.tail = a.tail.get();
   }
