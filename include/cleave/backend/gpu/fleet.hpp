@@ -56,8 +56,11 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
       op::Pass const* const pass = &control_->pass;
       one.train = Prepare(one.m, ranks_.share, ranks_.layout, one.arena, pass).training();
       one.evaluate = Prepare(one.m, ranks_.share, ranks_.layout, one.arena, pass).evaluation();
-      start(one);
     }
+    if constexpr (with_library<Machine>) {
+      if (Ranks::library != Library::Never) walk_.learn();
+    }
+    each_here([&](One& one) { start(one); });
     ranks_.rehearse([&] {
       for (int round = 0; round < rounds; ++round) {
         walk_.put(round, true);
