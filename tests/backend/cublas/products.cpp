@@ -246,20 +246,18 @@ TEST_CASE("a file that cannot be written costs a line, and nothing else") {
   CHECK(with(nullptr, nullptr, nullptr) == "");
 }
 TEST_CASE("each call that fails names itself, the product and the reason; everything is given back") {
-  for (auto const& [call, told] : std::vector<std::pair<std::string, std::string>>{
+  for (auto const& at : std::vector<std::pair<std::string, std::string>>{
            {"create", "cuBLASLt: begin on an emulated device"},
            {"describe", "cuBLASLt: describe 6 x 16 * 16 x 8 f32 +bias +relu: status 7"},
            {"suggest", "cuBLASLt: ask for algorithms for 6 x 16 * 16 x 8 f32 +bias +relu: status 7"},
            {"multiply", "cuBLASLt: try 6 x 16 * 16 x 8 f32 +bias +relu: status 7"}}) {
-    INFO(call);
-    Fake::Log* log = nullptr;
+    INFO(at.first);
     Bench b;
-    log = &b.log;
-    b.log.fails = call;
-    CHECK_THROWS_WITH_AS(made(b), doctest::Contains(told.c_str()), Error);
+    b.log.fails = at.first;
+    CHECK_THROWS_WITH_AS(made(b), doctest::Contains(at.second.c_str()), Error);
     b.machine.reset();
-    CHECK(log->described == 0);
-    CHECK(log->count("destroy") == (call == "create" ? 0 : 1));
+    CHECK(b.log.described == 0);
+    CHECK(b.log.count("destroy") == (at.first == "create" ? 0 : 1));
   }
   Bench b;
   Tensors<Op, few, float> t;
