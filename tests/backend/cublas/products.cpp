@@ -3,6 +3,8 @@
 #include <cleave/backend/gpu/product.hpp>
 #include <cleave/layer/activation.hpp>
 
+#include <sys/stat.h>
+
 #include <fstream>
 
 #include "../gpu/compare.hpp"
@@ -227,13 +229,20 @@ TEST_CASE("a damaged file is told of in one line and mended; an algorithm that i
   CHECK(wrong.log.count("suggest") == 1);
   CHECK(file.text() == kept);
 }
-TEST_CASE("a file that cannot be written costs a line, and nothing else") {
+TEST_CASE("a file that cannot be written, or read, costs a line, and nothing else") {
   File file;
   std::filesystem::create_directories(file.name + "/products");  // a folder where the file should be
   Bench b(Pin::Measured, file.name);
   CHECK(made(b) == "multiply 1");
   CHECK(b.machine->products().listing().find("cannot be written; products are measured at each start") !=
         std::string::npos);
+  std::filesystem::remove_all(file.name);
+  REQUIRE(::mknod(file.name.c_str(), S_IFSOCK | 0600, 0) == 0);  // nobody can open one
+  Bench unread(Pin::Measured, file.name);
+  CHECK(made(unread) == "multiply 1");
+  CHECK(unread.machine->products().listing().find("cannot be read; products are measured at each start") !=
+        std::string::npos);
+  CHECK(std::filesystem::is_socket(file.name));
   auto const with = [](char const* cache, char const* xdg, char const* home) {
     return Choices::usual_file([=](std::string const& name) {
       return name == "CLEAVE_CACHE" ? cache : name == "XDG_CACHE_HOME" ? xdg : home;

@@ -52,6 +52,17 @@ void described() {
             "end");
       check(has(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, of == Number::Tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F),
             "compute type");
+      auto const lies = [&](cublasLtMatrixLayout_t l, std::uint64_t rows, std::uint64_t columns, std::int64_t apart) {
+        std::uint64_t is[2] = {};
+        std::int64_t far = 0;
+        std::size_t n = 0;
+        return cublasLtMatrixLayoutGetAttribute(l, CUBLASLT_MATRIX_LAYOUT_ROWS, &is[0], sizeof is[0], &n) == 0 &&
+               cublasLtMatrixLayoutGetAttribute(l, CUBLASLT_MATRIX_LAYOUT_COLS, &is[1], sizeof is[1], &n) == 0 &&
+               cublasLtMatrixLayoutGetAttribute(l, CUBLASLT_MATRIX_LAYOUT_LD, &far, sizeof far, &n) == 0 &&
+               is[0] == rows && is[1] == columns && far == apart;
+      };
+      // A, row-major (64, 32), is column-major (32, 64) and stands second; B, (64, 16), stands first.
+      check(lies(m.a, 16, 64, 16) && lies(m.b, 32, 64, 32) && lies(m.d, 16, 32, 16), "layouts");
       Api::forget(m);
     }
   }

@@ -33,7 +33,14 @@ struct Choice {
 class Choices {
  public:
   /// Without a name: kept in memory only.
-  explicit Choices(std::string file) : file_(std::move(file)) { read(choices_); }
+  explicit Choices(std::string file) : file_(std::move(file)) {
+    std::error_code e;
+    if (std::filesystem::exists(file_, e) && !std::ifstream(file_)) {
+      trouble_ = file_ + " cannot be read; products are measured at each start (CLEAVE_CACHE names another folder)";
+      file_.clear();
+    }
+    read(choices_);
+  }
   Choices(Choices const&) = delete;
   Choices& operator=(Choices const&) = delete;
 

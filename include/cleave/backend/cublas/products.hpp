@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 
 #include "choices.hpp"
 
@@ -38,8 +39,9 @@ template <class Api> class Products {
   }
   Api& api() { return api_; }
 
-  template <class Queue, class Fill, class Own, class Behind>
-  void learn(Queue const& q, gpu::Product const& p, gpu::Places const& at, Fill fill, Own own, Behind behind) {
+  using Puts = std::function<void()> const&;  // kernels, on the queue
+  template <class Queue>
+  void learn(Queue const& q, gpu::Product const& p, gpu::Places const& at, Puts fill, Puts own, Puts behind) {
     if (pin_ == Pin::Own || !suits(at)) return;
     Call const call = call_for(p, at);
     if (find(p, call)) return;
@@ -121,8 +123,7 @@ template <class Api> class Products {
     return api_.check(handle_, k.matmul, c.algorithm, &bytes) == 0 && bytes <= Queue::workspace_bytes &&
            put(q, k, c.algorithm, at) == 0;
   }
-  template <class Queue, class Own, class Behind>
-  Choice measured(Queue const& q, Known const& k, gpu::Places const& at, Own own, Behind behind) {
+  template <class Queue> Choice measured(Queue const& q, Known const& k, gpu::Places const& at, Puts own, Puts behind) {
     Algorithm of[most_algorithms];
     int found = 0;
     int const e = api_.suggest(handle_, k.matmul, k.call, Queue::workspace_bytes, of, &found);
@@ -146,7 +147,7 @@ template <class Api> class Products {
     return c;
   }
   /// Microseconds of what `work` puts, in a graph as a step is; of several runs the shortest.
-  template <class Queue, class Work> static double timed(Queue const& q, Work work) {
+  template <class Queue> static double timed(Queue const& q, Puts work) {
     auto& machine = *q.machine;
     work();  // what is loaded at a first call is there
     machine.finish();
