@@ -58,7 +58,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
       one.evaluate = Prepare(one.m, ranks_.share, ranks_.layout, one.arena, pass).evaluation();
     }
     if constexpr (with_library<Machine>) {
-      if (Ranks::library != Library::Never) walk_.learn();
+      if (Ranks::library != Library::Never) learn();
     }
     each_here([&](One& one) { start(one); });
     ranks_.rehearse([&] {
@@ -197,6 +197,14 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
       write(one.m.rank, ranks_.layout.states, states.data(), static_cast<long>(states.size() * sizeof(A)));
     put_copies(one);
     machine_.finish();
+  }
+  /// What stands behind a product is timed with it as it is in training.
+  void learn() {
+    Control<A> const control{pass(0, true), {}, 0};
+    std::memcpy(bounce(sizeof control), &control, sizeof control);
+    machine_.copy(base_, control_, bounce_, sizeof control);
+    machine_.finish();
+    walk_.learn();
   }
   void put_copies(One& one) {
     if constexpr (narrow) {
