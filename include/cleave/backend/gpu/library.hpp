@@ -54,7 +54,7 @@ struct Places {
 };
 
 /// The names of a tail's operations.
-template <class Tail> struct Names { static constexpr std::string_view text = ""; };
+template <class Tail> struct Names { static constexpr std::string_view text{}; };
 template <bool Back, class... Ops> struct Names<op::Tail<Back, Ops...>> {
   static constexpr auto letters = [] {
     std::array<char, (std::size_t{0} + ... + (std::string_view(Ops::Op::name).size() + 1))> all{};
