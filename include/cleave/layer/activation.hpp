@@ -16,6 +16,7 @@ namespace layer {
 
 struct ReluFunction {
   static constexpr auto name = "relu";
+  static constexpr auto known = op::Known::Relu;
   static constexpr bool from_output = true;
   template <class A> CLEAVE_HD static A forward(A x) { return x < A{0} ? A{0} : x; }  // a NaN stays one
   template <class A> CLEAVE_HD static A slope(A y) { return y > A{0} ? A{1} : A{0}; }

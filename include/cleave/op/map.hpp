@@ -7,6 +7,16 @@
 
 namespace cleave::op {
 
+/// A map that others may know by a name: F says `known` where its forward is exactly that.
+enum class Known : unsigned char { None, Relu };
+template <class F> constexpr Known known_as() {
+  if constexpr (requires { F::known; }) {
+    return F::known;
+  } else {
+    return Known::None;
+  }
+}
+
 /// F has `forward(x)`, and `slope(v)`: the derivative, told from y when `F::from_output`, from x otherwise.
 template <class F> struct Map : Base {
   using function = F;

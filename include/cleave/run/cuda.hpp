@@ -5,6 +5,10 @@
 #include "../backend/cuda/machine.hpp"
 #include "device_ranks.hpp"
 #include "device_trainer.hpp"
+#ifdef CLEAVE_CUBLAS
+#include "../backend/cublas/api.hpp"
+#include "../backend/cublas/products.hpp"
+#endif
 #ifdef CLEAVE_NCCL
 #include "nccl.hpp"
 #endif
@@ -14,7 +18,11 @@ namespace cleave {
 /// --backend cuda: all ranks on one CUDA device, as streams; a training step is one graph.
 struct Cuda {
   static constexpr auto name = "cuda";
+#ifdef CLEAVE_CUBLAS  // products by the library where it is faster
+  using Machine = backend::cublas::With<backend::cuda::Machine, backend::cublas::Api>;
+#else
   using Machine = backend::cuda::Machine;
+#endif
   using Link = backend::gpu::AllHere;
   /// Of the processes on this machine, this is so many-th: from now on it uses a GPU of its own, as long as there are.
   static void pick(int local_rank) {

@@ -99,6 +99,9 @@ int train_on(Job const& job, std::string const& resume, int replicas, io::Images
                 ", which run on the host only");
   } else {
     auto const go = [&](auto trainer) {
+      if constexpr (requires { trainer->machine().products(); }) {
+        std::fputs(trainer->machine().products().listing().c_str(), job.say);
+      }
       if (!resume.empty()) session::load(*trainer, resume);
       slow_down(*trainer);
       return fit<P, Data>(*trainer, job, training, held_out);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "contraction.hpp"
+#include "kernel.hpp"
+#include "library.hpp"
 
 namespace cleave::backend::gpu {
 
@@ -35,8 +37,8 @@ template <class Case, class A, int Splits> struct Join {
   }
 };
 
-/// All slices at once. Sums that are taken in parts: as many slices as have room for theirs.
-template <class Case, class Queue> void contract(Queue q, typename Case::Args const& args) {
+/// By our own kernels, all slices at once. Sums that are taken in parts: as many slices as have room for theirs.
+template <class Case, class Queue> void in_tiles(Queue q, typename Case::Args const& args) {
   using T = typename Case::T;
   using A = tensor::accumulate_t<T>;
   using Tile = tile_of<T>;
@@ -69,6 +71,15 @@ template <class Case, class Queue> void contract(Queue q, typename Case::Args co
       q.template launch<Join<Case, A, s>>(blocks_each(long{size.m} * size.n * Case::groups), now);
     }
   }
+}
+
+/// By a library, where the machine has one that makes this product and the queue may ask it; else by our own kernels.
+template <class Case, class Queue> void contract(Queue q, typename Case::Args const& args) {
+  if constexpr (with_library<std::remove_pointer_t<decltype(q.machine)>> && can_be_told<Case>()) {
+    auto const own = [&](Queue on) { in_tiles<Case>(on, args); };
+    if (q.library != Library::Never && by_library<Case>(q, args, own)) return;
+  }
+  in_tiles<Case>(q, args);
 }
 
 }  // namespace cleave::backend::gpu

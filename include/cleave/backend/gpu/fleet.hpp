@@ -56,8 +56,11 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
       op::Pass const* const pass = &control_->pass;
       one.train = Prepare(one.m, ranks_.share, ranks_.layout, one.arena, pass).training();
       one.evaluate = Prepare(one.m, ranks_.share, ranks_.layout, one.arena, pass).evaluation();
-      start(one);
     }
+    if constexpr (with_library<Machine>) {
+      if (Ranks::library != Library::Never) learn();
+    }
+    each_here([&](One& one) { start(one); });
     ranks_.rehearse([&] {
       for (int round = 0; round < rounds; ++round) {
         walk_.put(round, true);
@@ -194,6 +197,14 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
       write(one.m.rank, ranks_.layout.states, states.data(), static_cast<long>(states.size() * sizeof(A)));
     put_copies(one);
     machine_.finish();
+  }
+  /// What stands behind a product is timed with it as it is in training.
+  void learn() {
+    Control<A> const control{pass(0, true), {}, 0};
+    std::memcpy(bounce(sizeof control), &control, sizeof control);
+    machine_.copy(base_, control_, bounce_, sizeof control);
+    machine_.finish();
+    walk_.learn();
   }
   void put_copies(One& one) {
     if constexpr (narrow) {

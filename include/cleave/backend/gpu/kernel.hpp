@@ -9,16 +9,27 @@
 
 namespace cleave::backend::gpu {
 
+/// May a library make a queue's products? Learning: who is to make them is found out, and nothing else is done.
+enum class Library : unsigned char { Never, Asked, Learning };
+template <class Machine>
+concept with_library = requires(Machine& m) {
+  m.products();
+};
+
 /// Where kernels are put: a machine (cuda/machine.hpp, emulate/machine.hpp), one of its streams, a rank's workspace.
 template <class Machine> struct Queue {
   static constexpr long workspace_bytes = schedule::workspace_bytes;
   Machine* machine = nullptr;
   typename Machine::Stream stream{};
   std::byte* workspace = nullptr;
+  Library library = Library::Never;
 
   template <class K> void launch(int blocks, typename K::Args const& args) const {
     static_assert(K::threads % lanes == 0 && K::threads <= 1024);
     static_assert(K::shared_bytes <= 48 << 10, "what a block may share without asking");
+    if constexpr (with_library<Machine>) {
+      if (library == Library::Learning) return;
+    }
     machine->template launch<K>(stream, blocks, args);
   }
 };

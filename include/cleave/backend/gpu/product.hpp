@@ -31,6 +31,9 @@ template <op::Local L, bool WithBias, class Map, class T_, class Tail = NoTail> 
     t.y[long{i} * n + j] = static_cast<T>(v);
     t.tail(long{i} * n + j);
   }
+  using Behind = Tail;
+  static constexpr End end = end_of<WithBias, Map>();
+  static Places places(Args const& t) { return {t.x, t.w0, t.bias, t.y}; }
 };
 
 /// dx (b, i) = dy (b, o) W^T.
@@ -54,6 +57,9 @@ template <op::Local L, class T_, class Tail = NoTail> struct ProductInput {
     t.dx[long{i} * n + j] = static_cast<T>(v);
     t.tail(long{i} * n + j);
   }
+  using Behind = Tail;
+  static constexpr End end = End::None;
+  static Places places(Args const& t) { return {t.dy, t.w0, nullptr, t.dx}; }
 };
 
 /// dW (i, o) = x^T dy, over each slice.
@@ -75,6 +81,9 @@ template <op::Local L, class T_> struct ProductWeight {
   CLEAVE_HD static T b(Args const& t, int g, int q, int j) { return *b_at(t, g, q, j); }
   CLEAVE_HD static Branches<A> const& to(Args const& t) { return t.to; }
   CLEAVE_HD static long at(int, int i, int j) { return long{i} * n + j; }
+  using Behind = NoTail;
+  static constexpr End end = End::None;
+  static Places places(Args const& t) { return {t.x, t.dy, nullptr, t.to.dw0.at(0)}; }
 };
 
 template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> : TakesTails<Kernel<op::Product<Out, How>>> {

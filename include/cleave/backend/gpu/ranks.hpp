@@ -79,6 +79,10 @@ template <class P, class Machine, class Link> class Ranks {
   using Event = typename Machine::Event;
   using Layout = schedule::Layout<P::ops::size>;
   using Which = Queue<Machine> One::*;  // of a rank's streams
+  /// Ordered sums have the same bits for any number of ranks, a library's depend on how many rows there are. And what
+  /// several ways compute alike must stay alike: so they do not choose in several processes.
+  static constexpr Library library =
+      P::format.ordered || (Link::remote && P::ways > 1) ? Library::Never : Library::Asked;
 
   Ranks(Machine& machine_, Link& link_, schedule::Ranks ranks, schedule::Share const& share_, Layout const& layout_)
       : machine(machine_),
@@ -97,7 +101,7 @@ template <class P, class Machine, class Link> class Ranks {
       if (!one.here) continue;
       one.arena = machine.allocate(layout.memory.total);
       world.arena(r) = one.arena;
-      one.compute = {&machine, machine.stream(), one.arena + layout.workspace};
+      one.compute = {&machine, machine.stream(), one.arena + layout.workspace, library};
       one.sums = {&machine, machine.stream(), nullptr};
     }
   }

@@ -19,6 +19,20 @@ template <class P, class Machine, class Link> class Walk {
 
   Walk(Ranks& ranks, Control<A> const* control) : ranks_(ranks), together_(ranks, control) {}
 
+  /// Before the first capture, and before there is anything in the arenas: who makes which product.
+  void learn() {
+    for (One& one : ranks_.all) {
+      Queue<Machine> q = one.compute;
+      q.library = Library::Learning;
+      for (auto const* passes : {&one.train, &one.evaluate}) {
+        for (auto const& round : *passes) {
+          for (Action const& a : round) put(q, a);
+        }
+      }
+    }
+    ranks_.machine.finish();
+  }
+
   /// All ranks run the same lines. Each goes on alone to the next line on which they meet; that one is put for all.
   void put(int round, bool training) {
     std::vector<std::size_t> next(ranks_.all.size(), 0);

@@ -1,0 +1,166 @@
+// backend/gpu/library.hpp - a product as a library is told of it, and how it is put where a library may make it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <array>
+#include <bit>
+#include <string_view>
+
+#include "../../op/map.hpp"
+#include "blocking.hpp"
+#include "branches.hpp"
+#include "kernel.hpp"
+
+namespace cleave::backend::gpu {
+
+// A machine may have products(), of which is asked
+//   learn(queue, Product, Places, fill, own, behind)   who is to make this product: it may be tried, where it lies;
+//                                                      each of the three puts kernels on the queue
+//   multiply(queue, Product, Places)                   to be put on the queue's stream; false: by our own kernel
+// Everything is learned before the first capture (Walk::learn), so that a capture only looks up.
+
+/// A number format, and what a library can do at the end of a product; Other: nothing that it knows.
+enum class Number : unsigned char { F32, Tf32, Bf16, Other };
+enum class End : unsigned char { None, Bias, Relu, BiasRelu, Other };
+constexpr bool has_bias(End e) { return e == End::Bias || e == End::BiasRelu; }
+
+template <class T>
+inline constexpr Number number_of = std::is_same_v<T, float>  ? Number::F32
+                                    : std::is_same_v<T, tf32> ? Number::Tf32
+                                    : std::is_same_v<T, bf16> ? Number::Bf16
+                                                              : Number::Other;
+template <bool WithBias, class Map> constexpr End end_of() {
+  if constexpr (std::is_void_v<Map>) {
+    return WithBias ? End::Bias : End::None;
+  } else if constexpr (op::known_as<Map>() == op::Known::Relu) {
+    return WithBias ? End::BiasRelu : End::Relu;
+  } else {
+    return End::Other;
+  }
+}
+
+/// C (m, n) = end(A (m, k) B (k, n)), or that added to C; dense, row-major; what is turned lies transposed in memory.
+struct Product {
+  int m = 0, n = 0, k = 0;
+  bool a_turned = false, b_turned = false, adds = false;
+  End end = End::None;
+  Number of = Number::F32, to = Number::F32;  // of A, B and the bias; of C
+  std::string_view behind{};                  // what our own kernel does besides, in words
+  friend constexpr bool operator==(Product const&, Product const&) = default;
+};
+struct Places {
+  void const *a, *b, *bias;
+  void* c;
+};
+
+/// The names of a tail's operations.
+template <class Tail> struct Names { static constexpr std::string_view text{}; };
+template <bool Back, class... Ops> struct Names<op::Tail<Back, Ops...>> {
+  static constexpr auto letters = [] {
+    std::array<char, (std::size_t{0} + ... + (std::string_view(Ops::Op::name).size() + 1))> all{};
+    std::size_t at = 0;
+    auto const add = [&](std::string_view name) {
+      all[at++] = '+';
+      for (char c : name) all[at++] = c;
+    };
+    (add(Ops::Op::name), ...);
+    return all;
+  }();
+  static constexpr std::string_view text{letters.data(), letters.size()};
+};
+
+/// Cases of a contraction that say `end`, Behind and places(args) can be told, where the end is one that libraries
+/// know.
+template <class Case> constexpr bool can_be_told() {
+  if constexpr (requires { Case::end; }) {
+    return Case::end != End::Other && number_of<typename Case::T> != Number::Other;
+  } else {
+    return false;
+  }
+}
+/// With all slices in one: they make the rows of C, or the sum, longer.
+template <class Case> constexpr Product told(int slices, bool adds) {
+  constexpr bool sums = Case::grows == Extent::K;
+  return {Case::m * (sums ? 1 : slices),
+          Case::n,
+          Case::k * (sums ? slices : 1),
+          !Case::a_along_k,
+          !Case::b_along_n,
+          adds,
+          Case::end,
+          number_of<typename Case::T>,
+          sums ? Number::F32 : number_of<typename Case::T>,
+          Names<typename Case::Behind>::text};
+}
+/// Do all slices end in one sum, where the first branch lies? Then it is one product, and what is there is added to.
+template <class A> bool one_sum(Branches<A> const& to, int slices) {
+  return !to.rounded && to.depth <= 1 && to.depth + slices - std::popcount(to.merges) == 1;
+}
+
+/// What stands behind a product, done by a kernel of its own.
+template <class T, class Tail> struct Rest {
+  struct Args {
+    Tailed<T, Tail> of;
+    long n;
+  };
+  static constexpr int threads = 256, shared_bytes = 0;
+  static constexpr bool alone = true;
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    c.each(a.n, [&](long e) { a.of.tail(e); });
+  }
+};
+/// Numbers to try a product with: zeros cost a device less power, and so less time.
+template <class T> struct Noise {
+  struct Args {
+    T* to;
+    long n;
+  };
+  static constexpr int threads = 256, shared_bytes = 0;
+  static constexpr bool alone = true;
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    c.each(a.n, [&](long e) {
+      std::uint32_t h = (static_cast<std::uint32_t>(e) + 1) * 2654435769u;
+      h = (h ^ h >> 15) * 2246822519u;
+      a.to[e] = T(static_cast<float>(static_cast<int>(h >> 16 & 0xffff) - 0x8000) * 0x1p-15f);
+    });
+  }
+};
+
+/// Puts the product of this case; false where no library may make it. `own` puts our own kernels on a queue.
+template <class Case, class Queue, class Own> bool by_library(Queue q, typename Case::Args const& args, Own own) {
+  using T = typename Case::T;
+  bool adds = false, learning = q.library == Library::Learning;
+  if constexpr (Case::grows == Extent::K) {
+    if (!one_sum(Case::to(args), args.slices)) return false;
+    adds = Case::to(args).depth == 1;
+  }
+  Product const p = told<Case>(args.slices, adds);
+  Places const at = Case::places(args);
+  q.library = Library::Never;
+  auto const behind = [&] {
+    if constexpr (Case::Behind::size > 0) {
+      long const n = long{p.m} * p.n;
+      q.template launch<Rest<T, typename Case::Behind>>(blocks_each(n), {args, n});
+    }
+  };
+  if (!learning) {
+    bool const made = q.machine->products().multiply(q, p, at);
+    if (made) behind();
+    return made;
+  }
+  auto const fill = [&] {
+    auto const noise = [&](auto const* at_first, long n) {
+      using E = std::remove_const_t<std::remove_pointer_t<decltype(at_first)>>;
+      q.template launch<Noise<E>>(blocks_each(n), {const_cast<E*>(at_first), n});  // ours, before the first step
+    };
+    noise(static_cast<T const*>(at.a), long{p.m} * p.k);
+    noise(static_cast<T const*>(at.b), long{p.k} * p.n);
+    if constexpr (has_bias(Case::end)) noise(static_cast<T const*>(at.bias), p.n);
+    if (adds) noise(static_cast<float const*>(at.c), long{p.m} * p.n);
+  };
+  q.machine->products().learn(
+      q, p, at, fill, [&] { own(q); }, behind);
+  return true;
+}
+
+}  // namespace cleave::backend::gpu
