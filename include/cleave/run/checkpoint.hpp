@@ -88,7 +88,9 @@ template <class Trained> void save(Trained& trainer, std::string const& path, st
   }
   std::vector<std::vector<A>> owed;
   if constexpr (keeps_residuals<P> && requires { trainer.residuals(0); }) {
-    for (int r = 0; write && r < trainer.ranks().world(); ++r) owed.push_back(trainer.residuals(r));
+    bool asked = write;
+    if constexpr (requires { Trained::asked_by_all; }) asked = write || Trained::asked_by_all;
+    for (int r = 0; asked && r < trainer.ranks().world(); ++r) owed.push_back(trainer.residuals(r));
     trainer.meet();  // whoever goes on training writes them again
   }
   for (std::size_t r = 0; r < owed.size() && !owed[r].empty(); ++r) {

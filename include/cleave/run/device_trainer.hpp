@@ -10,35 +10,17 @@
 #include "../optim/rate.hpp"
 #include "../schedule/listing.hpp"
 #include "losses.hpp"
+#include "residuals.hpp"
 #include "room.hpp"
+#include "sent_whole.hpp"
 
 namespace cleave {
-
-namespace session {
-
-template <class Schedule> constexpr Schedule sent_whole(Schedule s) {
-  for (int b = 0; b < s.buckets; ++b) s.bucket[b].row = s.bucket[b].reads = s.bucket[b].factors = 0;
-  return s;
-}
-/// A plan as a device runs it: gradients that threads and processes would send as rows or factors go whole, for their
-/// number would have to come to the host within the step. The sums are the same; traffic and memory are these.
-template <class P> struct Whole : P { static constexpr auto schedule = sent_whole(P::schedule); };
-template <class P> constexpr bool sends_some() {
-  for (int b = 0; b < P::schedule.buckets; ++b) {
-    if (P::schedule.bucket[b].row + P::schedule.bucket[b].factors > 0) return true;
-  }
-  return false;
-}
-template <class P>
-using whole_t = typename std::conditional_t<sends_some<P>(), meta::type<Whole<P>>, meta::type<P>>::is;
-
-}  // namespace session
 
 /// `DeviceTrainer<Train, backend::cuda::Machine> trainer(8, seed);` All ranks are streams of one device. What Machine
 /// is decides the rest: backend::emulate::Machine runs the same kernels without a GPU. With a Link (nccl/link.hpp) this
 /// process is one of the ranks, on a device of its own, and every call is made by all of them.
 template <class Plan, class Machine, class Link = backend::gpu::AllHere> class DeviceTrainer {
-  using P = session::whole_t<Plan>;
+  using P = session::sent_whole_t<Plan>;
   static_assert(session::stays_on_host<P>().empty(), "this plan says something that runs on the host only");
   static_assert(!P::served, "replicas around a server are trained by Served, with session::DeviceRanks");
 
@@ -106,6 +88,32 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
     }
   }
   void refresh_copies() { fleet_.refresh_copies(); }
+  /// What the messages of a rank still lack (residuals.hpp), one bucket behind the other; and to set it. Asked for by
+  /// all processes.
+  static constexpr bool asked_by_all = Link::remote;
+  std::vector<A> residuals(int rank) {
+    std::vector<A> out(static_cast<std::size_t>(session::residuals<P>(ranks_, rank)));
+    A* to = out.data();
+    each_residual(rank, [&](long at, long bytes) {
+      if (fleet_.here(rank)) fleet_.read(rank, at, to, bytes);
+      to += bytes / bytes_each;
+    });
+    if constexpr (Link::remote)
+      link_->share(*machine_, fleet_.stream(), rank, out.data(), static_cast<long>(out.size()) * bytes_each);
+    return out;
+  }
+  void set_residuals(int rank, std::vector<A> const& values) {
+    if (!fleet_.here(rank)) return;
+    A const* from = values.data();
+    each_residual(rank, [&](long at, long bytes) {
+      fleet_.write(rank, at, from, bytes);
+      from += bytes / bytes_each;
+    });
+  }
+  void meet() {
+    double nothing = 0;
+    collect(&nothing, 1);
+  }
   /// Notes what every rank does in the next so many steps.
   void trace(int steps) { fleet_.trace(steps); }
   /// Of each rank; null where it lives in another process.
@@ -120,6 +128,12 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
 
  private:
   static constexpr long bytes_each = sizeof(A);
+  template <class Visit> void each_residual(int rank, Visit visit) const {
+    auto const& l = fleet_.layout();
+    session::each_residual<P>(ranks_, rank, [&](int b, bool of_sum, long, long count) {
+      if (count > 0) visit(of_sum ? l.left_of_sum[b] : l.left[b], count * bytes_each);
+    });
+  }
   long at(Region r) const {
     auto const& l = fleet_.layout();
     return r == Region::Weights ? l.weights : r == Region::Moments ? l.moments : l.states;

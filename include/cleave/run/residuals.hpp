@@ -20,7 +20,7 @@ template <class P, class Visit> void each_residual(schedule::Ranks ranks, int ra
   for (int b = 0; b < P::schedule.buckets; ++b) {
     schedule::Bucket const& bucket = P::schedule.bucket[b];
     int const n = bucket.world ? ranks.world() : ranks.data, index = bucket.world ? rank : rank / ranks.model;
-    if (bucket.factors > 0 || bucket.row > 0 || n == 1) continue;
+    if (bucket.apart() || n == 1) continue;
     visit(b, false, 0L, bucket.count);
     if (!P::format.encoding.resums) continue;
     visit(b, true, op::part_begin(bucket.count, index, n), op::part_size(bucket.count, index, n));
@@ -37,8 +37,7 @@ template <class P> std::string residual_layout() {
   std::string text(P::format.encoding.name);
   for (int b = 0; b < P::schedule.buckets; ++b) {
     schedule::Bucket const& bucket = P::schedule.bucket[b];
-    if (bucket.factors == 0 && bucket.row == 0)
-      text += " " + std::to_string(bucket.offset) + "+" + std::to_string(bucket.count);
+    if (!bucket.apart()) text += " " + std::to_string(bucket.offset) + "+" + std::to_string(bucket.count);
   }
   return text;
 }

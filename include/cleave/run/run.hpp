@@ -10,6 +10,7 @@
 #include "../io/arguments.hpp"
 #include "apart.hpp"
 #include "fit.hpp"
+#include "sent_whole.hpp"
 #include "served.hpp"
 #ifdef CLEAVE_CUDA  // cleave::cuda says so to sources that are compiled as CUDA
 #include "cuda.hpp"
@@ -172,13 +173,15 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
                 " ways, so ranks must be a multiple of " + std::to_string(P::ways));
   }
   schedule::Ranks const mesh{ranks / P::ways, P::ways};
+  auto const told = [&]<class Q>(meta::type<Q>) { return schedule::listing<Q>(mesh) + schedule::summary<Q>(mesh); };
+  bool const on_device = backend != "host" && !P::served;
   std::fprintf(
-      say, "plan on %d ranks (%d replicas x %d ways), batch %d in %d micro-batches%s, %s, %s, products by %s\n%s%s",
+      say, "plan on %d ranks (%d replicas x %d ways), batch %d in %d micro-batches%s, %s, %s, products by %s\n%s",
       ranks, mesh.data, mesh.model, P::batch, P::micro_batches,
       P::rounds > 1 ? (" and " + std::to_string(P::rounds) + " rounds").c_str() : "",
       std::string(tensor::name_of<typename P::number>).c_str(), P::format.ordered ? "ordered sums" : "fastest sums",
       backend::host::by_library<typename P::number> ? backend::host::products_by : "own kernels",
-      schedule::listing<P>(mesh).c_str(), schedule::summary<P>(mesh).c_str());
+      (on_device ? told(meta::type<sent_whole_t<P>>{}) : told(meta::type<P>{})).c_str());
   if (plan_only) return 0;
   if (int const other = process.stranger(fingerprint<P>(mesh.data)); other >= 0) {
     throw Error("rank " + std::to_string(other) + " runs another plan, schedule or version than rank 0");

@@ -127,7 +127,7 @@ constexpr void encode(Layout<Ops>& out, Schedule<Ops> const& s, place::Request r
       out.encoded[b] = region(Category::Communication, n > 1 ? out.rows_apart[b] * out.branches : 0);
       continue;
     }
-    if (!f.encoding) continue;
+    if (!f.encoding || bucket.whole) continue;
     bool const sent = f.pushed > 0 || n > 1, keeps = f.encoding.feedback && sent;
     long const bytes = f.pushed > 0 ? pushed_bytes(f.encoding, bucket, f.shards, s.weight_elements)
                                     : encoded_bytes(f.encoding, bucket.count, n);
@@ -164,7 +164,8 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
   out.gradients = region(Category::Gradients, s.weight_elements * f.sum * out.kept);
   out.scratch = region(Category::Gradients,
                        ((out.deepest - out.kept) * s.most_weight_leaf + out.deepest * s.most_sum_leaf) * f.sum);
-  bool const plain = !f.encoding || f.pushed > 0;
+  bool plain = !f.encoding || f.pushed > 0;
+  for (int i = 0; i < s.buckets; ++i) plain = plain || s.bucket[i].whole;
   out.wire =
       narrow && plain ? region(Category::Communication, s.weight_elements * f.data * out.branches) : out.gradients;
   if (f.pushed > 0) out.outbox = region(Category::Communication, s.weight_elements * f.sum);

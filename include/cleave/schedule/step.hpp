@@ -47,6 +47,9 @@ struct Bucket {
   int row = 0;         // if set, only rows of so many elements that are not zero are sent
   int reads = 0;       // then: how many rows a sample names
   int factors = 0;     // if set, of each sample so many elements are sent, input and gradient of the product `node`
+  bool whole = false;  // goes as it is, whatever is said of gradients
+  /// Neither encoded nor by a route.
+  constexpr bool apart() const { return whole || row > 0 || factors > 0; }
 };
 
 /// What a piece of the arena is for.

@@ -95,10 +95,10 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
       m.factors = true;
     } else if (s.bucket[step.node].row > 0) {
       send_rows(m, s.bucket[step.node], share, f, mine[m.world]);
-    } else if (f.path) {
+    } else if (f.path && !s.bucket[step.node].whole) {
       m.routed = true;
       m.sent = f.path.sent(m.elements, mine[m.world], group(m.world, ranks, f.data));
-    } else if (f.encoding && f.pushed == 0)
+    } else if (f.encoding && f.pushed == 0 && !s.bucket[step.node].whole)
       encode(m, f.encoding, mine[m.world]);
   } else if (step.what == Do::Sum || step.what == Do::SumBack) {
     bytes_each = f.sum;

@@ -1,5 +1,6 @@
 // backend/gpu/exchange.cpp - rows 43, 44, 46: encoded and routed sums of gradients on a device, held against threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../../io/scratch.hpp"
 #include "../../run/on_device.hpp"
 
 using namespace cleave;
@@ -53,14 +54,61 @@ TEST_CASE("rows 43, 46: by a route") {
   close<On<ReduceBy<HalvingDoubling>, ModelParallel<SplitRows>>>(1e-5, {4});
   close<On<ReduceBy<Hierarchical<2>>, Precision<bf16>>>(1e-2, {4});
 }
+struct Words : Sequential<Vector<5>, Embedding<40, 6>, Linear<8, SendFactors>, Tanh, Linear<4>, CrossEntropy> {};
+
 TEST_CASE("row 40: what threads send as rows, or as factors, goes whole, with the same sums") {
-  struct Words : Sequential<Vector<5>, Embedding<40, 6>, Linear<8, SendFactors>, Tanh, Linear<4>, CrossEntropy> {};
-  close<Of<Words, DataParallel<Sync>, Momentum>>(1e-5, {1, 2, 3}, words);
-  close<Of<Words, DataParallel<Sync>, Precision<bf16>>>(1e-2, {2}, words);
+  using P = Of<Words, DataParallel<Sync>, Momentum>;
+  close<P>(1e-5, {1, 2, 3}, words);
+  CHECK(outcome(DeviceTrainer<P, OnDevice>(3, 7, device(3)), 3, words) ==
+        outcome(DeviceTrainer<P, OnDevice>(1, 7, device(1)), 3, words));
+}
+TEST_CASE("rows 40, 44: and is not encoded, nor goes by a route, where the other gradients do") {
+  close<Of<Words, DataParallel<Sync>, Fastest, Compress<OneBit>>>(1e-3, {3}, words);
+  close<Of<Words, DataParallel<Sync>, Fastest, Compress<Int8>, Precision<bf16>>>(1e-2, {2}, words);
+  close<Of<Words, DataParallel<Sync>, Fastest, ReduceBy<Ring>>>(1e-5, {3}, words);
 }
 TEST_CASE("row 46: where each brings a branch, a tree has the bits of one rank") {
-  struct OnOne : Plan<Small, Batch<24>, MicroBatches<8>, DataParallel<Sync>> {};
-  struct OnFour : Plan<Small, Batch<24>, MicroBatches<8>, DataParallel<Sync>, Mesh<Data<4>>, ReduceBy<Tree>> {};
-  CHECK(outcome(DeviceTrainer<OnFour, OnDevice>(4, 7, device(4))) ==
-        outcome(DeviceTrainer<OnOne, OnDevice>(1, 7, device(1))));
+  struct OnOne : Plan<Small, Batch<24>, MicroBatches<8>, DataParallel<Sync>, Precision<bf16>> {};
+  struct Treed
+      : Plan<Small, Batch<24>, MicroBatches<8>, DataParallel<Sync>, Precision<bf16>, Mesh<Data<4>>, ReduceBy<Tree>> {};
+  struct Halved : Plan<Small, Batch<24>, MicroBatches<8>, DataParallel<Sync>, Precision<bf16>, Mesh<Data<4>>,
+                       ReduceBy<HalvingDoubling>> {};
+  Outcome const one = outcome(DeviceTrainer<OnOne, OnDevice>(1, 7, device(1)));
+  CHECK(outcome(DeviceTrainer<Treed, OnDevice>(4, 7, device(4))) == one);
+  CHECK(outcome(DeviceTrainer<Halved, OnDevice>(4, 7, device(4))) == one);
+}
+
+namespace {
+
+template <class Trained> std::vector<std::vector<float>> owed(Trained& t) {
+  std::vector<std::vector<float>> all;
+  for (int r = 0; r < t.ranks().world(); ++r) all.push_back(t.residuals(r));
+  return all;
+}
+/// What is left of a message is in a checkpoint, from and to devices and threads.
+template <class P> void goes_on(backend::host::Feed const& from) {
+  scratch::Folder const folder;
+  std::string const path = folder / "model.safetensors", back = folder / "back.safetensors";
+  using Device = DeviceTrainer<P, OnDevice>;
+  Device whole(3, 7), first(3, 7), second(3, 9);
+  whole.train(0, 5, from);
+  first.train(0, 3, from);
+  session::save(first, path, 7);
+  second.train(0, 2, from);  // what it owes is forgotten
+  Trainer<P> threads(3, 5);
+  session::load(threads, path);
+  CHECK(owed(threads) == owed(first));
+  session::save(threads, back, 7);
+  session::load(second, back);
+  CHECK(owed(second) == owed(first));
+  CHECK(second.train(3, 2, from) == first.train(3, 2, from));
+  CHECK(owed(second) == owed(whole));
+  for (auto const& k : session::kept<P>()) CHECK(session::whole(second, k) == session::whole(whole, k));
+}
+
+}  // namespace
+
+TEST_CASE("row 44: what messages lack is in a checkpoint") {
+  goes_on<On<Compress<OneBit>, Momentum>>(feed<On<>>());
+  goes_on<Of<Words, DataParallel<Sync>, Fastest, Compress<Int8>>>(words);
 }

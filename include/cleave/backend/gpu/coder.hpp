@@ -13,6 +13,7 @@ namespace cleave::backend::gpu {
 ///   static constexpr int each;          // elements of such a block, 256 or 512
 ///   static constexpr long bytes;        // of one that is full
 ///   static constexpr bool alone;        // its threads never meet
+///   shared_bytes<A>                     // what write shares
 ///   write(c, count, v, out, shared)     // v: what this thread has of the block, element thread + 256 k at [k]
 ///   said<A>(in, i)                      // element i of a message
 template <class C> struct Coder {
@@ -23,6 +24,7 @@ inline constexpr int coding = 256;  // threads
 
 template <> struct Coder<send::Bf16> {
   static constexpr bool here = true, alone = true;
+  template <class A> static constexpr int shared_bytes = 0;
   static constexpr int each = 512;
   static constexpr long bytes = send::Bf16::bytes(each);
   template <class Ctx, class A>
@@ -44,6 +46,7 @@ template <class T> CLEAVE_HD T at_any(std::byte const* in) {
 
 template <> struct Coder<Int8> {
   static constexpr bool here = true, alone = false;
+  template <class A> static constexpr int shared_bytes = coding / lanes * 4;
   static constexpr int each = static_cast<int>(Int8::block);
   static constexpr long bytes = Int8::bytes(each);
   static_assert(each == coding);
@@ -65,6 +68,8 @@ template <> struct Coder<Int8> {
 template <> struct Coder<OneBit> {
   static constexpr bool here = true, alone = false;
   static constexpr int each = static_cast<int>(OneBit::block);
+  template <class A>
+  static constexpr int shared_bytes = 2 * coding* static_cast<int>(sizeof(A)) + each + coding / lanes * 4;
   static constexpr long bytes = OneBit::bytes(each);
   static_assert(each == 2 * coding);
   /// Sums in the order of OneBit::fold, the second half onto the first.
@@ -117,7 +122,7 @@ template <class C, class A> struct Encode {
     std::byte* out;
     long n;
   };
-  static constexpr int threads = coding, shared_bytes = 2 * coding * static_cast<int>(sizeof(A)) + By::each + 64;
+  static constexpr int threads = coding, shared_bytes = By::template shared_bytes<A>;
   static constexpr bool alone = By::alone;
   static constexpr int per_thread = By::each / coding;
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
@@ -132,7 +137,9 @@ template <class C, class A> struct Encode {
         v[k] = i >= a.n ? A{0} : a.left ? a.left[i] + a.g[i] : a.g[i];
       }
       std::byte* const out = a.out + b * By::bytes;
-      By::write(c, count, v, out, c.shared());
+      std::byte* shared = nullptr;
+      if constexpr (shared_bytes > 0) shared = c.shared();
+      By::write(c, count, v, out, shared);
       if (!a.left) continue;
       if constexpr (!By::alone) c.barrier();
       CLEAVE_UNROLL

@@ -24,7 +24,8 @@ template <class P, class Machine, class Link> class Together {
                                             meta::type<Direct<P, Machine, Link>>>::is;
   using Exchange = typename std::conditional_t<encodes, meta::type<Encoded<P, Machine, Link>>, meta::type<Plain>>::is;
 
-  Together(Ranks& ranks, Control<A> const* control) : ranks_(ranks), control_(control), exchange_(ranks) {
+  Together(Ranks& ranks, Control<A> const* control)
+      : ranks_(ranks), control_(control), exchange_(ranks), direct_(ranks) {
     for (host::Axis a : {host::Axis::Data, host::Axis::World})
       sums_[a == host::Axis::World] = host::reduction(ranks.at(0).m, a, ranks.share, P::format.ordered, false);
   }
@@ -78,17 +79,19 @@ template <class P, class Machine, class Link> class Together {
     schedule::Bucket const& bucket = P::schedule.bucket[b];
     host::Axis const axis = axis_of(b);
     if (ranks_.at(0).m.size(axis) == 1) return;
-    if constexpr (Exchange::packs) {
-      ranks_.open_all(&One::compute, host::Did::Line, step, round);
-      for (One& one : ranks_.all) {
-        if (one.here && !ranks_.rehearsing()) pack(ranks_, one, bucket);
+    with(b, [&](auto& exchange) {
+      if constexpr (std::remove_reference_t<decltype(exchange)>::packs) {
+        ranks_.open_all(&One::compute, host::Did::Line, step, round);
+        for (One& one : ranks_.all) {
+          if (one.here && !ranks_.rehearsing()) pack(ranks_, one, bucket);
+        }
+        ranks_.close_all(&One::compute);
       }
-      ranks_.close_all(&One::compute);
-    }
-    ranks_.meet(axis, &One::compute, &One::sums);
-    ranks_.open_all(&One::sums, host::Did::Reduce, step, round);
-    exchange_.reduce(b, axis);
-    ranks_.close_all(&One::sums);
+      ranks_.meet(axis, &One::compute, &One::sums);
+      ranks_.open_all(&One::sums, host::Did::Reduce, step, round);
+      exchange.reduce(b, axis);
+      ranks_.close_all(&One::sums);
+    });
   }
   /// Where a rank sums with nobody, all buckets are one: the arena is stepped by one kernel.
   void update(int b, int step, int round) {
@@ -111,14 +114,21 @@ template <class P, class Machine, class Link> class Together {
     }
     ranks_.meet(axis, &One::sums, &One::compute);
     ranks_.open_all(&One::compute, host::Did::Line, step, round);
-    for (One& one : ranks_.all) {
-      auto const from = exchange_.sums(one, b, axis);
-      if (one.here) put_update(one, bucket.offset, bucket.count, from);
-    }
+    with(b, [&](auto& exchange) {
+      for (One& one : ranks_.all) {
+        auto const from = exchange.sums(one, b, axis);
+        if (one.here) put_update(one, bucket.offset, bucket.count, from);
+      }
+    });
     ranks_.close_all(&One::compute);
   }
 
  private:
+  /// A bucket's exchange.
+  template <class F> void with(int b, F f) {
+    if (P::schedule.bucket[b].whole) return f(direct_);
+    f(exchange_);
+  }
   static host::Axis axis_of(int bucket) {
     return P::schedule.bucket[bucket].world ? host::Axis::World : host::Axis::Data;
   }
@@ -143,6 +153,7 @@ template <class P, class Machine, class Link> class Together {
   Ranks& ranks_;
   Control<A> const* control_;
   Exchange exchange_;
+  Direct<P, Machine, Link> direct_;
   host::Reduction sums_[2];
 };
 
