@@ -11,7 +11,7 @@ namespace {
 struct Small : Sequential<Vector<20>, Linear<24>, Relu, Linear<4>, CrossEntropy> {};
 template <class... Ps> using On = Of<Small, DataParallel<Sync>, Fastest, Ps...>;
 
-/// Words of 40, samples of five.
+/// Said of 40, samples of five.
 backend::host::Feed const words{nullptr,
                                 [](void const*, long step, long first, int count, float* out) {
                                   for (long s = 5 * (step * 24 + first); count > 0; --count) {
@@ -54,18 +54,18 @@ TEST_CASE("rows 43, 46: by a route") {
   close<On<ReduceBy<HalvingDoubling>, ModelParallel<SplitRows>>>(1e-5, {4});
   close<On<ReduceBy<Hierarchical<2>>, Precision<bf16>>>(1e-2, {4});
 }
-struct Words : Sequential<Vector<5>, Embedding<40, 6>, Linear<8, SendFactors>, Tanh, Linear<4>, CrossEntropy> {};
+struct Said : Sequential<Vector<5>, Embedding<40, 6>, Linear<8, SendFactors>, Tanh, Linear<4>, CrossEntropy> {};
 
 TEST_CASE("row 40: what threads send as rows, or as factors, goes whole, with the same sums") {
-  using P = Of<Words, DataParallel<Sync>, Momentum>;
+  using P = Of<Said, DataParallel<Sync>, Momentum>;
   close<P>(1e-5, {1, 2, 3}, words);
   CHECK(outcome(DeviceTrainer<P, OnDevice>(3, 7, device(3)), 3, words) ==
         outcome(DeviceTrainer<P, OnDevice>(1, 7, device(1)), 3, words));
 }
 TEST_CASE("rows 40, 44: and is not encoded, nor goes by a route, where the other gradients do") {
-  close<Of<Words, DataParallel<Sync>, Fastest, Compress<OneBit>>>(1e-3, {3}, words);
-  close<Of<Words, DataParallel<Sync>, Fastest, Compress<Int8>, Precision<bf16>>>(1e-2, {2}, words);
-  close<Of<Words, DataParallel<Sync>, Fastest, ReduceBy<Ring>>>(1e-5, {3}, words);
+  close<Of<Said, DataParallel<Sync>, Fastest, Compress<OneBit>>>(1e-3, {3}, words);
+  close<Of<Said, DataParallel<Sync>, Fastest, Compress<Int8>, Precision<bf16>>>(1e-2, {2}, words);
+  close<Of<Said, DataParallel<Sync>, Fastest, ReduceBy<Ring>>>(1e-5, {3}, words);
 }
 TEST_CASE("row 46: where each brings a branch, a tree has the bits of one rank") {
   struct OnOne : Plan<Small, Batch<24>, MicroBatches<8>, DataParallel<Sync>, Precision<bf16>> {};
@@ -110,5 +110,5 @@ template <class P> void goes_on(backend::host::Feed const& from) {
 
 TEST_CASE("row 44: what messages lack is in a checkpoint") {
   goes_on<On<Compress<OneBit>, Momentum>>(feed<On<>>());
-  goes_on<Of<Words, DataParallel<Sync>, Fastest, Compress<Int8>>>(words);
+  goes_on<Of<Said, DataParallel<Sync>, Fastest, Compress<Int8>>>(words);
 }
