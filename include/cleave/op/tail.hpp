@@ -20,7 +20,7 @@ template <class Op_, Local L_> struct Made {
 };
 
 /// What another reader of a value has made of its gradient (dx), and the own contribution (dy) to it.
-struct Accumulate : Base {
+struct AddGradient : Base {
   static constexpr auto name = "add";
   static constexpr bool pointwise = true;
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx const& ctx, Operands<T> const& t) {

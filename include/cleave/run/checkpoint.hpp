@@ -90,7 +90,10 @@ template <class Trained> void save(Trained& trainer, std::string const& path, st
   if constexpr (keeps_residuals<P> && requires { trainer.residuals(0); }) {
     bool asked = write;
     if constexpr (requires { Trained::asked_by_all; }) asked = write || Trained::asked_by_all;
-    for (int r = 0; asked && r < trainer.ranks().world(); ++r) owed.push_back(trainer.residuals(r));
+    for (int r = 0; asked && r < trainer.ranks().world(); ++r) {
+      std::vector<A> of_rank = trainer.residuals(r);
+      if (write) owed.push_back(std::move(of_rank));
+    }
     trainer.meet();  // whoever goes on training writes them again
   }
   for (std::size_t r = 0; r < owed.size() && !owed[r].empty(); ++r) {

@@ -63,7 +63,7 @@ template <class P, int K> struct MadeAt<P, K, -1> {
     l.y = l.x;
     return l;
   }
-  using type = op::Made<op::Accumulate, of_input()>;
+  using type = op::Made<op::AddGradient, of_input()>;
 };
 template <class P, int K, bool Back, class I> struct TailOf;
 template <class P, int K, bool Back, int... I> struct TailOf<P, K, Back, std::integer_sequence<int, I...>> {
