@@ -51,6 +51,15 @@ Outcome outcome(Trained&& t, int steps = 3, backend::host::Feed const& from = fe
   }
   return o;
 }
+/// The furthest that a loss, a weight, a moment or a state is from what is wanted.
+inline double far(Outcome const& got, Outcome const& wanted) {
+  REQUIRE(got.state.size() == wanted.state.size());
+  double most = 0;
+  for (std::size_t i = 0; i < got.state.size(); ++i) most = std::max(most, std::fabs(got.state[i] - wanted.state[i]));
+  for (std::size_t i = 0; i < got.losses.size(); ++i)
+    most = std::max(most, std::fabs(got.losses[i] - wanted.losses[i]));
+  return most;
+}
 /// The same as on threads to rounding; the same bits whatever the number of ranks and whatever the order in which
 /// kernels run that no event orders.
 template <class P> void as_on_threads(double tolerance, std::initializer_list<int> replicas) {
@@ -59,12 +68,7 @@ template <class P> void as_on_threads(double tolerance, std::initializer_list<in
     INFO(r << " replicas x " << P::ways << " ways");
     Outcome const got = outcome(DeviceTrainer<P, OnDevice>(r, 7, device(r)));
     Outcome const wanted = outcome(Trainer<P>(r, 7));
-    REQUIRE(got.state.size() == wanted.state.size());
-    double far = 0;
-    for (std::size_t i = 0; i < got.state.size(); ++i) far = std::max(far, std::fabs(got.state[i] - wanted.state[i]));
-    for (std::size_t i = 0; i < got.losses.size(); ++i)
-      far = std::max(far, std::fabs(got.losses[i] - wanted.losses[i]));
-    CHECK(far <= tolerance);
+    CHECK(far(got, wanted) <= tolerance);
     CHECK(got.accuracy == doctest::Approx(wanted.accuracy).epsilon(0.05));
     if (first.state.empty()) {
       first = got;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "../meta/host_device.hpp"
 #include "../tensor/each.hpp"
 #include "laws.hpp"
 
@@ -32,12 +33,12 @@ struct Codec {
 /// A word of the user's for a codec; most are codecs themselves.
 template <class Word> struct codec_of { using is = Word; };
 
-template <class T> T load(std::byte const* from) {
+template <class T> CLEAVE_HD T load(std::byte const* from) {
   T v;
   std::memcpy(&v, from, sizeof v);
   return v;
 }
-template <class T> void store(std::byte* to, T v) { std::memcpy(to, &v, sizeof v); }
+template <class T> CLEAVE_HD void store(std::byte* to, T v) { std::memcpy(to, &v, sizeof v); }
 
 /// Encodes g (n). With `left` (n), what the message lacks of left + g stays there for the next time: error feedback.
 /// Sources: Seide, Fu, Droppo, Li, Yu, "1-bit stochastic gradient descent", Interspeech 2014, section 3; Karimireddy,

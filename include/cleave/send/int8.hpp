@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "../meta/host_device.hpp"
 #include "codec.hpp"
 
 namespace cleave {

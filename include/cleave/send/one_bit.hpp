@@ -6,7 +6,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "../meta/host_device.hpp"
 #include "codec.hpp"
 
 namespace cleave {

@@ -17,12 +17,7 @@ template <class P> Fake::Log as_on_threads(double tolerance, int replicas, Pin p
   Fake::Log log;
   Choices choices("");
   Outcome const got = outcome(DeviceTrainer<P, Helped>(replicas, 7, helped(log, choices, pin, 3)));
-  Outcome const wanted = outcome(Trainer<P>(replicas, 7));
-  REQUIRE(got.state.size() == wanted.state.size());
-  double far = 0;
-  for (std::size_t i = 0; i < got.state.size(); ++i) far = std::max(far, std::fabs(got.state[i] - wanted.state[i]));
-  for (std::size_t i = 0; i < got.losses.size(); ++i) far = std::max(far, std::fabs(got.losses[i] - wanted.losses[i]));
-  CHECK(far <= tolerance);
+  CHECK(far(got, outcome(Trainer<P>(replicas, 7))) <= tolerance);
   return log;
 }
 

@@ -37,13 +37,6 @@ template <> struct Coder<send::Bf16> {
   }
 };
 
-/// A value that lies anywhere.
-template <class T> CLEAVE_HD T at_any(std::byte const* in) {
-  T v;
-  std::memcpy(&v, in, sizeof v);
-  return v;
-}
-
 template <> struct Coder<Int8> {
   static constexpr bool here = true, alone = false;
   template <class A> static constexpr int shared_bytes = coding / lanes * 4;
@@ -56,12 +49,12 @@ template <> struct Coder<Int8> {
     std::uint32_t const own = i < count ? Int8::size(v[0]) : 0;
     float const scale = Int8::scale_of(over_block<Max>(c, own, reinterpret_cast<std::uint32_t*>(shared)));
     float const inverse = Int8::inverse_of(scale);
-    if (i == 0) std::memcpy(out, &scale, sizeof scale);
+    if (i == 0) send::store(out, scale);
     if (i < count) out[4 + i] = inverse > 0 ? static_cast<std::byte>(Int8::whole(v[0], inverse)) : std::byte{0};
   }
   template <class A> CLEAVE_HD static A said(std::byte const* in, long i) {
     std::byte const* const block = in + i / each * bytes;
-    return static_cast<A>(at_any<float>(block)) * static_cast<A>(static_cast<std::int8_t>(block[4 + i % each]));
+    return static_cast<A>(send::load<float>(block)) * static_cast<A>(static_cast<std::int8_t>(block[4 + i % each]));
   }
 };
 
@@ -102,14 +95,14 @@ template <> struct Coder<OneBit> {
     int const n = over_block<Sum>(c, mine, reinterpret_cast<int*>(positive + each)) - (each - count);
     if (i < (count + 7) / 8) out[8 + i] = static_cast<std::byte>(bits);
     if (i > 0) return;
-    float const means[2] = {OneBit::mean(up[0], n), OneBit::mean(down[0], count - n)};
-    std::memcpy(out, means, sizeof means);
+    send::store(out, OneBit::mean(up[0], n));
+    send::store(out + 4, OneBit::mean(down[0], count - n));
   }
   template <class A> CLEAVE_HD static A said(std::byte const* in, long i) {
     std::byte const* const block = in + i / each * bytes;
     int const e = static_cast<int>(i % each);
     bool const up = (static_cast<unsigned>(block[8 + e / 8]) >> e % 8 & 1u) != 0;
-    return static_cast<A>(at_any<float>(block + (up ? 0 : 4)));
+    return static_cast<A>(send::load<float>(block + (up ? 0 : 4)));
   }
 };
 

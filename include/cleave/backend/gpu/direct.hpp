@@ -12,7 +12,7 @@
 namespace cleave::backend::gpu {
 
 inline std::string too_many(char const* what, int most) {
-  return "the ordered sum over these ranks has more than " + std::to_string(most) + " " + what +
+  return "the sum over these ranks has more than " + std::to_string(most) + " " + what +
          " on a device; run fewer ranks, or say fewer MicroBatches";
 }
 
