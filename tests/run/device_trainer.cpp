@@ -15,6 +15,22 @@ TEST_CASE("f64, and sums as they come") {
   as_on_threads<Of<Mlp, Precision<f64>, RmsProp>>(1e-12, {1});
   as_on_threads<Of<Mlp, DataParallel<Sync>, Fastest, Adagrad>>(1e-5, {3});
 }
+
+struct Narrow : Sequential<Vector<20>, Linear<24>, Relu, Dropout<20>, Linear<16>, Gelu,
+                           Residual<Linear<16>, Tanh, Linear<16>>, Linear<4>, CrossEntropy> {};
+template <class... Ps> struct ManyRows : Plan<Narrow, Batch<96>, MicroBatches<12>, Ps...> {
+  static constexpr Rate rate = Rate::constant(0.05f);
+};
+TEST_CASE("narrow products in one kernel, whose blocks do not wait for each other") {
+  using P = ManyRows<DataParallel<Sync>, Momentum>;
+  static_assert(P::schedule.links(0) == 4 && P::schedule.links(1) == 0);
+  as_on_threads<P>(1e-6, {1, 2, 5});
+  as_on_threads<ManyRows<DataParallel<Sync>, Precision<bf16>>>(4e-3, {1, 2});
+  as_on_threads<ManyRows<DataParallel<Sync>, Precision<tf32>>>(1e-4, {1, 3});
+  as_on_threads<ManyRows<DataParallel<Sync>, Precision<fp8>>>(4e-2, {1, 2});  // each by a kernel of its own
+  as_on_threads<ManyRows<Precision<f64>, Accumulate<2>>>(1e-12, {1});
+  as_on_threads<ManyRows<DataParallel<Sync>, OneWeirdTrick<2>>>(1e-6, {1, 2});
+}
 TEST_CASE("layers share a message of gradients") {
   as_on_threads<Of<Mlp, DataParallel<Sync>, Buckets<4096>, Momentum>>(1e-6, {1, 3});
 }

@@ -44,10 +44,20 @@ TEST_CASE("activations and dropouts, forward and back, cost no launch: they are 
   CHECK(launches<InSlices<DressedNorms, 4>>() == launches<InSlices<Norms, 4>>());
 }
 
-struct Deep : Sequential<Vector<20>, Linear<24>, Linear<24>, Linear<4>, CrossEntropy> {};
-struct Around : Sequential<Vector<20>, Linear<24>, Tanh, Residual<Linear<24>>, Linear<4>, CrossEntropy> {};
+struct Deep : Sequential<Vector<20>, Linear<132>, Linear<132>, Linear<4>, CrossEntropy> {};
+struct Around : Sequential<Vector<20>, Linear<132>, Tanh, Residual<Linear<132>>, Linear<4>, CrossEntropy> {};
 
 TEST_CASE(
     "the gradients of a residual are added, and handed on, by what makes the second: the sum itself is one launch") {
   CHECK(launches<InSlices<Around, 4>>() == launches<InSlices<Deep, 4>>() + 2);
+}
+
+struct Two : Sequential<Vector<20>, Linear<24>, Linear<4>, CrossEntropy> {};
+struct Three : Sequential<Vector<20>, Linear<24>, Linear<24>, Linear<4>, CrossEntropy> {};
+struct Wider : Sequential<Vector<20>, Linear<24>, Linear<129>, Linear<4>, CrossEntropy> {};
+
+TEST_CASE("narrow products are one launch, forward and back: one more costs only its two gradients of weights") {
+  CHECK(launches<InSlices<Three, 4>>() == launches<InSlices<Two, 4>>() + 2 * 2);
+  CHECK(launches<InSlices<Three, 4, Precision<bf16>>>() == launches<InSlices<Two, 4, Precision<bf16>>>() + 2 * 2);
+  CHECK(launches<InSlices<Wider, 4>>() > launches<InSlices<Three, 4>>());
 }

@@ -59,6 +59,7 @@ template <class P> long kernels_of(int replicas, int rank, bool on_device) {
     using enum schedule::Do;
     if (s.what != Forward && s.what != BackwardInput && s.what != BackwardWeight) continue;
     place::Node const& node = P::placed.node[s.node];
+    if (on_device && s.linked) continue;                                                // with the one before it
     if (on_device && s.what == Forward && P::signatures.op[node.op].is_loss) continue;  // with its gradient
     for (int round = 0; round < P::request.rounds; ++round) {
       int const slices = m.slices(share, node.rows_cut, round).size();

@@ -15,6 +15,9 @@ struct Tower : Sequential<Image<3, 8, 8>, Conv<8, 3, Pad<1>>, LayerNorm, Relu, R
 struct Short : Sequential<Vector<8>, Residual<Tanh>, Residual<Dropout<20>, Residual<Sigmoid>>, Linear<8>,
                           Residual<layer::Chain<op::Bias>>, Linear<4>, CrossEntropy> {};
 struct Sums : Plan<Short, Batch<16>> {};
+struct Slim : Sequential<Vector<24>, Linear<32>, Gelu, Linear<16>, Dropout<20>, Residual<Linear<16>>, Linear<8>, Relu,
+                         Linear<4>, CrossEntropy> {};
+struct Narrow : Plan<Slim, Batch<16>, DataParallel<Sync>> {};
 struct Alone : Plan<Deep, Batch<16>, DataParallel<Sync>, Adam> {};
 struct Rounds : Plan<Tower, Batch<16>, Accumulate<2>, DataParallel<Sync>, OneWeirdTrick<2>, Momentum> {};
 struct Split : Plan<Deep, Batch<16>, DataParallel<Sync>, OneWeirdTrick<2>, Momentum, Precision<bf16>> {};
@@ -37,6 +40,19 @@ template <class P> void nothing_is_lost(int replicas) {
       }
     }
   }
+}
+/// What linked steps write has its place from the first of them on. Returns how many are linked.
+template <class P> int linked_steps() {
+  auto const& s = P::schedule;
+  int linked = 0;
+  for (int first = 0; first < s.steps; ++first) {
+    linked += s.links(first);
+    for (int b = 0; b < s.buffers; ++b) {
+      schedule::Buffer const& of = s.buffer[b];
+      if (of.written > first && of.written <= first + s.links(first)) CHECK(of.birth == first);
+    }
+  }
+  return linked;
 }
 template <class P> void nothing_overlaps(int replicas) {
   auto const l = schedule::layout(P::schedule, P::request, P::format, {replicas, P::ways});
@@ -89,6 +105,9 @@ TEST_CASE("no two tensors that live at once share a byte, and the constant is wh
   for (int n : {1, 2, 4}) nothing_overlaps<Split>(n);
   for (int n : {1, 2}) nothing_overlaps<Rounds>(n);
   nothing_overlaps<Sums>(1);
+  for (int n : {1, 3}) nothing_overlaps<Narrow>(n);
+  CHECK(linked_steps<Narrow>() == 4 + 2);
+  CHECK(linked_steps<Alone>() == 0);
   nothing_is_lost<Sums>(1);
   nothing_is_lost<Alone>(2);
   nothing_is_lost<Split>(2);

@@ -191,7 +191,7 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
         }
       }
       int const from = t.takes_over;
-      if (from >= 0 && s.buffer[from].category == c && s.buffer[from].death == t.birth && size[from] == size[k]) {
+      if (from >= 0 && s.buffer[from].category == c && s.buffer[from].death == t.written && size[from] == size[k]) {
         out.buffer[k] = out.buffer[from];
         size[from] = 0;
       } else {

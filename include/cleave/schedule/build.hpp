@@ -2,29 +2,32 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../place/place.hpp"
-#include "schedule.hpp"
+#include "draft.hpp"
 
 namespace cleave::schedule {
 
-template <int Ops> struct Builder {
-  place::Signatures<Ops> const& model;
-  place::Placed<Ops> const& placed;
-  place::Request request;
-  Schedule<Ops> out{};
-  int readers[Schedule<Ops>::most_nodes + 1]{};  // of node k - 1; [0] is the input
-  int heard[Schedule<Ops>::most_nodes + 1]{};    // of those, whose part of its gradient is made, or is about to be
+template <int Ops> struct Builder : Draft<Ops> {
+  using Base = Draft<Ops>;
+  using Base::heard;
+  using Base::is_op;
+  using Base::model;
+  using Base::needs;
+  using Base::node;
+  using Base::op;
+  using Base::out;
+  using Base::placed;
+  using Base::readers;
+  using Base::request;
+  using Base::rows_cut;
+  bool handed_on[Schedule<Ops>::most_nodes]{};  // the gradient of its output, to its inputs
+  int first_linked = -1;                        // of the linked steps that are being made
 
-  constexpr place::Node const& node(int k) const { return placed.node[k]; }
-  constexpr place::Signature const& op(int k) const { return model.op[placed.node[k].op]; }
-  constexpr bool is_op(int k) const { return placed.node[k].op >= 0; }
-  constexpr bool rows_cut(int k) const { return k < 0 ? placed.input == place::shard(place::batch) : node(k).rows_cut; }
-  constexpr bool needs(int k) const { return k == -1 ? request.input_gradient : k >= 0 && out.needs_gradient[k]; }
   constexpr int& gradient(int k) { return k < 0 ? out.input_gradient : out.gradient[k]; }
   constexpr int value(int k) const { return k < 0 ? out.input_value : out.value[k]; }
 
   constexpr int buffer(long elements, bool per_slice, bool rows, bool wide, Category c, int takes_over = -1) {
-    out.buffer[out.buffers] = {elements, per_slice, rows, wide, c, out.steps, out.steps, takes_over};
+    int const birth = first_linked < 0 ? out.steps : first_linked;
+    out.buffer[out.buffers] = {elements, per_slice, rows, wide, c, birth, out.steps, takes_over, out.steps};
     return out.buffers++;
   }
   constexpr void use(int b) {
@@ -36,83 +39,31 @@ template <int Ops> struct Builder {
     out.step[out.steps++] = {what, k, dx, dx2};
   }
 
-  constexpr void prepare() {
-    for (int k = 0; k < placed.count; ++k) {
-      out.value[k] = out.aux[k] = out.gradient[k] = out.bias[k] = out.map[k] = -1;
-      out.head[k] = k;
-      readers[node(k).in0 + 1]++;
-      if (node(k).in1 > -2) readers[node(k).in1 + 1]++;
-      bool const learned = is_op(k) && op(k).weights > 0;
-      out.needs_gradient[k] = learned || needs(node(k).in0) || needs(node(k).in1);
-    }
-    for (int k = 0; k < placed.count; ++k) {  // a bias, then a map, directly behind a product
-      if (!is_op(k) || !op(k).contracts) continue;
-      int last = k;
-      if (merges(last, true)) out.head[++last] = k, out.bias[k] = last;
-      if (merges(last, false)) out.head[++last] = k, out.map[k] = last;
-    }
-    for (int k = 0; k < placed.count; ++k) {
-      if (!is_op(k)) continue;
-      out.first_weight[k] = out.weights;
-      long leaf = 0;
-      long const sum = op(k).sums_batch ? node(k).local.y.size() : op(k).stats_input ? node(k).local.x2.size() : 0;
-      for (int w = 0; w < op(k).weights; ++w) {
-        long const count = (w == 0 ? node(k).local.w0 : node(k).local.w1).size();
-        bool const world = node(k).w[w].kind == place::Kind::Replicate;
-        Bucket* last = out.buckets > 0 ? &out.bucket[out.buckets - 1] : nullptr;
-        int const row = op(k).sparse_row, reads = row > 0 ? static_cast<int>(node(k).local.x.size()) : 0;
-        if (!last || last->leaf != op(k).leaf || last->world != world || last->row != row) {
-          out.bucket[out.buckets++] = {out.weight_elements, 0, k, op(k).leaf, world, row, reads};
-          last = &out.bucket[out.buckets - 1];
-        }
-        last->count += count;
-        out.weight[out.weights++] = {k, w, out.weight_elements, count};
-        out.weight_elements += count;
-        leaf += count;
-      }
-      if (op(k).contracts && op(k).weights > 0) offer_factors(out.bucket[out.buckets - 1], k);
-      if (leaf > out.most_weight_leaf) out.most_weight_leaf = leaf;
-      if (sum > out.most_sum_leaf) out.most_sum_leaf = sum;
-      out.state[k] = out.state_elements;
-      out.state_elements += op(k).states * place::algebra::cut(op(k).state, node(k).w[0], request.ways).size();
-    }
-  }
-  /// From the last layer on, in the order in which gradients are made. Rows and factors go alone. With one micro-batch
-  /// there is nobody to send to, and weights are stepped as their gradients are made.
-  constexpr void join_buckets() {
-    if (request.bucket == 0 || request.micro_batches == 1) return;
-    int into = out.buckets - 1;
-    for (int b = into - 1; b >= 0; --b) {
-      Bucket& last = out.bucket[into];
-      Bucket const& next = out.bucket[b];
-      bool const alike = last.world == next.world && last.row + next.row + last.factors + next.factors == 0;
-      if (alike && last.count < request.bucket) {
-        last.offset = next.offset;
-        last.count += next.count;
-        last.node = next.node;
-      } else {
-        out.bucket[--into] = next;
-      }
-    }
-    for (int b = 0; into + b < out.buckets; ++b) out.bucket[b] = out.bucket[into + b];
-    out.buckets -= into > 0 ? into : 0;
-  }
-  /// A bias behind the product costs nothing more. Cheaper: over all ranks, (n-1) batch (K + N) against 2 (n-1) K N.
-  constexpr void offer_factors(Bucket& b, int k) const {
-    long const each = node(k).local.x.size() + node(k).local.y.size(),
-               batch = long{request.rows} * request.micro_batches, weights = node(k).local.w0.size();
-    if (op(k).factors == place::Factors::Never) return;
-    bool const may = request.rounds == 1 && request.together;  // else they are not there at once, or go to a server
-    if (op(k).factors == place::Factors::WhereCheaper && !(may && batch * each < 2 * weights)) return;
-    b.factors = static_cast<int>(each);
-  }
-  constexpr bool merges(int k, bool bias) const {
-    int const next = k + 1;
-    return next < placed.count && is_op(next) && node(next).in0 == k && node(next).in1 == -2 && op(next).mergeable &&
-           readers[k + 1] == 1 && (op(next).weights == 1) == bias;
-  }
-
   constexpr long elements(Shape s) const { return s.size() * request.rows; }
+
+  /// A product of rows with few columns. Of several, one after the other, a device makes all rows in one kernel. None
+  /// of their tensors stands where another is read: rows do not wait for each other.
+  constexpr bool narrow(int k) const {
+    if (!is_op(k) || !op(k).contracts || node(k).local.w0.dims != 2 || node(k).in1 > -2) return false;
+    int const in = node(k).local.w0[0], of = node(k).local.w0[1];
+    return in <= most_narrow && of <= most_narrow && node(k).local.x.size() == in && node(k).local.y.size() == of;
+  }
+  constexpr bool may_link(Do what, int k) const {
+    if (out.steps == 0) return false;
+    Step const last = out.step[out.steps - 1];
+    return last.what == what && narrow(last.node) && narrow(k) && rows_cut(last.node) == rows_cut(k);
+  }
+  /// Is the step of node k, to be made now, linked to the last one? Then its tensors are born with the first of them.
+  constexpr bool link(Do what, int k) {
+    if (!may_link(what, k)) return false;
+    first_linked = out.steps - 1;
+    while (out.step[first_linked].linked) --first_linked;
+    return true;
+  }
+  constexpr void linked(int at, bool is) {
+    out.step[at].linked = is;
+    first_linked = -1;
+  }
 
   /// Element by element, from node k - 1 and what was there before, with nothing to learn or to keep.
   constexpr bool goes_along(int k) const {
@@ -162,6 +113,7 @@ template <int Ops> struct Builder {
         continue;
       }
       place::Signature const& s = op(k);
+      bool const to_last = link(Do::Forward, k);
       if (s.sums_batch) {
         out.value[k] = buffer(node(k).local.y.size(), false, false, true, Category::Activations);
         emit(Do::Forward, k, out.value[k]);
@@ -177,6 +129,7 @@ template <int Ops> struct Builder {
       use(out.aux[k]);
       if (!s.is_loss) follow(k);
       emit(Do::Forward, k, out.value[k]);
+      linked(out.steps - 1, to_last);
     }
     out.forward_steps = out.steps;
     use(value(placed.last));  // read after the step, for the accuracy
@@ -199,13 +152,42 @@ template <int Ops> struct Builder {
     use(contribution);
     emit(Do::Add, k, gradient(k), contribution);
   }
-  constexpr void alias(int k, int contribution) {
+  constexpr void inherit(int k, int contribution) {
     ++heard[k + 1];
-    if (gradient(k) < 0) {
-      gradient(k) = contribution;
-    } else {
-      add(k, contribution);
-    }
+    gradient(k) = contribution;
+  }
+  constexpr void alias(int k, int contribution) {
+    if (gradient(k) < 0) return inherit(k, contribution);
+    ++heard[k + 1];
+    add(k, contribution);
+  }
+
+  constexpr void read_back(int k) {
+    place::Signature const& s = op(k);
+    use(out.gradient[k]);
+    use(out.aux[k]);
+    if (s.reads_x) use(value(node(k).in0));
+    if (s.reads_y) use(out.value[k]);
+    if (s.stats_input) use(value(node(k).in1));
+  }
+  constexpr void hand_on(int k) {
+    int const in0 = node(k).in0, in1 = node(k).in1;
+    bool const first = needs(in0), second = in1 > -2 && !op(k).stats_input && needs(in1);
+    if (!(first || second) || out.in_backward_tail[k] || handed_on[k]) return;
+    bool const to_last = link(Do::BackwardInput, k);
+    int const at = out.steps;
+    read_back(k);
+    pass_back(k, first, second);
+    handed_on[k] = true;
+    linked(at, to_last);
+  }
+  /// The way back goes on from the narrow product k to n before any gradient of weights: another narrow product, or
+  /// what makes no step between them.
+  constexpr bool follows_back(int n, int k) const {
+    if (out.in_backward_tail[n]) return true;
+    bool const bias = is_op(n) && op(n).mergeable && op(n).weights > 0;
+    return (bias || may_link(Do::BackwardInput, n)) && node(n).in1 == -2 && needs(node(n).in0) &&
+           heard[n + 1] == readers[n + 1] && node(n).rows_cut == node(k).rows_cut;
   }
 
   constexpr void backward() {
@@ -226,20 +208,10 @@ template <int Ops> struct Builder {
         continue;
       }
       place::Signature const& s = op(k);
-      auto const read = [&] {
-        use(out.gradient[k]);
-        use(out.aux[k]);
-        if (s.reads_x) use(value(in0));
-        if (s.reads_y) use(out.value[k]);
-        if (s.stats_input) use(value(in1));
-      };
-      bool const first = needs(in0), second = in1 > -2 && !s.stats_input && needs(in1);
-      if ((first || second) && !out.in_backward_tail[k]) {
-        read();
-        pass_back(k, first, second);
-      }
+      hand_on(k);
+      for (int n = k - 1; narrow(k) && handed_on[k] && n >= 0 && follows_back(n, k); --n) hand_on(n);
       if (s.weights > 0) {  // behind the gradient of the input, which wants the weights as they were
-        read();
+        read_back(k);
         if (s.stats_input) {
           out.gradient[in1] = buffer(node(in1).local.y.size(), false, false, true, Category::Activations);
           emit(Do::BackwardWeight, k, out.gradient[in1]);
@@ -267,7 +239,7 @@ template <int Ops> struct Builder {
       if (op(m).reads_x) use(value(in0));
       if (op(m).reads_y) use(out.value[m]);
       if (out.head[m] != m) {
-        out.gradient[in0] = out.gradient[m];
+        inherit(in0, out.gradient[m]);
       } else {
         use(target(in0, out.gradient[m]));
       }
@@ -285,7 +257,7 @@ template <int Ops> struct Builder {
       return;
     }
     if (merged) {  // a map's gradient takes its place
-      out.gradient[in0] = out.gradient[k];
+      inherit(in0, out.gradient[k]);
       emit(Do::BackwardInput, k, out.gradient[k]);
       return;
     }
@@ -304,7 +276,7 @@ template <int Ops> struct Builder {
 template <int Ops>
 constexpr Schedule<Ops> build(place::Signatures<Ops> const& model, place::Placed<Ops> const& placed,
                               place::Request request) {
-  Builder<Ops> b{model, placed, request, {}, {}, {}};
+  Builder<Ops> b{{model, placed, request}};
   b.prepare();
   b.join_buckets();
   b.forward();

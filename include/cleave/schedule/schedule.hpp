@@ -6,6 +6,8 @@
 
 namespace cleave::schedule {
 
+inline constexpr int most_narrow = 128;  // columns of a product, in and out, that is linked to others
+
 template <int Ops> struct Schedule {
   static constexpr int most_nodes = Ops * 3 + 2;
   static constexpr int most_buffers = most_nodes * 4 + 4;
@@ -38,6 +40,18 @@ template <int Ops> struct Schedule {
   constexpr int behind(int k, bool back, int i) const {
     if (back && adds[k] && i == 0) return -1;
     return back ? k - 1 - (i - adds[k]) : k + 1 + (bias[k] >= 0) + (map[k] >= 0) + i;
+  }
+
+  /// How many linked steps there are behind step s, if it is the first of them; else 0.
+  constexpr int links(int s) const {
+    int n = 0;
+    while (!step[s].linked && s + n + 1 < steps && step[s + n + 1].linked) ++n;
+    return n;
+  }
+  constexpr int step_of(Do what, int node) const {
+    int s = 0;
+    while (s < steps && !(step[s].what == what && step[s].node == node)) ++s;
+    return s < steps ? s : -1;
   }
 };
 

@@ -29,6 +29,7 @@ struct Step {
   Do what = Do::Forward;
   int node = -1;          // of Start and Update: the bucket
   int dx = -1, dx2 = -1;  // buffers that it writes
+  bool linked = false;    // of the step before it, a row needs the same row only: one kernel may do both
   friend constexpr bool operator==(Step, Step) = default;
 };
 
@@ -70,6 +71,7 @@ struct Buffer {
   Category category = Category::Activations;
   int birth = 0, death = 0;
   int takes_over = -1;  // may stand where this one ends
+  int written = 0;      // by this step; in linked steps tensors are born with the first
 };
 
 }  // namespace cleave::schedule

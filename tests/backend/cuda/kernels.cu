@@ -4,6 +4,7 @@
 #include "../gpu/columns.cpp"
 #include "../gpu/convolve.cpp"
 #include "../gpu/kernel.cpp"
+#include "../gpu/linked.cpp"
 #include "../gpu/lookup.cpp"
 #include "../gpu/peaks.cpp"
 #include "../gpu/product.cpp"

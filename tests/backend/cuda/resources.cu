@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/backend/cuda/device.hpp>
 #include <cleave/backend/gpu/coder.hpp>
+#include <cleave/backend/gpu/linked.hpp>
 #include <cleave/backend/gpu/norms.hpp>
 #include <cleave/backend/gpu/convolve.hpp>
 #include <cleave/backend/gpu/product.hpp>
 #include <cleave/backend/gpu/update.hpp>
 #include <cleave/layer/activation.hpp>
+#include <cleave/op/dropout.hpp>
 #include <cleave/optim/sgd.hpp>
 
 using namespace cleave;
@@ -95,6 +97,16 @@ template <class T> void products() {
   use<gpu::Contract<gpu::ConvolveInput<c, 5, 1, 2, T>, A, Tile, 1>>();
   use<gpu::Contract<gpu::ConvolveWeight<c, 5, 1, 2, T>, A, Tile, 4>>();
   if constexpr (std::is_same_v<T, fp8>) use<gpu::Peaks<T>>();
+  if constexpr (!std::is_same_v<T, fp8>) {
+    constexpr op::Local in{256, 256, Shape(77), {}, Shape(128), Shape(77, 128), {}};
+    constexpr op::Local on{256, 256, Shape(128), {}, Shape(128), Shape(128, 128), {}};
+    constexpr op::Local out{256, 256, Shape(128), {}, Shape(10), Shape(128, 10), {}};
+    using Drop = op::Tail<false, op::Made<op::Drop<20>, rows_of(256, 128)>>;
+    using First = gpu::ProductForward<in, true, layer::ReluFunction, T>;
+    using Second = gpu::ProductForward<on, true, layer::GeluFunction, T, Drop>;
+    use<gpu::Linked<First, Second, gpu::ProductForward<out, true, void, T>>>();
+    use<gpu::Linked<gpu::ProductInput<out, T>, gpu::ProductInput<on, T>, gpu::ProductInput<in, T>>>();
+  }
   if constexpr (std::is_same_v<T, tf32> || std::is_same_v<T, fp8>) return;  // the others are those of f32 and bf16
   use<gpu::SumLeaves<T, T, sizeof(T) == 2>>();
   use<gpu::SumLines<T>>();

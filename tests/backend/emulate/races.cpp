@@ -5,6 +5,7 @@
 
 #include <cleave/backend/emulate/block.hpp>
 #include <cleave/backend/gpu/coder.hpp>
+#include <cleave/backend/gpu/linked.hpp>
 #include <cleave/backend/gpu/norms.hpp>
 #include <cleave/backend/gpu/product.hpp>
 
@@ -100,6 +101,14 @@ template <class T, class Tile> void product() {
   using K = gpu::Contract<gpu::ProductForward<l, false, void, T>, float, Tile, 1>;
   emulate::launch<Mutant<K>, emulate::Threads>(1, {t, nullptr, 0, 1});
 }
+void linked() {
+  constexpr op::Local l{5, 5, Shape(20), {}, Shape(20), Shape(20, 20), {}};
+  auto x = floats(100), w = floats(400), y = x, z = x;
+  op::Operands<float> t, u;
+  t.x = x.data(), t.w0 = u.w0 = w.data(), t.y = y.data(), u.x = y.data(), u.y = z.data();
+  using Case = gpu::ProductForward<l, false, void, float>;
+  emulate::launch<Mutant<gpu::Linked<Case, Case>>, emulate::Threads>(1, {{t, nullptr, 0, 1}, {{u, nullptr, 0, 1}}});
+}
 void weights() {
   constexpr op::Local l{20, 20, Shape(30), {}, Shape(20), Shape(30, 20), {}};
   auto x = floats(1200), dy = floats(800), dw = floats(600);
@@ -135,6 +144,7 @@ Case const cases[] = {{"softmax", softmax, "0111"},
                       {"sums along", along, "01010101"},
                       {"plain product", product<float, gpu::Plain>, "11"},
                       {"product of fragments", product<bf16, gpu::Bf16Tile>, "11"},
+                      {"linked products", linked, "111"},
                       {"weights of two slices", weights, "1111"},
                       {"peaks", peaks, "01"},
                       {"eight bits", encode<Int8>, "011"},

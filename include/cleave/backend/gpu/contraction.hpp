@@ -20,11 +20,12 @@ template <class Case, class A> struct ContractArgs {
 
 /// `Apart`: blocks leave sums of parts, which Join takes on. Where k grows and they do not, a block goes from slice to
 /// slice.
-template <class Case, class A, class Tile, int Splits, bool Apart = (Splits > 1)> struct Contract {
+template <class Case, class A, class Tile, int Splits, bool Apart = (Splits > 1), class B_ = Blocking<Case, Tile>>
+struct Contract {
   static_assert(Apart || Splits == 1);
   using Args = ContractArgs<Case, A>;
   using Size = Extents<Case>;
-  using B = Blocking<Case, Tile>;
+  using B = B_;
   using T = typename Case::T;
   static constexpr bool plain = B::plain, alone = false;
   static constexpr int threads = B::threads, BM = B::rows, BN = B::columns, BK = B::depth;
@@ -44,6 +45,7 @@ template <class Case, class A, class Tile, int Splits, bool Apart = (Splits > 1)
 
   static constexpr int a_packs = (BM * BK / Case::a_width + threads - 1) / threads;
   static constexpr int b_packs = (BN * BK / Case::b_width + threads - 1) / threads;
+  static_assert(BM * BK / Case::a_width % threads == 0 && BN * BK / Case::b_width % threads == 0);
   struct Held {
     Pack<T, Case::a_width> a[a_packs];
     Pack<T, Case::b_width> b[b_packs];

@@ -87,12 +87,17 @@ template <op::Local L, class T_> struct ProductWeight {
 };
 
 template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> : TakesTails<Kernel<op::Product<Out, How>>> {
+  static constexpr bool links = true;
+  template <class Tail, op::Local L, bool WithBias, class Map, class T>
+  using Forward = ProductForward<L, WithBias, Map, T, Tail>;
+  template <class Tail, op::Local L, class T> using Input = ProductInput<L, T, Tail>;
+
   template <class Tail, op::Local L, bool WithBias, class Map, class T, class Q>
   static void forward_with(Q q, op::Operands<T> const& t) {
-    contract<ProductForward<L, WithBias, Map, T, Tail>>(q, t);
+    contract<Forward<Tail, L, WithBias, Map, T>>(q, t);
   }
   template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
-    contract<ProductInput<L, T, Tail>>(q, t);
+    contract<Input<Tail, L, T>>(q, t);
   }
   template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
     contract<ProductWeight<L, T>>(q, t);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "../host/prepare.hpp"
-#include "kernel.hpp"
+#include "linked.hpp"
 #include "move.hpp"
 #include "stamps.hpp"
 
@@ -51,6 +51,10 @@ template <class Machine> struct Device {
       gpu::Kernel<Op>::template sum<L, T>(q, {t, to});
     }
   };
+  template <class P, int S> static constexpr bool links = linked_from<P, S>();
+  template <class P, int S> static void linked(Context q, op::Operands<typename P::number> const& t) {
+    LinkedFrom<P, S>::put(q, t);
+  }
   template <class A> using Branches = gpu::Branches<A>;
   static constexpr bool updates_in_gradients = false, merges = true;
   template <class Op> static constexpr bool takes_slices = requires { requires gpu::Kernel<Op>::takes_slices; };

@@ -89,6 +89,8 @@ template <class T, class On> struct Kernels {
   typename Action<T, On>::Call forward = nullptr, backward_input = nullptr, backward_weight = nullptr;
   typename Action<T, On>::MakeSums make_sums = nullptr;
   typename Action<T, On>::Update update_weight = nullptr;
+  typename Action<T, On>::Call linked[2] =
+      {};  // forward and back, with the steps that are linked to it: they take none
   bool takes_slices = false;
 };
 
@@ -96,14 +98,6 @@ template <class T, class On> struct Kernels {
 template <class P, class On> struct Table {
   using T = typename P::number;
 
-  /// The function of the map that is merged, void if there is none.
-  template <int K> struct Function {
-    using type = typename meta::at<typename P::ops, static_cast<std::size_t>(P::placed.node[K].op)>::function;
-  };
-  template <int K>
-  requires(K < 0) struct Function<K> {
-    using type = void;
-  };
   template <int K> static constexpr Kernels<T, On> kernels() {
     constexpr place::Node const& n = P::placed.node[K];
     if constexpr (n.op >= 0) {
@@ -121,12 +115,16 @@ template <class P, class On> struct Table {
       constexpr bool may_fuse = On::updates_in_gradients && P::micro_batches == 1 && Op::weights > 0 && Op::inputs == 1;
       if constexpr (may_fuse) k.update_weight = &host::update_weight<Op, n.local, typename P::optimizer, T>;
       if constexpr (!may_fuse || P::replicas != 1) k.backward_weight = &Kernel::template backward_weight<n.local, T>;
-      using Map = typename Function<P::schedule.map[K]>::type;
+      using Map = map_of<P, P::schedule.map[K]>;
       if constexpr (P::schedule.tail(K, false) > 0) {
         k.forward = &Behind<P, K, false, On>::template forward<Op, n.local, bias, Map, T>;
       } else if constexpr (P::schedule.head[K] == K && !P::schedule.in_forward_tail[K]) {
         k.forward = &Kernel::template forward<n.local, bias, Map, T>;
       }
+      constexpr int forth = P::schedule.step_of(schedule::Do::Forward, K);
+      constexpr int back = P::schedule.step_of(schedule::Do::BackwardInput, K);
+      if constexpr (On::template links<P, forth>) k.linked[false] = &On::template linked<P, forth>;
+      if constexpr (On::template links<P, back>) k.linked[true] = &On::template linked<P, back>;
       return k;
     } else {
       return {};

@@ -70,8 +70,18 @@ template <class P, int K, bool Back, int... I> struct TailOf<P, K, Back, std::in
   using type = op::Tail<Back, typename MadeAt<P, K, P::schedule.behind(K, Back, I)>::type...>;
 };
 /// Of node K of plan P.
-template <class P, int K, bool Back, class On>
-using Behind =
-    InOrder<On, typename TailOf<P, K, Back, std::make_integer_sequence<int, P::schedule.tail(K, Back)>>::type>;
+template <class P, int K, bool Back>
+using TailAt = TailOf<P, K, Back, std::make_integer_sequence<int, P::schedule.tail(K, Back)>>;
+template <class P, int K, bool Back, class On> using Behind = InOrder<On, typename TailAt<P, K, Back>::type>;
+
+/// The function of the map that node K is, void if there is none.
+template <class P, int K> struct MapOf {
+  using type = typename meta::at<typename P::ops, static_cast<std::size_t>(P::placed.node[K].op)>::function;
+};
+template <class P, int K>
+requires(K < 0) struct MapOf<P, K> {
+  using type = void;
+};
+template <class P, int K> using map_of = typename MapOf<P, K>::type;
 
 }  // namespace cleave::backend::host

@@ -3,10 +3,13 @@
 #pragma once
 
 #include "actions.hpp"
+#include "pointers.hpp"
 
 namespace cleave::backend::host {
 
-template <class P, class On = Host> class Prepare {
+template <class P, class On = Host> class Prepare : public Pointers<P> {
+  using Base = Pointers<P>;
+
  public:
   using T = typename P::number;
   using Made = Action<T, On>;
@@ -17,8 +20,7 @@ template <class P, class On = Host> class Prepare {
   static constexpr bool narrow = sizeof(T) < sizeof(A);
   static constexpr bool rounded = narrow && P::format.ordered;
 
-  Prepare(Member const& m, schedule::Share const& share, Layout const& layout, std::byte* base, op::Pass const* pass)
-      : m_(m), share_(share), layout_(layout), base_(base), pass_(pass) {}
+  using Base::Base;
 
   /// The actions of each round. A layer's sum goes on where the round before left it; what is done with the sum, once,
   /// is done in the last.
@@ -49,73 +51,20 @@ template <class P, class On = Host> class Prepare {
     return all;
   }
 
-  template <class E> E* at(long offset) const { return reinterpret_cast<E*>(base_ + offset); }
-
  private:
-  static constexpr int rounds = P::request.rounds;
-  schedule::Range slices(bool rows_cut) const { return m_.slices(share_, rows_cut, round_); }
-
-  static constexpr place::Node const& node(int k) { return P::placed.node[k]; }
-  static constexpr bool is_op(int k) { return node(k).op >= 0; }
-  static constexpr place::Signature const& op(int k) { return P::signatures.op[node(k).op]; }
-  template <class E> E* buffer(int b) const { return b < 0 ? nullptr : at<E>(layout_.buffer[b]); }
-  static constexpr int value(int k) { return k < 0 ? P::schedule.input_value : P::schedule.value[k]; }
-
-  /// The operands of node k on its i-th slice here.
-  op::Operands<T> operands(int k, int i) const {
-    auto const& s = P::schedule;
-    place::Node const& n = node(k);
-    schedule::Range const range = slices(n.rows_cut);
-    long const row = long{i} * P::request.rows;
-    op::Operands<T> t;
-    auto const rows_of = [&](T* p, Shape shape) { return p ? p + row * shape.size() : nullptr; };
-    t.x = rows_of(buffer<T>(value(n.in0)), n.local.x);
-    if (n.in1 > -2) {
-      if (op(k).stats_input) {
-        t.stats = buffer<A>(value(n.in1));
-      } else {
-        t.x2 = rows_of(buffer<T>(value(n.in1)), n.local.x2);
-      }
-    }
-    if (op(k).weights > 0) t.w0 = weight(k, 0);
-    if (op(k).weights > 1) t.w1 = weight(k, 1);
-    if (s.bias[k] >= 0) t.bias = weight(s.bias[k], 0);
-    if (op(k).sums_batch) {
-      t.dstats = buffer<A>(s.gradient[k]);
-    } else {
-      t.y = rows_of(buffer<T>(s.value[k]), n.local.y);
-      t.dy = rows_of(buffer<T>(s.gradient[k]), n.local.y);
-    }
-    if (s.aux[k] >= 0) t.aux = buffer<A>(s.aux[k]) + row * op(k).aux(n.local.x, n.local.y);
-    if (op(k).states > 0) {
-      t.state0 = at<A>(layout_.states) + s.state[k];
-      t.state1 = t.state0 + place::algebra::cut(op(k).state, n.w[0], P::ways).size();
-    }
-    t.labels = at<int>(layout_.labels) + row;
-    t.loss = at<A>(layout_.losses) + range.begin - share_.replica(m_.replica()).begin + i;
-    t.scale = A{1} / static_cast<A>(share_.samples);
-    t.where.layer = static_cast<std::uint32_t>(n.op);
-    t.where.sample = long{range.begin + i} * P::request.rows;
-    t.where.features = n.whole.size();
-    t.where.feature = n.y.kind == place::Kind::Shard && n.y.dim == 0 ? m_.way() * n.local.y.size() : 0;
-    t.where.first_slice = i == 0 && round_ == 0;
-    t.pass = pass_;
-    return t;
-  }
-  T const* weight(int k, int which) const {
-    return at<T>(layout_.copies) + P::schedule.weight[P::schedule.first_weight[k] + which].offset;
-  }
-  /// Branch p of a sum that a rank is taking: the first lie where peers read them and the next round finds them.
-  A* gradient(int k, int which, int p) const {
-    schedule::Weight const w = P::schedule.weight[P::schedule.first_weight[k] + which];
-    if (p < layout_.kept) return at<A>(layout_.gradients) + p * P::schedule.weight_elements + w.offset;
-    long const before = which == 0 ? 0 : P::schedule.weight[P::schedule.first_weight[k]].count;
-    return at<A>(layout_.scratch) + (p - layout_.kept) * P::schedule.most_weight_leaf + before;
-  }
-  A* sum(int p) const {
-    return at<A>(layout_.scratch) + (layout_.deepest - layout_.kept) * P::schedule.most_weight_leaf +
-           p * P::schedule.most_sum_leaf;
-  }
+  using Base::aim;
+  using Base::gradient;
+  using Base::is_op;
+  using Base::layout_;
+  using Base::m_;
+  using Base::node;
+  using Base::op;
+  using Base::operands;
+  using Base::round_;
+  using Base::rounds;
+  using Base::share_;
+  using Base::slices;
+  using Base::sum;
 
   Made& emit(Act act, int step) {
     out_.push_back({});
@@ -133,6 +82,14 @@ template <class P, class On = Host> class Prepare {
     using enum schedule::Do;
     schedule::Step const step = P::schedule.step[s];
     int const k = step.node;
+    if (is_linked(s)) return;
+    if (typename Made::Call const all = linking(s)) {
+      return each_slice(k, [&](op::Operands<T>& t, int i) {
+        aim(t, step, i);
+        kernel(s, all, t);
+        linked(s, i);
+      });
+    }
     switch (step.what) {
       case Forward:
         if (training_ && op(k).is_loss && On::template loss_with_gradient<Loss>) return;
@@ -143,9 +100,7 @@ template <class P, class On = Host> class Prepare {
         });
       case BackwardInput:
         return each_slice(k, [&](op::Operands<T>& t, int i) {
-          long const row = long{i} * P::request.rows;
-          t.dx = step.dx < 0 ? nullptr : buffer<T>(step.dx) + row * node(k).local.x.size();
-          t.dx2 = step.dx2 < 0 ? nullptr : buffer<T>(step.dx2) + row * node(k).local.x2.size();
+          aim(t, step, i);
           kernel(s, Table::table.of[k].backward_input, t);
           behind(k, true, i);
         });
@@ -169,15 +124,15 @@ template <class P, class On = Host> class Prepare {
       case Sum:
       case SumBack: {
         Made& a = emit(Act::Sum, s);
-        a.to = buffer<A>(step.dx);
+        a.to = this->template buffer<A>(step.dx);
         a.from = sum(0);
         a.n = node(k).local.y.size();
         return;
       }
       case Add: {
         Made& a = emit(Act::Add, s);
-        a.add_to = buffer<T>(step.dx);
-        a.add_from = buffer<T>(step.dx2);
+        a.add_to = this->template buffer<T>(step.dx);
+        a.add_from = this->template buffer<T>(step.dx2);
         bool const rows = k < 0 ? P::placed.input == place::shard(place::batch) : node(k).rows_cut;
         Shape const shape = k < 0 ? P::signatures.op[0].x : node(k).local.y;
         a.n = long{slices(rows).size()} * P::request.rows * shape.size();
@@ -211,21 +166,46 @@ template <class P, class On = Host> class Prepare {
     }
   }
 
-  /// The operands of what the last action does behind node k, from slice i on.
   void behind(int k, bool back, int i) {
     int const n = P::schedule.tail(k, back);
     if (n == 0) return;
     Made& a = out_.back();
     a.tail = std::make_shared<op::Operands<T>[]>(static_cast<std::size_t>(n));
-    for (int j = 0; j < n; ++j) {
-      int const m = P::schedule.behind(k, back, j), from = m < 0 ? k : m;
-      op::Operands<T>& t = a.tail[j] = operands(from, i);
-      t.slices = a.t.slices;
-      if (m < 0) t.dy = a.t.dx;
-      if (back)
-        t.dx = buffer<T>(P::schedule.gradient[node(from).in0]) + long{i} * P::request.rows * node(from).local.x.size();
+    Base::behind(a.t, a.tail.get(), k, back, i);
+  }
+
+  /// The kernel of step s and of those that are linked to it, if there is one.
+  static typename Made::Call linking(int s) {
+    schedule::Step const step = P::schedule.step[s];
+    bool const back = step.what == schedule::Do::BackwardInput;
+    return back || step.what == schedule::Do::Forward ? Table::table.of[step.node].linked[back] : nullptr;
+  }
+  /// Is it done with one before it?
+  static bool is_linked(int s) {
+    int first = s;
+    while (P::schedule.step[first].linked) --first;
+    return first < s && linking(first);
+  }
+  /// Behind the operands of step s those of its tail, then of the next step, then of its tail, and so on.
+  void linked(int s, int i) {
+    Made& a = out_.back();
+    bool const back = P::schedule.step[s].what == schedule::Do::BackwardInput;
+    int const links = P::schedule.links(s);
+    int n = links;
+    for (int l = 0; l <= links; ++l) n += P::schedule.tail(P::schedule.step[s + l].node, back);
+    a.tail = std::make_shared<op::Operands<T>[]>(static_cast<std::size_t>(n));
+    op::Operands<T>*t = &a.t, *free = a.tail.get();
+    for (int l = 0; l <= links; ++l) {
+      schedule::Step const step = P::schedule.step[s + l];
+      if (l > 0) {
+        t = free++;
+        *t = operands(step.node, i);
+        t->slices = a.t.slices;
+        aim(*t, step, i);
+      }
+      Base::behind(*t, free, step.node, back, i);
+      free += P::schedule.tail(step.node, back);
     }
-    a.t.tail = a.tail.get();
   }
   /// put(operands, slice) for each slice here, or once where a kernel takes all of them.
   template <class Put> void each_slice(int k, Put put) const {
@@ -305,13 +285,7 @@ template <class P, class On = Host> class Prepare {
     a.rounded = is_rounded;
   }
 
-  Member const& m_;
-  schedule::Share const& share_;
-  Layout const& layout_;
-  std::byte* base_;
-  op::Pass const* pass_;
   std::vector<Made> out_;
-  int round_ = 0;
   bool training_ = false;
   std::vector<schedule::TreeSum> tree_ = std::vector<schedule::TreeSum>(  // of each node, over the rounds
       static_cast<std::size_t>(P::placed.count), schedule::TreeSum{share_.micro_batches});
