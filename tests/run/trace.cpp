@@ -120,6 +120,39 @@ struct Dots {
   }
 };
 
+/// What a replica has to do with its server is on its second track: each step has its push, and the wait before it.
+template <class P, class Trained> void traces_served(Trained&& trainer, int replicas, bool on_device) {
+  trainer.train(0, 2, feed<P>());
+  trainer.trace(2);
+  trainer.train(2, 4, feed<P>());
+  session::Trace const trace = session::trace_of<P>(trainer.timelines());
+  CHECK(trace.lost == 0);
+  Tracks const all = tracks(io::parse_json(trace.json));
+  for (int replica = 0; replica < replicas; ++replica) {
+    INFO("replica " << replica);
+    REQUIRE(all.count({replica * P::ways, 0}) == 1);
+    REQUIRE(all.count({replica * P::ways, 1}) == 1);
+    std::vector<Span> const &compute = all.at({replica * P::ways, 0}), &around = all.at({replica * P::ways, 1});
+    int steps = 0;
+    for (long step = 2; step < 6; ++step) {
+      long const made = count(compute, step, "forward ");
+      if (made == 0) continue;
+      ++steps;
+      CHECK(count(compute, step, "backward_") > 0);
+      CHECK(count(around, step, "push") == 1);
+      if (steps > 1) CHECK(count(around, step, "wait for weights") == 1);  // those of the first may have come before
+      CHECK(count(around, step, "pull weights") == 1);
+      double const computed = compute.back().end, begun = compute.front().begin;
+      for (Span const& s : around) {
+        if (s.name == "push" && s.step == compute.back().step && !on_device) CHECK(s.begin >= computed);
+        if (s.name == "pull weights" && s.step == compute.front().step && !on_device) CHECK(s.end <= begun);
+      }
+    }
+    CHECK(steps <= 2);
+    CHECK((steps == 2 || !P::agreed::waits));
+  }
+}
+
 /// Keeps the names of ranges.
 struct Named : OnDevice {
   std::vector<std::string> open, seen;
@@ -152,6 +185,13 @@ TEST_CASE("on a device, from times in its graph") {
   traces<ByData>(DeviceTrainer<ByData, OnDevice>(1, 7, device(2)), 1, true);
   traces<Grid>(DeviceTrainer<Grid, OnDevice>(2, 7, device(3)), 2, true);
   traces<Half>(DeviceTrainer<Half, OnDevice>(2, 7, device(4)), 2, true);
+}
+using AroundServer = Of<Mlp, DataParallel<Sync>, Shards<1>, Momentum>;
+using Freely = Of<Mlp, DataParallel<Async>, Shards<2>, ModelParallel<SplitCols, Ways<2>>>;
+TEST_CASE("replicas around a server, on threads and on a device") {
+  traces_served<AroundServer>(Served<AroundServer>(3, 7), 3, false);
+  traces_served<Freely>(Served<Freely>(1, 7), 1, false);
+  traces_served<AroundServer>(Served<AroundServer, session::DeviceRanks<AroundServer, OnDevice>>(2, 7), 2, true);
 }
 TEST_CASE("what is traced is trained alike, and counted alike") {
   auto const run = [](auto&& t, int traced) {

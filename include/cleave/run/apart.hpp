@@ -10,6 +10,7 @@
 #include "data.hpp"
 #include "launch.hpp"
 #include "parameter_server.hpp"
+#include "trace.hpp"
 
 namespace cleave::session {
 
@@ -100,12 +101,13 @@ template <class P> class Host {
 /// A client, whose `Ranks` compute.
 template <class P, class Data, class Ranks, class Wait>
 int join(std::FILE* say, Apart const& a, int replicas, std::uint64_t seed, int epochs, io::Images const& training,
-         io::Images const& held_out, std::string const& out, bool json, Wait wait_for_all) {
+         io::Images const& held_out, Tracing const& tracing, std::string const& out, bool json, Wait wait_for_all) {
   Scaling const scaling = Scaling::of(training);
   Batches batches(training, scaling, P::batch, seed, true, Data::variation),
       test(held_out, scaling, P::batch, seed, false);
   long const last = batches.steps_per_epoch() * epochs;
   Client<P, Ranks> client(a.addresses(), *a.container, *a.replica, replicas, seed);
+  if (*a.replica >= 0 && tracing) client.trace(tracing.steps);
   double loss = 0;
   auto const begin = std::chrono::steady_clock::now();
   if (*a.replica >= 0) {
@@ -123,6 +125,7 @@ int join(std::FILE* say, Apart const& a, int replicas, std::uint64_t seed, int e
           }
         });
     std::fprintf(say, "replica %d has done its part: %ld gradients\n", *a.replica, own);
+    if (tracing) tracing.write<P>(say, client.timelines());
   }
   double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   wait_for_all();

@@ -53,7 +53,9 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     long turns = std::exchange(done_, 0);
     agree::Turn turn = agree::Turn::Nothing;
     for (;;) {
+      long since = backend::host::Timeline::now();
       while (turn == agree::Turn::Nothing) turn = mail();
+      replica_.note(backend::host::Did::Wait, since);
       long const step =
           waits ? long{worker_.weights_of(0)} * P::agreed::pace.push + worker_.computed % P::agreed::pace.push
                 : own(first, turns++);
@@ -62,14 +64,25 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
       double const loss = replica_.step(step, feed, rate.at(step), step);
       replica_.check(loss, index_, step);
       agree::Said const said = worker_.ready();
+      since = backend::host::Timeline::now();
       if (said.push) Pushes<P>::encode(replica_);
       for (int s = 0; s < shards && (said.push || said.ask); ++s) say(s, said, rate.at(step));
       if (said.push) replica_.forget_pushed();
+      if (said.push) replica_.note(backend::host::Did::Push, since);
       turn = said.turn;
       tell(step, loss);
     }
     backend::tcp::Head bye;
     for (auto const& l : link_) backend::tcp::send(l, bye, nullptr, 0, deadline_);
+  }
+
+  /// Notes what it does in its next so many steps.
+  void trace(int steps) { replica_.trace(steps); }
+  /// Of each rank of the run; null where it is another replica's.
+  std::vector<backend::host::Timeline const*> timelines() {
+    std::vector<backend::host::Timeline const*> all(static_cast<std::size_t>((index_ + 1) * P::ways));
+    for (int w = 0; w < P::ways; ++w) all[static_cast<std::size_t>(index_ * P::ways + w)] = &replica_.timeline(w);
+    return all;
   }
 
   /// The server's weights, into this replica.

@@ -63,6 +63,11 @@ template <class P, class Machine> class DeviceRanks {
       took(w, 0, P::schedule.weight_elements, true);
     }
   }
+  void trace(int steps, std::size_t more) {
+    machine_->adopt();
+    fleet_.trace(steps, more);
+  }
+  backend::host::Timeline& timeline(int way) { return fleet_.timeline(way); }
   long sent(int way) const { return fleet_.sent(way); }
   long sent_bytes(int way) const { return fleet_.sent_bytes(way); }
 

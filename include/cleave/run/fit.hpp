@@ -23,18 +23,12 @@ struct Job {
   std::uint64_t seed = 1;
   bool json = false, leads = true;  // leads: this process writes
   std::FILE* say = stdout;
-  std::string trace{};  // a file of this process, or none
-  int trace_steps = 0;
-};
-
-template <class Trained>
-concept traceable = requires(Trained& t) {
-  t.trace(1);
+  Tracing tracing{};
 };
 
 template <class P, class Data, class Trained>
 int fit(Trained& trainer, Job const& job, io::Images const& training, io::Images const& held_out) {
-  auto const& [program, out, ranks, epochs, seed, json, leads, say, trace, trace_steps] = job;
+  auto const& [program, out, ranks, epochs, seed, json, leads, say, tracing] = job;
   session::Scaling const scaling = session::Scaling::of(training);
   session::Batches batches(training, scaling, P::batch, seed, true, Data::variation),
       test(held_out, scaling, P::batch, seed, false);
@@ -42,9 +36,7 @@ int fit(Trained& trainer, Job const& job, io::Images const& training, io::Images
   Rate const rate = P::rate.over(last);
   trainer.set_rate(rate);
   if (leads) io::make_folder(out);
-  if constexpr (traceable<Trained>) {
-    if (!trace.empty()) trainer.trace(trace_steps);
-  }
+  if (tracing) trainer.trace(tracing.steps);
 
   io::Series losses{"loss", {}, {}}, accuracies{"held-out accuracy", {}, {}};
   std::string metrics;
@@ -100,15 +92,7 @@ int fit(Trained& trainer, Job const& job, io::Images const& training, io::Images
   session::save(trainer, checkpoint, seed, leads);
   if (leads) io::write_png(sheet, io::sample_sheet(training, 10));
   std::fprintf(say, "wrote %s, %s, %s, %s\n", curve.c_str(), lines.c_str(), checkpoint.c_str(), sheet.c_str());
-  if constexpr (traceable<Trained>) {
-    if (!trace.empty()) {
-      Trace const t = trace_of<P>(trainer.timelines());
-      write_trace(trace, t.json);
-      std::fprintf(say,
-                   "wrote %s: the first %ld steps in %ld spans%s; open it in ui.perfetto.dev or chrome://tracing\n",
-                   trace.c_str(), t.steps, t.spans, t.lost > 0 ? ", and some did not fit" : "");
-    }
-  }
+  if (tracing) tracing.write<P>(say, trainer.timelines());
   io::JsonLine line;
   line.add("accuracy", accuracy)
       .add("loss", loss)

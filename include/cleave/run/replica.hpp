@@ -46,8 +46,25 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
                  [&](int s, A loss) { losses_[static_cast<std::size_t>(s)] = loss; });
     double sum = 0;
     for (A l : losses_) sum += static_cast<double>(l);
+    traced_ = to_trace_ > 0;
+    to_trace_ -= traced_;
+    last_ = draw;
+    for (backend::host::Span const& s : std::exchange(before_, {})) note(s);
     return sum / static_cast<double>(long{request_.micro_batches} * request_.rows);
   }
+  /// Notes what the next so many steps do, and, as this is told, what is done around them.
+  void trace(int steps) {
+    ranks_.trace(steps, around);
+    to_trace_ = steps;
+  }
+  /// `did` has been done since then: before the step that is next, or behind the last.
+  void note(backend::host::Did did, long since) {
+    bool const behind = did == backend::host::Did::Push;
+    if (behind ? !traced_ : to_trace_ == 0) return;
+    backend::host::Span const s{did, backend::host::Lane::Sums, -1, 0, 0, since, backend::host::Timeline::now()};
+    behind ? note(s) : before_.push_back(s);
+  }
+  backend::host::Timeline const& timeline(int way) { return ranks_.timeline(way); }
   /// Its micro-batches from the next step on begin there; they can reach into the next step's.
   void begin_at(int micro_batch) { ranks_.begin_at(micro_batch); }
   int micro_batches() const { return request_.micro_batches; }
@@ -155,12 +172,22 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
     ranks_.took(way, begin, count, masters);
   }
 
+  void note(backend::host::Span s) {
+    s.step = last_;
+    if (traced_) ranks_.timeline(0).note(s);
+  }
+
   static constexpr bool narrow = sizeof(T) < sizeof(A);
+  static constexpr std::size_t around = 8;  // spans that are noted with a step
   place::Request request_;
   schedule::Layout<P::ops::size> layout_;
   Ranks ranks_;
   std::vector<A> losses_;
   std::vector<Sent> together_;  // what several ways push as one
+  std::vector<backend::host::Span> before_;
+  int to_trace_ = 0;
+  bool traced_ = false;  // the last step
+  long last_ = 0;
 };
 
 }  // namespace cleave::session

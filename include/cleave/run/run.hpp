@@ -187,13 +187,19 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
     throw Error("rank " + std::to_string(other) + " runs another plan, schedule or version than rank 0");
   }
   if constexpr (P::served) {
-    if (!trace.empty()) {
-      throw Error("--trace " + trace +
-                  ": this plan has replicas around a parameter server, whose steps are not traced; leave --trace out");
-    }
+    if (!trace.empty() && (apart.serves() || (apart.joins() && *apart.replica < 0)))
+      throw Error("--trace " + trace + ": " + (apart.serves() ? "a server" : "a client without --replica") +
+                  " makes no steps; say it to the replicas");
     if (apart.serves()) return serve<P>(say, apart, mesh.data, static_cast<std::uint64_t>(seed_given));
   }
 
+  bool const by_launcher = P::served && launch.size > 1, a_client = apart.joins() && apart_by_hand;
+  Tracing const tracing{trace.empty() ? ""
+                        : a_client    ? trace_path(trace, *apart.replica, mesh.data)
+                        : by_launcher ? trace_path(trace, launch.rank, launch.size)
+                                      : trace_path(trace, process.rank(), process.size()),
+                        trace_steps};
+  if (tracing) check_trace(tracing.path);
   Sets const sets = read_for<P, Data>(say, data, limit);
   io::Images const &training = sets.training, &held_out = sets.held_out;
 
@@ -204,7 +210,7 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
     if (apart.joins()) {
       auto const join_by = [&]<class Ranks>(Ranks*) {
         return join<P, Data, Ranks>(say, apart, mesh.data, static_cast<std::uint64_t>(seed_given), epochs, training,
-                                    held_out, out, json, [&] { process.wait_for_all(); });
+                                    held_out, tracing, out, json, [&] { process.wait_for_all(); });
       };
       if (backend == "host") return join_by(static_cast<ThreadRanks<P>*>(nullptr));
       return on<Backends...>(backend, [&]<class B>(B*) {
@@ -214,9 +220,7 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
     }
   }
   std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(seed_given) : session::saved_seed(resume);
-  std::string const traced = trace.empty() ? "" : trace_path(trace, process.rank(), process.size());
-  if (!traced.empty()) check_trace(traced);
-  Job const job{program, out, ranks, epochs, seed, json, leads, say, traced, trace_steps};
+  Job const job{program, out, ranks, epochs, seed, json, leads, say, tracing};
   if (backend != "host") {
     return on<Backends...>(backend, [&]<class B>(B*) {
       return train_on<P, Data, B>(job, resume, mesh.data, training, held_out, launch, process);

@@ -113,6 +113,17 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   /// The version of a shard with which a replica makes its gradient; to be asked from before_push.
   int made_with(int r, int shard) const { return one(r).read[shard]; }
 
+  /// Notes what every rank does in each replica's next so many steps. Between two calls of train.
+  void trace(int steps) {
+    std::lock_guard lock(post_);  // replicas that rest may still get weights
+    for (auto& o : crew_) o->replica->trace(steps);
+  }
+  std::vector<backend::host::Timeline const*> timelines() {
+    std::vector<backend::host::Timeline const*> all;
+    for (int rank = 0; rank < ranks().world(); ++rank) all.push_back(&replica(rank / P::ways).timeline(rank % P::ways));
+    return all;
+  }
+
   Ledger const& ledger() const { return books_.ledger; }
   /// The most bytes of weights that a shard has ever owed at once: granted to replicas, and not yet taken.
   long most_owed(int shard) const { return server_.most_owed(shard); }
@@ -241,6 +252,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     }
   }
   agree::Turn mail(int r, Worker& w) {
+    long const since = backend::host::Timeline::now();
     std::unique_lock lock(post_);
     auto const there = [&] { return std::any_of(one(r).mail, one(r).mail + shards, [](int m) { return m >= 0; }); };
     books_.ledger.waited[static_cast<std::size_t>(r)] +=
@@ -251,6 +263,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       agree::Turn const t = w.granted(s, std::exchange(one(r).mail[s], -1));
       if (t != agree::Turn::Nothing) turn = t;
     }
+    one(r).replica->note(backend::host::Did::Wait, since);
     return turn;
   }
   /// Waits until there is work. Where replicas wait for each other, a late one may find newer weights than were
@@ -300,13 +313,16 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   }
   void pull(int r, One& o, Worker& w) {
     if (P::agreed::change == agree::Change::Elastic && w.computed > 0) return;  // it has come closer by its push
+    long const since = backend::host::Timeline::now();
     for (int s = 0; s < shards; ++s) {
       w.version[s] = server_.pull(s, *o.replica, r) + 1;
     }
     if (P::agreed::change != agree::Change::Step) o.replica->refresh_copies();
+    o.replica->note(backend::host::Did::Pull, since);
   }
   void push(int r, int life, Worker const& w, agree::Said const& said, double loss) {
     Replica& mine = *one(r).replica;
+    long const since = backend::host::Timeline::now();
     session::Pushes<P>::encode(mine);
     for (int s = 0; s < shards; ++s) {
       if (before_push) before_push(r, one(r).draw / books_.draws, s);
@@ -317,6 +333,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     }
     mine.forget_pushed();
     if (P::agreed::change == agree::Change::Elastic) mine.refresh_copies();
+    mine.note(backend::host::Did::Push, since);
   }
   void hear(int s, agree::Event const& e, typename Server::Sent* pushed, double loss) {
     server_.hear(

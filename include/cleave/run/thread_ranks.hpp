@@ -65,6 +65,11 @@ template <class P> class ThreadRanks {
   void refresh_copies() {
     for (auto& r : rank_) r->refresh_copies();
   }
+  /// Notes what the next steps do, with room for so many more spans of each.
+  void trace(int steps, std::size_t more) {
+    for (auto& r : rank_) r->trace(steps, more);
+  }
+  backend::host::Timeline& timeline(int way) { return at(way).timeline(); }
   /// Elements (or bytes) that a way has sent to the others.
   long sent(int way) const { return total(way, &backend::host::Member::received); }
   long sent_bytes(int way) const { return total(way, &backend::host::Member::received_bytes); }

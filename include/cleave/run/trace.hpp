@@ -19,6 +19,9 @@ namespace cleave::session {
 template <class P> std::string span_name(backend::host::Span const& s) {
   using enum backend::host::Did;
   if (s.did == Load) return "load";
+  if (s.did == Pull) return "pull weights";
+  if (s.did == Push) return "push";
+  if (s.line < 0) return "wait for weights";
   schedule::Step const line = P::schedule.step[s.line];
   std::string const about = " " + schedule::subject<P>(s.line);
   switch (s.did) {
@@ -113,5 +116,18 @@ inline void check_trace(std::string const& path) {
     throw Error("--trace " + std::string(e.what()) + "; name a file in a folder that is there");
   }
 }
+/// What is said of it on the command line: the file of this process, or none.
+struct Tracing {
+  std::string path{};
+  int steps = 0;
+  explicit operator bool() const { return !path.empty(); }
+
+  template <class P> void write(std::FILE* say, std::vector<backend::host::Timeline const*> const& ranks) const {
+    Trace const t = trace_of<P>(ranks);
+    write_trace(path, t.json);
+    std::fprintf(say, "wrote %s: the first %ld steps in %ld spans%s; open it in ui.perfetto.dev or chrome://tracing\n",
+                 path.c_str(), t.steps, t.spans, t.lost > 0 ? ", and some did not fit" : "");
+  }
+};
 
 }  // namespace cleave::session

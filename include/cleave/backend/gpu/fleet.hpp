@@ -93,7 +93,8 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     machine_.leave();
   }
   /// The next so many steps are run from captures of their own, with times between the kernels: each is waited for.
-  void trace(int steps) {
+  /// There is room for so many more spans of each step.
+  void trace(int steps, std::size_t more = 0) {
     if (!zero_) zero_ = machine_.timer();
     machine_.finish();
     timelines_.assign(ranks_.all.size(), {});
@@ -106,11 +107,14 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
       count_received(twice);
     }
     for (One const& one : ranks_.all) {
-      if (one.here) timelines_[static_cast<std::size_t>(one.m.rank)] = host::Timeline(steps, stamps_[0].size());
+      if (one.here) timelines_[static_cast<std::size_t>(one.m.rank)] = host::Timeline(steps, stamps_[0].size() + more);
     }
     machine_.stamp(*zero_, base_);
+    machine_.finish();
+    zero_was_ = host::Timeline::now();
     to_trace_ = steps;
   }
+  host::Timeline& timeline(int rank) { return timelines_[static_cast<std::size_t>(rank)]; }
   /// Of each rank; null where it lives in another process.
   std::vector<host::Timeline const*> timelines() const {
     std::vector<host::Timeline const*> all;
@@ -252,7 +256,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     machine_.run(traced_[b], base_);
     machine_.record(done_[b], base_);
     machine_.finish(done_[b]);
-    stamps_[b].read(machine_, *zero_, step, timelines_);
+    stamps_[b].read(machine_, *zero_, zero_was_, step, timelines_);
     --to_trace_;
   }
   template <class F> void each_here(F f) {
@@ -309,6 +313,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   std::vector<host::Timeline> timelines_;
   std::optional<Event> zero_;
   int to_trace_ = 0;
+  long zero_was_ = 0;
   long bounce_bytes_ = 0, passes_ = 0, steps_ = 0;
 };
 

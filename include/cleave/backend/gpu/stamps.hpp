@@ -28,9 +28,9 @@ template <class Machine> class Stamps {
       return m.stamp(span->end, s);
     }
   }
-  /// Of the run that has ended; `zero` was stamped before it.
-  void read(Machine& m, Event zero, long step, std::vector<host::Timeline>& into) const {
-    auto const at = [&](Event e) { return std::lround(m.milliseconds(zero, e) * 1e6); };
+  /// Of the run that has ended; `zero` was stamped before it, at `then` by the host's clock.
+  void read(Machine& m, Event zero, long then, long step, std::vector<host::Timeline>& into) const {
+    auto const at = [&](Event e) { return then + std::lround(m.milliseconds(zero, e) * 1e6); };
     for (Of const& s : spans_) {
       host::Span what = s.what;
       what.step = step;

@@ -82,15 +82,16 @@ template <class P> class Rank : public Arena<P> {
     m_.timeline = nullptr;
     gradients_.trained();
   }
-  /// Notes what the next steps do; takes the memory for it here.
-  void trace(int steps) {
-    std::size_t each = gradients_.most_spans();
+  /// Notes what the next steps do; takes the memory for it here, and for so many more spans of each step.
+  void trace(int steps, std::size_t more = 0) {
+    std::size_t each = gradients_.most_spans() + more;
     for (auto const& round : train_) {
       each += 1 + round.size();
       for (Action<T> const& a : round) each += a.act == Act::Convert || a.act == Act::Sum ? waits_of_a_meeting : 0;
     }
     timeline_ = Timeline(steps, each);
   }
+  Timeline& timeline() { return timeline_; }
   Timeline const& timeline() const { return timeline_; }
   Seen evaluate(long batch, Feed const& feed, long valid) {
     pass(batch, false);

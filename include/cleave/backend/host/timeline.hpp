@@ -9,7 +9,7 @@
 namespace cleave::backend::host {
 
 /// The two tracks of a rank. On a device they are its streams, on threads its work, and what it does for and waits from
-/// others.
+/// others; there too is what a replica has to do with its server.
 enum class Lane : unsigned char { Compute, Sums };
 
 enum class Did : unsigned char {
@@ -17,7 +17,9 @@ enum class Did : unsigned char {
   Line,    // a line of the schedule: for all micro-batches, or for one
   Merge,   // two branches of that line's sum
   Reduce,  // a stage of the all-reduce that the line started
-  Wait     // for others, on that line
+  Wait,    // for others, on that line; without a line: for newer weights from the server
+  Pull,    // the server's weights
+  Push     // what the server is sent
 };
 
 struct Span {
