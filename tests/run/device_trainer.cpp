@@ -34,11 +34,23 @@ TEST_CASE("narrow products in one kernel, whose blocks do not wait for each othe
 TEST_CASE("layers share a message of gradients") {
   as_on_threads<Of<Mlp, DataParallel<Sync>, Buckets<4096>, Momentum>>(1e-6, {1, 3});
 }
+/// A codec of the user's, which has no kernel.
+struct Firsts : send::Codec {
+  static constexpr std::string_view name = "firsts";
+  static constexpr long bytes(long n) { return n > 0 ? 4 : 0; }
+  template <class A> static void encode(long n, A const* g, std::byte* out) {
+    if (n > 0) send::store(out, static_cast<float>(g[0]));
+  }
+  template <class A, class To> static void decode(long n, std::byte const* in, To to) {
+    if (n > 0) to(0, static_cast<A>(send::load<float>(in)));
+  }
+};
 TEST_CASE("what no device does is told by name") {
   CHECK(session::stays_on_host<Of<Mlp, DataParallel<Sync>>>().empty());
   CHECK(session::stays_on_host<Of<Mlp, DataParallel<Async>>>().empty());
   CHECK(session::stays_on_host<Of<Mlp, DataParallel<Sync>, Fastest, Compress<Int8>>>().empty());
-  CHECK(session::stays_on_host<Of<Mlp, DataParallel<Sync>, Fastest, Compress<TopK<10>>>>() ==
+  CHECK(session::stays_on_host<Of<Mlp, DataParallel<Sync>, Fastest, Compress<TopK<10>>>>().empty());
+  CHECK(session::stays_on_host<Of<Mlp, DataParallel<Sync>, Fastest, Compress<Firsts>>>() ==
         "gradients compressed by a codec without a kernel (backend/gpu/coder.hpp)");
 }
 TEST_CASE("a checkpoint of a device goes on on threads, and back") {

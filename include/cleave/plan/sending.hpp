@@ -25,7 +25,7 @@ template <class Codec> constexpr schedule::Encoding encoding(bool feedback) {
   if constexpr (std::is_void_v<Codec>) {
     return {};
   } else {
-    return {true, &Codec::bytes, Codec::resums, feedback, Codec::name};
+    return {true, &Codec::bytes, Codec::resums, feedback, Codec::name, Codec::workspace};
   }
 }
 struct NoBuckets {

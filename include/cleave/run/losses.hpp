@@ -45,7 +45,8 @@ template <class P> int checked_replicas(int replicas) {
 /// What a plan says that no device does yet; empty if it can run on one.
 template <class P> constexpr std::string_view stays_on_host() {
   bool coded = true;
-  if constexpr (P::compressed) coded = backend::gpu::Coder<typename P::codec>::here;
+  if constexpr (P::compressed)
+    coded = backend::gpu::Coded<typename P::codec, tensor::accumulate_t<typename P::number>>::here;
   bool const by_server = P::served;  // what is pushed is made ready on the host
   return coded || by_server ? "" : "gradients compressed by a codec without a kernel (backend/gpu/coder.hpp)";
 }

@@ -96,6 +96,7 @@ template <int Ops> struct Layout {
   long workspace = 0, outbox = 0;
   // Of each bucket, where gradients are encoded: its messages, what these lacked, and what those of its sums lacked.
   long encoded[Ops * 2 + 1]{}, left[Ops * 2 + 1]{}, left_of_sum[Ops * 2 + 1]{};
+  long coding = 0;                 // what a codec works in
   long factor_levels = 0;          // sums on the way of a gradient that is made here from all ranks' factors
   long rows_apart[Ops * 2 + 1]{};  // of buckets of rows: from one branch's message to the next
   int branches = 1, deepest = 1, kept = 1;
@@ -136,6 +137,7 @@ constexpr void encode(Layout<Ops>& out, Schedule<Ops> const& s, place::Request r
     bool const resums = f.pushed == 0 && f.encoding.resums;
     out.left_of_sum[b] = region(Category::Communication, keeps && resums ? (bucket.count + n - 1) / n * f.sum : 0);
   }
+  out.coding = region(Category::Communication, f.pushed == 0 && ranks.world() > 1 ? f.encoding.workspace : 0);
   out.factor_levels =
       region(Category::Gradients, (factor_sums(request.micro_batches, f.ordered) - 1) * most_factored * f.sum);
 }

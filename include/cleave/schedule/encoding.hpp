@@ -17,6 +17,7 @@ struct Encoding {
   bool resums = true;    // ranks sum parts and send the sums, encoded again; otherwise everybody reads everything
   bool feedback = true;  // what a message lacks is kept for the next
   std::string_view name;
+  long workspace = 0;  // bytes, of a rank that sums
   constexpr explicit operator bool() const { return on; }
 };
 

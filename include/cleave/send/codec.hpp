@@ -27,6 +27,8 @@ struct Codec {
   static constexpr bool resums = true;
   /// If not 0: blocks of so many elements are written without regard to each other, one behind the other.
   static constexpr long block = 0;
+  /// Bytes that a device needs to find what it writes, once for all messages of a rank.
+  static constexpr long workspace = 0;
   using law = sendable;
 };
 

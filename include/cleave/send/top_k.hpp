@@ -16,6 +16,7 @@ namespace cleave {
 template <int PerMille> struct TopK : send::Codec {
   static constexpr std::string_view name = "top k";
   static constexpr bool resums = false;
+  static constexpr long workspace = 16'512;
   using law = send::top_k_is_a_share<PerMille>;
   static constexpr long kept(long n) { return (n * PerMille + 999) / 1000; }
   static constexpr long bytes(long n) { return 8 * kept(n); }

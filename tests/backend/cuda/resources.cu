@@ -1,7 +1,7 @@
 // backend/cuda/resources.cu - kernels beside what one would write by hand; resources.sh compares what ptxas makes of both.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/backend/cuda/device.hpp>
-#include <cleave/backend/gpu/coder.hpp>
+#include <cleave/backend/gpu/top_k.hpp>
 #include <cleave/backend/gpu/linked.hpp>
 #include <cleave/backend/gpu/norms.hpp>
 #include <cleave/backend/gpu/convolve.hpp>
@@ -122,6 +122,9 @@ template <class T> void products() {
   use<gpu::Encode<OneBit, A>>();
   use<gpu::Decode<Int8, A>>();
   use<gpu::Decode<OneBit, A>>();
+  use<gpu::CountSizes<A>>();
+  use<gpu::WritePairs<A>>();
+  use<gpu::AddPairs<A>>();
 }
 void all() {
   use<Norm>();

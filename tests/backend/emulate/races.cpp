@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <cleave/backend/emulate/block.hpp>
-#include <cleave/backend/gpu/coder.hpp>
 #include <cleave/backend/gpu/linked.hpp>
 #include <cleave/backend/gpu/norms.hpp>
 #include <cleave/backend/gpu/product.hpp>
+#include <cleave/backend/gpu/top_k.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -130,6 +130,16 @@ template <class C> void encode() {
   emulate::launch<Mutant<gpu::Encode<C, float>>, emulate::Threads>(1, {g.data(), left.data(), out.data(), C::block});
 }
 
+template <class K> void select(int round) {
+  gpu::Selection<float>::Board board{};
+  board.found[0] = board.found[8] = {0, 9};
+  auto v = floats(600);
+  std::vector<std::byte> out(8 * 600);
+  emulate::launch<Mutant<K>, emulate::Threads>(1, {v.data(), true, 600, 9, round, &board, out.data()});
+}
+void count_sizes() { select<gpu::CountSizes<float>>(1); }
+void write_pairs() { select<gpu::WritePairs<float>>(8); }
+
 struct Case {
   char const* name;
   void (*run)();
@@ -148,7 +158,9 @@ Case const cases[] = {{"softmax", softmax, "0111"},
                       {"weights of two slices", weights, "1111"},
                       {"peaks", peaks, "01"},
                       {"eight bits", encode<Int8>, "011"},
-                      {"one bit", encode<OneBit>, "11111111011"}};
+                      {"one bit", encode<OneBit>, "11111111011"},
+                      {"the largest few: a round", count_sizes, "111"},
+                      {"the largest few: pairs", write_pairs, "1"}};
 
 /// In a process of its own: 66 if ThreadSanitizer has told a race.
 int run(char const* program, std::size_t c, std::size_t b) {

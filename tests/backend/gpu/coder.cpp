@@ -1,6 +1,6 @@
 // backend/gpu/coder.cpp - row 44: what a device writes and reads of gradients has the bits of the codec, and leaves what it leaves.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <cleave/backend/gpu/coder.hpp>
+#include <cleave/backend/gpu/top_k.hpp>
 
 #include <limits>
 
@@ -35,24 +35,24 @@ template <class V> void same_bits(V const& got, V const& wanted) {
 /// Several steps, each with what the one before left; then two messages read as one sum.
 template <class C, class A> void as_its_codec(long n, bool feedback, bool odd = false) {
   INFO(C::name << ", " << n << " elements" << (feedback ? ", with feedback" : ""));
-  using Written = backend::gpu::Encode<C, A>;
-  using Read = backend::gpu::Decode<C, A>;
+  using Coded = backend::gpu::Coded<C, A>;
   auto const bytes = static_cast<std::size_t>(C::bytes(n));
   Machine m;
   backend::gpu::Queue<Machine> const q{&m, m.stream(), nullptr};
   Many<A> left(static_cast<std::size_t>(n)), own_left = left;
+  Many<std::byte> workspace(static_cast<std::size_t>(C::workspace));
+  if (C::workspace > 0) std::memset(workspace.data(), 0xff, workspace.size());
   Many<std::byte> message[2] = {Many<std::byte>(bytes), Many<std::byte>(bytes)}, own(bytes);
   for (std::uint32_t step = 0; step < 2; ++step) {
     Many<A> const g = drawn<A>(n, step, odd);
-    q.template launch<Written>(Written::blocks(n),
-                               {g.data(), feedback ? left.data() : nullptr, message[step].data(), n});
+    Coded::write(q, g.data(), feedback ? left.data() : nullptr, message[step].data(), n, workspace.data());
     m.finish();
     send::encode<C>(n, g.data(), feedback ? own_left.data() : nullptr, own.data());
     if (!odd) CHECK(std::memcmp(message[step].data(), own.data(), bytes) == 0);  // a NaN has many patterns
     same_bits(left, own_left);
   }
   Many<A> sum(static_cast<std::size_t>(n), A{3}), own_sum(static_cast<std::size_t>(n));
-  q.template launch<Read>(backend::gpu::blocks_each(n), {sum.data(), n, 2, {message[0].data(), message[1].data()}});
+  Coded::sum(q, sum.data(), n, {2, {message[0].data(), message[1].data()}});
   m.finish();
   for (auto const& in : message) send::add<C>(n, in.data(), own_sum.data());
   same_bits(sum, own_sum);
@@ -71,3 +71,11 @@ template <class C> void of_many_sizes() {
 TEST_CASE("row 44: bf16") { of_many_sizes<send::Bf16>(); }
 TEST_CASE("row 44: whole numbers with a scale for each block") { of_many_sizes<Int8>(); }
 TEST_CASE("row 44: signs with two means for each block") { of_many_sizes<OneBit>(); }
+TEST_CASE("row 44: the largest few, of equal ones the first, over several blocks") {
+  for (long n : {1L, 8L, 257L, 8193L}) as_its_codec<TopK<30>, float>(n, true);
+  as_its_codec<TopK<1000>, float>(300, true);
+  as_its_codec<TopK<100>, double>(1031, true);
+  as_its_codec<TopK<10>, float>(3001, true, true);
+  as_its_codec<TopK<500>, float>(20000, false);  // among the many zeros that the draw has
+  as_its_codec<TopK<990>, float>(20000, true);
+}

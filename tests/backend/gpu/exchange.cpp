@@ -43,6 +43,11 @@ TEST_CASE("row 44: one bit; bf16 under bf16, in buckets") {
   close<On<Compress<OneBit>>>(1e-2, {2, 4});
   close<On<Compress<bf16>, Precision<bf16>, Buckets<4096>>>(1e-2, {3});
 }
+TEST_CASE("row 44: the largest few, which everybody reads of everybody") {
+  close<On<Compress<TopK<100>>, Momentum>>(1e-5, {1, 2, 3});
+  close<On<Compress<TopK<200>, NoFeedback>, ModelParallel<SplitCols>>>(1e-5, {2});
+  close<On<Compress<TopK<300>>, Precision<bf16>, Buckets<4096>>>(1e-2, {3});
+}
 TEST_CASE("rows 43, 46: by a route") {
   close<On<ReduceBy<Ring>>>(1e-5, {1, 2, 3, 4});
   close<On<ReduceBy<HalvingDoubling>, ModelParallel<SplitRows>>>(1e-5, {4});
@@ -105,4 +110,5 @@ template <class P> void goes_on(backend::host::Feed const& from) {
 TEST_CASE("row 44: what messages lack is in a checkpoint") {
   goes_on<On<Compress<OneBit>, Momentum>>(feed<On<>>());
   goes_on<Of<Said, DataParallel<Sync>, Fastest, Compress<Int8>>>(words);
+  goes_on<On<Compress<TopK<100>>>>(feed<On<>>());
 }

@@ -99,6 +99,7 @@ TEST_CASE("rows split in bf16, in rounds") {
 TEST_CASE("the batch cut over both axes") { as_together<Of<Mlp, DataParallel<Sync>, ModelParallel<SplitBatch>>>(2); }
 TEST_CASE("rows 43, 44: encoded, and by a route") {
   as_together<Of<Mlp, DataParallel<Sync>, Fastest, Compress<Int8>, Momentum>>(3);
+  as_together<Of<Mlp, DataParallel<Sync>, Fastest, Compress<TopK<50>>>>(2);
   as_together<Of<Mlp, DataParallel<Sync>, Fastest, ReduceBy<Ring>, Precision<bf16>>>(3);
 }
 

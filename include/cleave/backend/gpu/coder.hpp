@@ -148,20 +148,38 @@ template <class C, class A> struct Encode {
   }
 };
 
+struct Messages {
+  int count = 0;
+  std::byte const* of[most_sources]{};
+};
+
 /// to (n) = the sum of what messages say, in their order.
 template <class C, class A> struct Decode : Each {
   struct Args {
     A* to;
     long n;
-    int sources;
-    std::byte const* from[most_sources];
+    Messages from;
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     c.each(a.n, [&](long i) {
       A sum = 0;
-      for (int s = 0; s < a.sources; ++s) sum += Coder<C>::template said<A>(a.from[s], i);
+      for (int s = 0; s < a.from.count; ++s) sum += Coder<C>::template said<A>(a.from.of[s], i);
       a.to[i] = sum;
     });
+  }
+};
+
+/// How messages of a codec are put on a stream: of blocks by one kernel each; specialised where it takes several.
+template <class C, class A> struct Coded {
+  static constexpr bool here = Coder<C>::here;
+
+  /// n > 0 elements of left + g, or of g where nothing is kept. `workspace`: C::workspace bytes, of this stream alone.
+  template <class Q> static void write(Q const& q, A const* g, A* left, std::byte* out, long n, std::byte*) {
+    q.template launch<Encode<C, A>>(Encode<C, A>::blocks(n), {g, left, out, n});
+  }
+  /// to (n) = the sum of what they say.
+  template <class Q> static void sum(Q const& q, A* to, long n, Messages const& from) {
+    q.template launch<Decode<C, A>>(blocks_each(n), {to, n, from});
   }
 };
 

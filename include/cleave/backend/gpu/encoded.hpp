@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "coder.hpp"
 #include "direct.hpp"
+#include "top_k.hpp"
 
 namespace cleave::backend::gpu {
 
@@ -32,15 +32,15 @@ template <class P, class Machine, class Link> class Encoded {
     ranks_.meet(axis, &One::sums, &One::sums);
     ranks_.phase(&One::sums, [&](One& one) {
       int const p = encoding.resums ? one.m.index(axis) : 0;
-      typename Decode<C, A>::Args all{own(one, b, begin(b, p)), count(b, p), 0, {}};
+      Messages all;
       for (int i = 0; i < one.m.size(axis); ++i) {
-        if (all.sources == most_sources) {
+        if (all.count == most_sources) {
           throw Error(too_many("messages", most_sources));
         }
-        all.from[all.sources++] = read(one, one.m.peer(axis, i), b, p);
+        all.of[all.count++] = read(one, one.m.peer(axis, i), b, p);
       }
       if (ranks_.planning()) return;
-      decode(one.sums, all);
+      decode(one.sums, own(one, b, begin(b, p)), count(b, p), all);
       if (encoding.resums) encode(one, b, p, left(one, l.left_of_sum[b], 0));
     });
     if (!Link::remote || !encoding.resums) return;
@@ -58,7 +58,7 @@ template <class P, class Machine, class Link> class Encoded {
   std::vector<A const*> sums(One& one, int b, host::Axis axis) {
     for (int p = 0; encoding.resums && p < pieces(b); ++p) {
       std::byte const* const from = Link::remote ? message(one, b, p) : read(one, one.m.peer(axis, p), b, p);
-      if (one.here && !ranks_.rehearsing()) decode(one.compute, {own(one, b, begin(b, p)), count(b, p), 1, {from}});
+      if (one.here && !ranks_.rehearsing()) decode(one.compute, own(one, b, begin(b, p)), count(b, p), {1, {from}});
     }
     return {own(one, b)};
   }
@@ -86,13 +86,12 @@ template <class P, class Machine, class Link> class Encoded {
     return ranks_.message(one, peer, place(b, p), count(b, p), encoding.bytes(count(b, p)));
   }
   void encode(One& one, int b, int p, A* left) {
-    using K = Encode<C, A>;
     if (count(b, p) == 0) return;
-    one.sums.template launch<K>(K::blocks(count(b, p)),
-                                {own(one, b, begin(b, p)), left, message(one, b, p), count(b, p)});
+    Coded<C, A>::write(one.sums, own(one, b, begin(b, p)), left, message(one, b, p), count(b, p),
+                       ranks_.template in_arena<std::byte>(one, ranks_.layout.coding));
   }
-  static void decode(Queue<Machine> const& q, typename Decode<C, A>::Args const& all) {
-    if (all.n > 0) q.template launch<Decode<C, A>>(blocks_each(all.n), all);
+  static void decode(Queue<Machine> const& q, A* to, long n, Messages const& from) {
+    if (n > 0) Coded<C, A>::sum(q, to, n, from);
   }
 
   Ranks& ranks_;
