@@ -41,9 +41,9 @@ struct Clocked : backend::emulate::Machine {
 /// What it was asked, in words; fails where it is told to. Algorithm i takes takes[i] microseconds.
 struct Fake {
   using Handle = int;
-  using Matmul = backend::cublas::Call;
+  using Described = backend::cublas::Call;
   using Call = backend::cublas::Call;
-  using Algorithm = backend::cublas::Algorithm;
+  using Algorithm = backend::gpu::Algorithm;
   static constexpr int not_supported = 15;
   struct Log {
     Clocked* machine = nullptr;
@@ -72,26 +72,25 @@ struct Fake {
   std::string version() const { return log->version; }
   static std::string text(int e) { return "status " + std::to_string(e); }
 
-  int describe(Call const& c, Matmul* m) const {
+  int describe(Call const& c, Described* m) const {
     *m = c;
     ++log->described;
     return say("describe " + std::string(c.a_turned ? "T" : "N") + (c.b_turned ? "T " : "N ") + std::to_string(c.m) +
                " " + std::to_string(c.n) + " " + std::to_string(c.k) + " end " +
                std::to_string(static_cast<int>(c.end)) + " aligned " + std::to_string(c.a_aligned));
   }
-  void forget(Matmul const&) const { --log->described; }
-  int suggest(Handle, Matmul const&, Call const&, std::size_t, Algorithm* to, int* found) const {
-    *found = 0;
-    for (std::size_t i = 0; i < log->takes.size() && *found < backend::cublas::most_algorithms; ++i)
-      to[(*found)++] = {i, ~i};
+  void forget(Described const&) const { --log->described; }
+  int suggest(Handle, Described const&, Call const&, std::size_t, backend::gpu::Suggested* to) const {
+    for (std::size_t i = 0; i < log->takes.size(); ++i) to->algorithms.push_back({i, ~i});
     return say("suggest");
   }
-  int check(Handle, Matmul const&, Algorithm const& a, std::size_t* bytes) const {
+  int check(Handle, Described const&, Algorithm const& a, std::size_t* bytes) const {
     *bytes = 0;
-    return say("check " + std::to_string(a[0])) + (a[1] == ~a[0] ? 0 : 1);
+    return say("check " + std::to_string(a[0])) + (a.size() == 2 && a[1] == ~a[0] ? 0 : 1);
   }
-  int multiply(Handle, Matmul const& c, Algorithm const& a, backend::cublas::Operands const& o, void*, std::size_t,
-               int stream) const {
+  void keep(Described const&, Algorithm const&) const {}
+  int run(Handle, Described const& c, Algorithm const& a, backend::cublas::Operands const& o, void*, std::size_t,
+          int stream) const {
     if (int const e = say("multiply " + std::to_string(a[0]))) return e;
     double const us = log->takes.at(a[0]);
     log->machine->call(stream, [machine = log->machine, c, o, us] {

@@ -4,6 +4,8 @@
 
 #include <array>
 #include <bit>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "../../op/map.hpp"
@@ -13,13 +15,16 @@
 
 namespace cleave::backend::gpu {
 
-// A machine may have products(), of which is asked
-//   learn(queue, Product, Places, fill, own, behind)   who is to make this product: it may be tried, where it lies;
-//                                                      each of the three puts kernels on the queue
-//   multiply(queue, Product, Places)                   to be put on the queue's stream; false: by our own kernel
+// A machine may have products() and convolutions() (gpu/learned.hpp), of which is asked
+//   learn(queue, Product or Convolution, Places, fill, own, behind)
+//                                who is to make it: it may be tried, where it lies; each of the three puts kernels
+//   put(queue, .., Places)       Made: whether it is on the queue's stream now; if not, our own kernel is put
 // Everything is learned before the first capture (Walk::learn), so that a capture only looks up.
 
-/// A number format, and what a library can do at the end of a product; Other: nothing that it knows.
+/// What a library has put: all of a task, or all but its end, or it is for our own kernels.
+enum class Made : unsigned char { Nothing, WithoutEnd, Whole };
+
+/// A number format, and what a library can do at the end of a task; Other: nothing that it knows.
 enum class Number : unsigned char { F32, Tf32, Bf16, Other };
 enum class End : unsigned char { None, Bias, Relu, BiasRelu, Other };
 constexpr bool has_bias(End e) { return e == End::Bias || e == End::BiasRelu; }
@@ -52,6 +57,20 @@ struct Places {
   void const *a, *b, *bias;
   void* c;
 };
+constexpr int most_aligned = 16;  // no kernel loads more at once
+inline int aligned(void const* p) {
+  auto const at = reinterpret_cast<std::uintptr_t>(p) % most_aligned;
+  return at == 0 ? most_aligned : static_cast<int>(at & (~at + 1));
+}
+
+/// As people read them.
+inline std::string text(Number n) { return n == Number::F32 ? "f32" : n == Number::Tf32 ? "tf32" : "bf16"; }
+inline std::string text(End end, std::string_view behind, bool adds) {
+  std::string s = has_bias(end) ? " +bias" : "";
+  if (end == End::Relu || end == End::BiasRelu) s += " +relu";
+  if (!behind.empty()) s += " then " + std::string(behind);
+  return s + (adds ? " +=" : "");
+}
 
 /// The names of a tail's operations.
 template <class Tail> struct Names { static constexpr std::string_view text{}; };
@@ -69,17 +88,20 @@ template <bool Back, class... Ops> struct Names<op::Tail<Back, Ops...>> {
   static constexpr std::string_view text{letters.data(), letters.size()};
 };
 
-/// Cases of a contraction that say `end`, Behind and places(args) can be told, where the end is one that libraries
-/// know.
-template <class Case> constexpr bool can_be_told() {
-  if constexpr (requires { Case::end; }) {
+/// Who is asked on this machine.
+template <class M> auto maker(M& machine, Product const&) -> decltype(machine.products()) { return machine.products(); }
+
+/// Cases of a contraction that say `end`, Behind, places(args) and task(slices, adds) can be told, where the end is one
+/// that libraries know.
+template <class Machine, class Case> constexpr bool can_be_told() {
+  if constexpr (requires(Machine & m) { maker(m, Case::task(1, false)); }) {
     return Case::end != End::Other && number_of<typename Case::T> != Number::Other;
   } else {
     return false;
   }
 }
 /// With all slices in one: they make the rows of C, or the sum, longer.
-template <class Case> constexpr Product told(int slices, bool adds) {
+template <class Case> constexpr Product product_of(int slices, bool adds) {
   constexpr bool sums = Case::grows == Extent::K;
   return {Case::m * (sums ? 1 : slices),
           Case::n,
@@ -134,32 +156,34 @@ template <class Case, class Queue, class Own> bool by_library(Queue q, typename 
     if (!one_sum(Case::to(args), args.slices)) return false;
     adds = Case::to(args).depth == 1;
   }
-  Product const p = told<Case>(args.slices, adds);
+  auto const task = Case::task(args.slices, adds);
+  Extents<Case> const size(args.slices);
+  long const elements = long{size.m} * size.n * Case::groups;  // of C
+  auto& library = maker(*q.machine, task);
   Places const at = Case::places(args);
   q.library = Library::Never;
-  auto const behind = [&] {
+  auto const behind = [&](Made) {
     if constexpr (Case::Behind::size > 0) {
-      long const n = long{p.m} * p.n;
-      q.template launch<Rest<T, typename Case::Behind>>(blocks_each(n), {args, n});
+      q.template launch<Rest<T, typename Case::Behind>>(blocks_each(elements), {args, elements});
     }
   };
   if (!learning) {
-    bool const made = q.machine->products().multiply(q, p, at);
-    if (made) behind();
-    return made;
+    Made const made = library.put(q, task, at);
+    if (made != Made::Nothing) behind(made);
+    return made != Made::Nothing;
   }
   auto const fill = [&] {
     auto const noise = [&](auto const* at_first, long n) {
       using E = std::remove_const_t<std::remove_pointer_t<decltype(at_first)>>;
       q.template launch<Noise<E>>(blocks_each(n), {const_cast<E*>(at_first), n});  // ours, before the first step
     };
-    noise(static_cast<T const*>(at.a), long{p.m} * p.k);
-    noise(static_cast<T const*>(at.b), long{p.k} * p.n);
-    if constexpr (has_bias(Case::end)) noise(static_cast<T const*>(at.bias), p.n);
-    if (adds) noise(static_cast<float const*>(at.c), long{p.m} * p.n);
+    noise(static_cast<T const*>(at.a), Case::a_count * (Case::grows == Extent::N ? 1 : args.slices));
+    noise(static_cast<T const*>(at.b), Case::b_count * (Case::grows == Extent::M ? 1 : args.slices));
+    if constexpr (has_bias(Case::end)) noise(static_cast<T const*>(at.bias), Case::biases);
+    if (adds) noise(static_cast<float const*>(at.c), elements);
   };
-  q.machine->products().learn(
-      q, p, at, fill, [&] { own(q); }, behind);
+  library.learn(
+      q, task, at, fill, [&] { own(q); }, behind);
   return true;
 }
 
