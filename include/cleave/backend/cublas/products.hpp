@@ -16,6 +16,7 @@ struct Kind {
   static Call call_for(Task const& p, gpu::Places const& at) { return cublas::call_for(p, at); }
   static Operands operands_for(Task const& p, gpu::Places const& at) { return cublas::operands_for(p, at); }
   static std::string text(Task const& p, Call const& c) { return cublas::text(p, c); }
+  static std::string lacks(Task const&) { return ""; }
   static bool ends(Task const&, Algorithm const&) { return true; }
   /// A bias must be as aligned as any kernel that the library may choose wants it: it is told of no lesser one.
   static bool suits(gpu::Places const& at) { return aligned(at.bias) == most_aligned; }
@@ -28,23 +29,10 @@ struct Choices : gpu::Choices {
 template <class Api> using Products = gpu::Learned<Kind, Api>;
 
 /// A machine whose products are made so.
-template <class Base, class Api> class With : public Base {
+template <class Base, class Api> class With : public gpu::WithLibrary<Base, Kind, Api> {
  public:
-  With() : With(Api{}, gpu::shared_choices<Kind>(), gpu::pin_of(Kind::words, std::getenv(Kind::words.variable))) {}
-  template <class... Of>
-  With(Api api, gpu::Choices& choices, Pin pin, Of&&... of)
-      : Base(std::forward<Of>(of)...), products_(std::move(api), choices, pin, Base::title()) {}
-  Products<Api>& products() { return products_; }
-  std::string listing() const {
-    if constexpr (requires { Base::listing(); }) {
-      return Base::listing() + products_.listing();
-    } else {
-      return products_.listing();
-    }
-  }
-
- private:
-  Products<Api> products_;
+  using gpu::WithLibrary<Base, Kind, Api>::WithLibrary;
+  Products<Api>& products() { return this->learned_; }
 };
 
 }  // namespace cleave::backend::cublas

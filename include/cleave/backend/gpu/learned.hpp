@@ -28,9 +28,10 @@ struct Suggested {
 };
 
 /// `Kind` says what is made (gpu/library.hpp) and how the library is asked for it: words, Task, Call, call_for(Task,
-/// Places), operands_for(Task, Places), text(Task, Call), suits(Places) and ends(Task, Algorithm), which is whether the
-/// algorithm makes the end too. `Api` is the library's functions, or a stand-in for tests. Results are 0 for success,
-/// `not_supported` where the library has nothing, anything else is an error that text(result) explains.
+/// Places), operands_for(Task, Places), text(Task, Call), suits(Places), lacks(Task), which is why the library never
+/// makes it, or empty, and ends(Task, Algorithm), which is whether that makes the end too. `Api` is the library's
+/// functions, or a stand-in for tests. Results are 0 for success, `not_supported` where the library has nothing,
+/// anything else is an error that text(result) explains.
 ///   create(Handle*), destroy(Handle), version(), describe(Call, Described*), forget(Described),
 ///   suggest(Handle, Described, Call, bytes of workspace, Suggested*),
 ///   check(Handle, Described, Algorithm, bytes*)   will it run, and with how much workspace? Asked before it is run
@@ -58,6 +59,10 @@ template <class Kind, class Api> class Learned {
     if (pin_ == Pin::Own || !Kind::suits(at)) return;
     auto const call = Kind::call_for(task, at);
     if (find(task, call)) return;
+    if (std::string const why = Kind::lacks(task); !why.empty()) {
+      known_.emplace_back(task, Kind::text(task, call), call).lacks = why;
+      return;
+    }
     std::lock_guard const alone(choices_.learning);
     start();
     Known& k = known_.emplace_back(task, Kind::text(task, call), call);
@@ -94,7 +99,7 @@ template <class Kind, class Api> class Learned {
       char times[96];
       std::snprintf(times, sizeof times, "%.1f us, own %.1f us", k.choice.library_us, k.choice.own_us);
       s += "  " + k.text + ": " + (theirs ? library : "own kernel") + (apart ? ", its end by a kernel of ours" : "") +
-           " (" + (k.choice.there ? times : library + " has none") +
+           " (" + (k.choice.there ? times : k.lacks.c_str()) +
            (k.choice.wants > 0 ? "; others want " + std::to_string(k.choice.wants) + " bytes" : "") + ")\n";
     }
     if (!s.empty()) s = things + ", by " + library + " " + api_.version() + " or own kernels" + how() + ":\n" + s;
@@ -109,6 +114,7 @@ template <class Kind, class Api> class Learned {
     typename Kind::Call call;
     typename Api::Described described{};
     Choice choice{};
+    std::string lacks = std::string(Kind::words.library) + " has none";
     Known(Task const& t, std::string s, typename Kind::Call const& c) : task(t), text(std::move(s)), call(c) {}
   };
 
@@ -203,11 +209,29 @@ template <class Kind, class Api> class Learned {
   std::deque<Known> known_;
 };
 
-/// Of this program.
-template <class Kind> Choices& shared_choices() {
-  auto const variable = [](char const* name) { return std::getenv(name); };
-  static Choices all(Choices::usual_file(Kind::words, variable), Kind::words);
-  return all;
-}
+/// A machine with what a library makes on it. There may be several libraries, each for its kind.
+template <class Base, class Kind, class Api> class WithLibrary : public Base {
+ public:
+  WithLibrary() : WithLibrary(Api{}, shared(), pin_of(Kind::words, std::getenv(Kind::words.variable))) {}
+  template <class... Of>
+  WithLibrary(Api api, Choices& choices, Pin pin, Of&&... of)
+      : Base(std::forward<Of>(of)...), learned_(std::move(api), choices, pin, Base::title()) {}
+  std::string listing() const {
+    if constexpr (requires { Base::listing(); }) {
+      return Base::listing() + learned_.listing();
+    } else {
+      return learned_.listing();
+    }
+  }
+
+ protected:
+  /// Of this program.
+  static Choices& shared() {
+    auto const variable = [](char const* name) { return std::getenv(name); };
+    static Choices all(Choices::usual_file(Kind::words, variable), Kind::words);
+    return all;
+  }
+  Learned<Kind, Api> learned_;
+};
 
 }  // namespace cleave::backend::gpu

@@ -1,4 +1,4 @@
-// backend/gpu/library.hpp - a product as a library is told of it, and how it is put where a library may make it.
+// backend/gpu/library.hpp - a product or a convolution as a library is told of it, and how it is put where one may make it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -53,6 +53,20 @@ struct Product {
   std::string_view behind{};                  // what our own kernel does besides, in words
   friend constexpr bool operator==(Product const&, Product const&) = default;
 };
+/// y (n, o, h', w') = end(x (n, c, h, w) * w (o, c/groups, k, k)), dense, in that order; or the gradient of x or of w,
+/// which is of f32 and may be added to what is there. Places: Forward w, x, y; Input w, dy, dx; Weight dy, x, dw.
+struct Convolution {
+  enum class Pass : unsigned char { Forward, Input, Weight };
+  Pass pass = Pass::Forward;
+  int n = 0, c = 0, h = 0, w = 0, o = 0, k = 0, stride = 1, pad = 0, groups = 1;
+  bool adds = false;
+  End end = End::None;
+  Number of = Number::F32;
+  std::string_view behind{};
+  constexpr int down() const { return (h + 2 * pad - k) / stride + 1; }
+  constexpr int right() const { return (w + 2 * pad - k) / stride + 1; }
+  friend constexpr bool operator==(Convolution const&, Convolution const&) = default;
+};
 struct Places {
   void const *a, *b, *bias;
   void* c;
@@ -68,6 +82,7 @@ inline std::string text(Number n) { return n == Number::F32 ? "f32" : n == Numbe
 inline std::string text(End end, std::string_view behind, bool adds) {
   std::string s = has_bias(end) ? " +bias" : "";
   if (end == End::Relu || end == End::BiasRelu) s += " +relu";
+  if (end == End::Other) s += " then its end";
   if (!behind.empty()) s += " then " + std::string(behind);
   return s + (adds ? " +=" : "");
 }
@@ -90,12 +105,16 @@ template <bool Back, class... Ops> struct Names<op::Tail<Back, Ops...>> {
 
 /// Who is asked on this machine.
 template <class M> auto maker(M& machine, Product const&) -> decltype(machine.products()) { return machine.products(); }
+template <class M> auto maker(M& machine, Convolution const&) -> decltype(machine.convolutions()) {
+  return machine.convolutions();
+}
 
 /// Cases of a contraction that say `end`, Behind, places(args) and task(slices, adds) can be told, where the end is one
-/// that libraries know.
+/// that libraries know, or the case can finish(args, e): make it of what was stored.
 template <class Machine, class Case> constexpr bool can_be_told() {
   if constexpr (requires(Machine & m) { maker(m, Case::task(1, false)); }) {
-    return Case::end != End::Other && number_of<typename Case::T> != Number::Other;
+    constexpr bool ends = Case::end != End::Other || requires { &Case::finish; };
+    return ends && number_of<typename Case::T> != Number::Other;
   } else {
     return false;
   }
@@ -119,7 +138,7 @@ template <class A> bool one_sum(Branches<A> const& to, int slices) {
   return !to.rounded && to.depth <= 1 && to.depth + slices - std::popcount(to.merges) == 1;
 }
 
-/// What stands behind a product, done by a kernel of its own.
+/// What stands behind a task, done by a kernel of its own.
 template <class T, class Tail> struct Rest {
   struct Args {
     Tailed<T, Tail> of;
@@ -131,7 +150,19 @@ template <class T, class Tail> struct Rest {
     c.each(a.n, [&](long e) { a.of.tail(e); });
   }
 };
-/// Numbers to try a product with: zeros cost a device less power, and so less time.
+/// Its end and what stands behind, likewise.
+template <class Case> struct Finish {
+  struct Args {
+    typename Case::Args of;
+    long n;
+  };
+  static constexpr int threads = 256, shared_bytes = 0;
+  static constexpr bool alone = true;
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    c.each(a.n, [&](long e) { Case::finish(a.of, e); });
+  }
+};
+/// Numbers to try a task with: zeros cost a device less power, and so less time.
 template <class T> struct Noise {
   struct Args {
     T* to;
@@ -148,7 +179,7 @@ template <class T> struct Noise {
   }
 };
 
-/// Puts the product of this case; false where no library may make it. `own` puts our own kernels on a queue.
+/// Puts the task of this case; false where no library may make it. `own` puts our own kernels on a queue.
 template <class Case, class Queue, class Own> bool by_library(Queue q, typename Case::Args const& args, Own own) {
   using T = typename Case::T;
   bool adds = false, learning = q.library == Library::Learning;
@@ -162,7 +193,10 @@ template <class Case, class Queue, class Own> bool by_library(Queue q, typename 
   auto& library = maker(*q.machine, task);
   Places const at = Case::places(args);
   q.library = Library::Never;
-  auto const behind = [&](Made) {
+  auto const behind = [&]([[maybe_unused]] Made made) {
+    if constexpr (requires { &Case::finish; }) {
+      if (made == Made::WithoutEnd) return q.template launch<Finish<Case>>(blocks_each(elements), {args, elements});
+    }
     if constexpr (Case::Behind::size > 0) {
       q.template launch<Rest<T, typename Case::Behind>>(blocks_each(elements), {args, elements});
     }
@@ -179,7 +213,7 @@ template <class Case, class Queue, class Own> bool by_library(Queue q, typename 
     };
     noise(static_cast<T const*>(at.a), Case::a_count * (Case::grows == Extent::N ? 1 : args.slices));
     noise(static_cast<T const*>(at.b), Case::b_count * (Case::grows == Extent::M ? 1 : args.slices));
-    if constexpr (has_bias(Case::end)) noise(static_cast<T const*>(at.bias), Case::biases);
+    if constexpr (Case::biases > 0) noise(static_cast<T const*>(at.bias), Case::biases);
     if (adds) noise(static_cast<float const*>(at.c), elements);
   };
   library.learn(
