@@ -179,7 +179,7 @@ TEST_CASE(
     b.log.wants = schedule::workspace_bytes + 1;
     CHECK(made(b) == "own");
     CHECK(b.log.count("suggest") == (kept ? 0 : 1));
-    CHECK(b.listing().find("own kernel (cuDNN has none; others want 1048577 bytes)") != std::string::npos);
+    CHECK(b.listing().find("own kernel (cuDNN has none; others want Workspace<2_MiB>)") != std::string::npos);
     CHECK(b.choices.trouble() == "");
   }
   Bench roomy(Pin::Library, file);  // a choice for each size

@@ -20,6 +20,8 @@ template <class P, class M> Outcome trained(std::unique_ptr<M> machine, int repl
   t.machine().idle = false;
   return outcome(std::move(t));
 }
+struct Small : Sequential<Image<2, 6, 6>, Conv<4, 3>, Relu, Conv<4, 3, Pad<1>>, Linear<4>, CrossEntropy> {};
+
 /// A plan under a library, beside threads; what the library was asked.
 template <class P> FakeDnn::Log convolves(double tolerance, int replicas, Pin pin = Pin::Library) {
   FakeDnn::Log log;
@@ -61,9 +63,26 @@ TEST_CASE("a capture puts convolutions and asks nothing, a step does nothing at 
   CHECK(t.machine().allocated == allocated);
 }
 TEST_CASE("in bf16, in tf32, as measured") {
-  convolves<Of<Images, DataParallel<Sync>, Precision<bf16>, Fastest>>(2e-2, 2);
-  convolves<Of<Images, DataParallel<Sync>, Precision<tf32>, Fastest>>(1e-3, 1);
+  convolves<Of<Small, DataParallel<Sync>, Precision<bf16>, Fastest>>(2e-2, 2);
+  convolves<Of<Small, DataParallel<Sync>, Precision<tf32>, Fastest>>(1e-3, 1);
   convolves<Of<Images, DataParallel<Sync>, Fastest>>(1e-5, 2, Pin::Measured);
+}
+TEST_CASE("what wants more than a MiB has it where the plan says so, in the arena") {
+  auto const ran = [](auto plan) {
+    using P = decltype(plan);
+    FakeDnn::Log log;
+    log.wants = 2 << 20;
+    Choices choices("");
+    auto machine = convolved(log, choices, Pin::Library);
+    machine->idle = true;
+    DeviceTrainer<P, Convolved> const t(1, 7, std::move(machine));
+    return log.count("run");
+  };
+  using Usual = Of<Small, DataParallel<Sync>, Fastest>;
+  using Roomy = Of<Small, DataParallel<Sync>, Fastest, Workspace<2_MiB>>;
+  CHECK(ran(Usual{}) == 0);
+  CHECK(ran(Roomy{}) > 0);
+  static_assert(memory<Roomy>.total == memory<Usual>.total + 1_MiB);
 }
 TEST_CASE("convolutions by one library, products by another") {
   using P = Of<Images, DataParallel<Sync>, Fastest>;

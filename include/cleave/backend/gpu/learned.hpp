@@ -70,7 +70,7 @@ template <class Kind, class Api> class Learned {
     if (e == Api::not_supported) return;
     settle(e, "describe", k);
     std::string const key = device_ + " | " + Kind::words.library + " " + api_.version() + " | " + k.text +
-                            (q.library_bytes == Queue::workspace_bytes ? "" : in(q.library_bytes));
+                            (q.library_bytes == Queue::workspace_bytes ? "" : " in " + mib(q.library_bytes) + " MiB");
     auto const kept = choices_.find(key);
     if (kept && (!by_library(*kept) || runs(q, k, *kept, at))) {
       k.choice = *kept;
@@ -100,7 +100,7 @@ template <class Kind, class Api> class Learned {
       std::snprintf(times, sizeof times, "%.1f us, own %.1f us", k.choice.library_us, k.choice.own_us);
       s += "  " + k.text + ": " + (theirs ? library : "own kernel") + (apart ? ", its end by a kernel of ours" : "") +
            " (" + (k.choice.there ? times : k.lacks.c_str()) +
-           (k.choice.wants > 0 ? "; others want " + std::to_string(k.choice.wants) + " bytes" : "") + ")\n";
+           (k.choice.wants > 0 ? "; others want Workspace<" + mib(k.choice.wants) + "_MiB>" : "") + ")\n";
     }
     if (!s.empty()) s = things + ", by " + library + " " + api_.version() + " or own kernels" + how() + ":\n" + s;
     return s + (choices_.trouble().empty() ? "" : "  " + choices_.trouble() + "\n");
@@ -118,7 +118,7 @@ template <class Kind, class Api> class Learned {
     Known(Task const& t, std::string s, typename Kind::Call const& c) : task(t), text(std::move(s)), call(c) {}
   };
 
-  static std::string in(long bytes) { return " in " + std::to_string(bytes) + " bytes"; }
+  static std::string mib(long bytes) { return std::to_string((bytes + (1L << 20) - 1) >> 20); }
   static Made made(Known const& k, Algorithm const& a) {
     return Kind::ends(k.task, a) ? Made::Whole : Made::WithoutEnd;
   }
