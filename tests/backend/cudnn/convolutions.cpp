@@ -170,6 +170,17 @@ TEST_CASE("the clock decides, with the kernel for an end that is left") {
   CHECK_THROWS_WITH_AS(gpu::pin_of(backend::cudnn::Kind::words, "mine"),
                        "CLEAVE_CONVOLUTIONS=mine: say measured, own or cudnn", Error);
 }
+TEST_CASE("an algorithm that a graph does not take is left out") {
+  Bench b;
+  b.log.not_in_a_graph = "run 1";
+  CHECK(made(b) == "run 2");
+  Bench none;
+  none.log.not_in_a_graph = "run 0";
+  none.log.takes = {5};
+  none.log.without_end = {};
+  CHECK(made(none) == "own");
+  CHECK(none.listing().find("own kernel (cuDNN has none that a graph takes)") != std::string::npos);
+}
 TEST_CASE(
     "an algorithm that wants more workspace than there is is not run, and how much is said, at the next start too") {
   std::string const file = "cudnn_choices.test/convolutions";

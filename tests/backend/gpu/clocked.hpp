@@ -15,15 +15,24 @@ struct Clocked : backend::emulate::Machine {
   double now = 0, launch_takes = 10;  // us
   std::vector<double> stamped;
   long allocated = 0;  // times
-  bool idle = false;   // kernels in graphs take their time and do nothing: enough to learn by
+  bool capturing = false;
+  bool idle = false;  // kernels in graphs take their time and do nothing: enough to learn by
 
   using backend::emulate::Machine::Machine;
   template <class K> void launch(Stream s, int blocks, typename K::Args const& args) {
     call(s, [this, blocks, args] {
       now += launch_takes;
-      if (!idle || !in_graph_) backend::emulate::launch<K>(blocks, args);
+      if (works()) backend::emulate::launch<K>(blocks, args);
     });
     ++launched_;
+  }
+  void begin(Stream s) {
+    capturing = true;
+    backend::emulate::Machine::begin(s);
+  }
+  Graph end() {
+    capturing = false;
+    return backend::emulate::Machine::end();
   }
   void run(Graph const& g, Stream s) {
     in_graph_ = true;
@@ -31,6 +40,7 @@ struct Clocked : backend::emulate::Machine {
     in_graph_ = false;
   }
   long launches() const { return launched_; }
+  bool works() const { return !idle || !in_graph_; }
   std::byte* allocate(long bytes) {
     ++allocated;
     return backend::emulate::Machine::allocate(bytes);

@@ -167,10 +167,16 @@ template <class Kind, class Api> class Learned {
       int const ran = run(q, k, a, at);
       if (ran == Api::not_supported) continue;
       settle(ran, "try", k);
-      double const us = timed(q, [&] {
-        settle(run(q, k, a, at), "try", k);
-        behind(made(k, a));
-      });
+      double us = 0;
+      try {
+        us = timed(q, [&] {
+          settle(run(q, k, a, at), "try", k);
+          behind(made(k, a));
+        });
+      } catch (NotCaptured const&) {
+        k.lacks = std::string(Kind::words.library) + " has none that a graph takes";
+        continue;
+      }
       if (c.there && us >= c.library_us) continue;
       c.there = true;
       c.library_us = us;
@@ -179,14 +185,31 @@ template <class Kind, class Api> class Learned {
     c.own = !c.there || c.own_us <= c.library_us;
     return c;
   }
+  struct NotCaptured : Error {
+    using Error::Error;
+  };
+  template <class Queue> static auto captured(Queue const& q, Puts work) {
+    q.machine->begin(q.stream);
+    std::string why;
+    try {
+      for (int i = 0; i < in_a_graph; ++i) work();
+    } catch (Error const& e) {
+      why = e.what();
+    }
+    try {  // a capture is ended in any case
+      auto graph = q.machine->end();
+      if (why.empty()) return graph;
+    } catch (Error const& e) {
+      if (why.empty()) why = e.what();
+    }
+    throw NotCaptured(why);
+  }
   /// Microseconds of what `work` puts, in a graph as a step is; of several runs the shortest.
   template <class Queue> static double timed(Queue const& q, Puts work) {
     auto& machine = *q.machine;
     work();  // what is loaded at a first call is there
     machine.finish();
-    machine.begin(q.stream);
-    for (int i = 0; i < in_a_graph; ++i) work();
-    auto const graph = machine.end();
+    auto const graph = captured(q, work);
     auto const begin = machine.timer(), end = machine.timer();
     double least = 0;
     for (int i = 0; i <= graphs; ++i) {  // the first is not counted
