@@ -21,6 +21,7 @@ struct FakeDnn {
     std::vector<Algorithm> plans;
   };
   struct Log : Asked {
+    Log() { version = "9.19.0"; }
     std::vector<double> without_end = {7, 9};
     long wants = 0;
     std::string not_in_a_graph;  // which run
