@@ -91,8 +91,8 @@ TEST_CASE("convolutions by one library, products by another") {
   Fake::Log products;
   Choices choices("");
   backend::cublas::Choices of_products("");
-  auto machine =
-      std::make_unique<Both>(FakeDnn{&log}, choices, Pin::Library, Fake{&products}, of_products, Pin::Library, 3);
+  auto machine = std::make_unique<Both>(FakeDnn{&log}, choices, Pin::Library, Fake{&products}, of_products,
+                                        Pin::Library, std::uint64_t{3});
   log.machine = products.machine = machine.get();
   Outcome const got = trained<P>(std::move(machine), 2);
   CHECK(far(got, outcome(Trainer<P>(2, 7))) <= 1e-5);

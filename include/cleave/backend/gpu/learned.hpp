@@ -63,7 +63,7 @@ template <class Kind, class Api> class Learned {
       known_.emplace_back(task, Kind::text(task, call), call).lacks = why;
       return;
     }
-    std::lock_guard const alone(choices_.learning);
+    std::lock_guard const alone(Choices::learning);
     start();
     Known& k = known_.emplace_back(task, Kind::text(task, call), call);
     int const e = api_.describe(call, &k.described);
@@ -239,6 +239,12 @@ template <class Base, class Kind, class Api> class WithLibrary : public Base {
   template <class... Of>
   WithLibrary(Api api, Choices& choices, Pin pin, Of&&... of)
       : Base(std::forward<Of>(of)...), learned_(std::move(api), choices, pin, Base::title()) {}
+  ~WithLibrary() {
+    try {  // what is still running may be the library's
+      Base::finish();
+    } catch (Error const&) {  // a device that does not end is told of where it is waited for
+    }
+  }
   std::string listing() const {
     if constexpr (requires { Base::listing(); }) {
       return Base::listing() + learned_.listing();
