@@ -143,10 +143,14 @@ template <class P> struct Samples {
 
 /// One training step of a plan: the captured graph on samples that are there, and train(), which copies them in and
 /// hears every loss.
-template <class P> void step(Rows const& rows, std::string const& row, std::string const& side, int replicas = 1) {
+template <class P, class M = Machine>
+void step(Rows const& rows, std::string const& row, std::string const& side, int replicas = 1) {
   rows.row(row, side, [&] {
     Samples<P> const samples;
-    cleave::DeviceTrainer<P, Machine> trainer(replicas);
+    cleave::DeviceTrainer<P, M> trainer(replicas);
+    if constexpr (requires { trainer.machine().listing(); }) {  // what libraries make, and what they would take
+      std::fputs(trainer.machine().listing().c_str(), stderr);
+    }
     double const loss = trainer.train(0, 1, samples.feed())[0];
     Rows::tell(row, side, rows.timed(trainer.fleet().stream(), [&] { trainer.fleet().again(); }),
                Rows::field("first_loss", loss));

@@ -56,7 +56,7 @@ for row, sides in rows.items():
     if not ours:
         continue
     wanted = [(whom, goal) for of, whom, goal in GOALS if re.match(of, row)]
-    wanted += [(whom, None) for whom in (BEST, "best tf32", "cleave, with input")
+    wanted += [(whom, None) for whom in (BEST, "best tf32", "cleave, with input", "cleave libraries")
                if whom not in dict(wanted) and held_against(sides, whom)]
     for whom, goal in wanted:
         peer = held_against(sides, whom)

@@ -25,6 +25,10 @@ struct Meshed : Plan<Net, Batch<8>, Mesh<Data<2>, Model<4>>, ModelParallel<Split
 static_assert(Meshed::ways == 4 && Meshed::replicas == 2);
 
 static_assert(fits<Bare, 2_MiB> && memory<Bare>.total > 1_MiB);  // one MiB is workspace
+struct Roomy : Plan<Net, Batch<8>, Fastest, Workspace<64_MiB>> {};
+struct Usual : Plan<Net, Batch<8>, Fastest> {};
+static_assert(memory<Roomy>.total == memory<Usual>.total + 63_MiB);
+static_assert(memory<Roomy>[schedule::Category::Workspace] == 64_MiB);
 }  // namespace
 
 TEST_CASE("more replicas need less activation memory each, and the same for weights") {

@@ -208,6 +208,20 @@ template <long Bytes, int Said> struct buckets_hold_something {
     static_assert(Holds, "Buckets<n>: a message of gradients grows to n bytes, at least 1");
   };
 };
+template <long Bytes, long Always, int Said> struct workspace_is_more_than_there_always_is {
+  static constexpr bool holds = Said == 0 || Bytes > Always;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Workspace<n>: n bytes for libraries, more than the MiB that there always is");
+  };
+};
+template <bool Ordered, int Said> struct workspace_is_for_libraries {
+  static constexpr bool holds = Said == 0 || !Ordered;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Workspace: only libraries use more than the MiB that there always is, and Ordered plans ask none; "
+                  "say Fastest, or leave Workspace out");
+  };
+};
 template <int Vocabulary, int Largest> struct tokens_are_whole_in_the_format {
   static constexpr bool holds = Vocabulary <= Largest;
   template <bool Holds> struct tell {

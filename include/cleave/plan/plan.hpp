@@ -24,8 +24,9 @@ template <class... Ps> struct words_of_a_layer<meta::list<Ps...>> {
 template <class P, class Kinds> inline constexpr bool is_policy = false;
 template <Policy P, class... Kinds>
 inline constexpr bool is_policy<P, meta::list<Kinds...>> = (is_kind<Kinds, P> || ...);
-using kinds = meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, MeshKind, PrecisionKind,
-                         SumKind, CompressKind, RouteKind, BucketKind, ConversionKind, InputKind, optim::OptimizerKind>;
+using kinds =
+    meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, MeshKind, PrecisionKind, SumKind,
+               CompressKind, RouteKind, BucketKind, WorkspaceKind, ConversionKind, InputKind, optim::OptimizerKind>;
 
 constexpr Culprit first_false(std::initializer_list<bool> good) {
   std::size_t i = 0;
@@ -157,6 +158,11 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr long bucket_bytes = policy<plan::BucketKind, plan::NoBuckets>::bytes;
   static_assert(
       sizeof(meta::enforce<plan::buckets_hold_something<bucket_bytes, plan::said<plan::BucketKind, Policies...>>>) > 0);
+  static constexpr int workspaces = plan::said<plan::WorkspaceKind, Policies...>;
+  static constexpr long workspace_bytes = policy<plan::WorkspaceKind, plan::UsualWorkspace>::bytes;
+  static_assert(sizeof(meta::enforce<plan::workspace_is_more_than_there_always_is<
+                           workspace_bytes, cleave::schedule::workspace_bytes, workspaces>>) > 0);
+  static_assert(sizeof(meta::enforce<plan::workspace_is_for_libraries<ordered, workspaces>>) > 0);
   static constexpr place::Request request{ways,
                                           batch / micro_batches,
                                           micro_batches,
@@ -196,7 +202,8 @@ template <class NetT, class... Policies> struct Plan {
       agreed::waits ? 1 : shards,
       pushes_gradients,
       plan::encoding<std::conditional_t<codec_known, codec, void>>(compress::feedback),
-      plan::path<route>()};
+      plan::path<route>(),
+      workspace_bytes};
   static constexpr bool in_order = !ordered || (plan::in_the_tree<route>(schedule, micro_batches, {replicas, ways}) &&
                                                 (!routed || portions_said::groups == 0));
   static_assert(sizeof(meta::enforce<plan::the_route_keeps_the_order<route, in_order>>) > 0);

@@ -28,6 +28,7 @@ struct SumKind {};
 struct CompressKind {};
 struct RouteKind {};
 struct BucketKind {};
+struct WorkspaceKind {};
 struct ConversionKind {};
 struct InputKind {};
 }  // namespace plan
@@ -154,6 +155,13 @@ template <class Route> struct ReduceBy {
 /// What is sent, and its bits, stay.
 template <long Bytes> struct Buckets {
   using kind = plan::BucketKind;
+  static constexpr long bytes = Bytes;
+};
+
+/// So many bytes of each rank are for what libraries need beside their operands: `Workspace<64_MiB>`. Unless said, one
+/// MiB, which our own kernels have too. Wants `Fastest`, as ordered sums are made by our own kernels alone.
+template <long Bytes> struct Workspace {
+  using kind = plan::WorkspaceKind;
   static constexpr long bytes = Bytes;
 };
 

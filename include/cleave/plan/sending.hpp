@@ -31,6 +31,9 @@ template <class Codec> constexpr schedule::Encoding encoding(bool feedback) {
 struct NoBuckets {
   static constexpr long bytes = 0;
 };
+struct UsualWorkspace {
+  static constexpr long bytes = schedule::workspace_bytes;
+};
 struct NoRoute {
   using route = void;
 };

@@ -9,6 +9,10 @@
 #include "../backend/cublas/api.hpp"
 #include "../backend/cublas/products.hpp"
 #endif
+#ifdef CLEAVE_CUDNN
+#include "../backend/cudnn/api.hpp"
+#include "../backend/cudnn/convolutions.hpp"
+#endif
 #ifdef CLEAVE_NCCL
 #include "nccl.hpp"
 #endif
@@ -19,9 +23,14 @@ namespace cleave {
 struct Cuda {
   static constexpr auto name = "cuda";
 #ifdef CLEAVE_CUBLAS  // products by the library where it is faster
-  using Machine = backend::cublas::With<backend::cuda::Machine, backend::cublas::Api>;
+  using Multiplies = backend::cublas::With<backend::cuda::Machine, backend::cublas::Api>;
 #else
-  using Machine = backend::cuda::Machine;
+  using Multiplies = backend::cuda::Machine;
+#endif
+#ifdef CLEAVE_CUDNN  // and convolutions
+  using Machine = backend::cudnn::With<Multiplies, backend::cudnn::Api>;
+#else
+  using Machine = Multiplies;
 #endif
   using Link = backend::gpu::AllHere;
   /// Of the processes on this machine, this is so many-th: from now on it uses a GPU of its own, as long as there are.

@@ -100,8 +100,8 @@ int train_on(Job const& job, std::string const& resume, int replicas, io::Images
                 ", which run on the host only");
   } else {
     auto const go = [&](auto trainer) {
-      if constexpr (requires { trainer->machine().products(); }) {
-        std::fputs(trainer->machine().products().listing().c_str(), job.say);
+      if constexpr (requires { trainer->machine().listing(); }) {
+        std::fputs(trainer->machine().listing().c_str(), job.say);
       }
       if (!resume.empty()) session::load(*trainer, resume);
       slow_down(*trainer);

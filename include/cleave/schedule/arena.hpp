@@ -11,7 +11,8 @@
 namespace cleave::schedule {
 
 inline constexpr long alignment = 64;
-inline constexpr long workspace_bytes = 1L << 20;  // per rank, for packing panels of matrix products
+inline constexpr long workspace_bytes =
+    1L << 20;  // per rank, for packing panels of matrix products; libraries may have more
 constexpr long aligned(long bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 /// What does not change between the layouts of one plan.
@@ -25,6 +26,7 @@ struct Format {
   bool pushed_rows = false;  // gradients are pushed, so that of some buckets only rows are
   Encoding encoding{};
   Path path{};
+  long workspace = workspace_bytes;
 };
 
 constexpr Share shared(place::Request r, Ranks ranks) {
@@ -174,7 +176,7 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
   encode(out, s, request, f, ranks, region);
   out.labels = region(Category::Activations, long{own} * request.rows * 4);
   out.losses = region(Category::Activations, long{share.most_of_a_replica()} * f.sum);
-  out.workspace = region(Category::Workspace, workspace_bytes);
+  out.workspace = region(Category::Workspace, f.workspace);
 
   for (Category c : {Category::Activations, Category::Communication}) {
     Heap<64> heap;

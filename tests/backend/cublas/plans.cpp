@@ -13,7 +13,7 @@ namespace {
 struct Small : Sequential<Vector<16>, Linear<24>, Relu, Dropout<20>, Linear<16>, Tanh, Linear<8>, CrossEntropy> {};
 
 /// A plan under a library, beside threads; what the library was asked.
-template <class P> Fake::Log as_on_threads(double tolerance, int replicas, Pin pin = Pin::Cublas) {
+template <class P> Fake::Log as_on_threads(double tolerance, int replicas, Pin pin = Pin::Library) {
   Fake::Log log;
   Choices choices("");
   Outcome const got = outcome(DeviceTrainer<P, Helped>(replicas, 7, helped(log, choices, pin, 3)));
@@ -61,7 +61,7 @@ TEST_CASE("ordered sums have their bits from our own kernels, and no library is 
   using P = Of<Mlp, DataParallel<Sync>>;
   Fake::Log log;
   Choices choices("");
-  Outcome const got = outcome(DeviceTrainer<P, Helped>(2, 7, helped(log, choices, Pin::Cublas)));
+  Outcome const got = outcome(DeviceTrainer<P, Helped>(2, 7, helped(log, choices, Pin::Library)));
   CHECK(log.said.empty());
   CHECK(got == outcome(DeviceTrainer<P, OnDevice>(2, 7, device(1))));
 }

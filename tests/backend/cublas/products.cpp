@@ -40,7 +40,7 @@ void put_all(Queue const& q, op::Operands<T> const& t) {
 template <int Out, class T, bool WithBias = false, class Map = void> void as_own(double tolerance) {
   using Op = op::Product<Out>;
   constexpr op::Local all = local<Op>(10, Shape(21)), slice{5, 10, all.x, {}, all.y, all.w0, {}};
-  Bench bench(Pin::Cublas);
+  Bench bench(Pin::Library);
   Tensors<Op, all, T> tried_with, by_own, by_library;
   auto put = [&](Tensors<Op, all, T>& t, gpu::Library how) {
     auto o = t.operands();
@@ -106,7 +106,7 @@ TEST_CASE("what is asked is column-major: operands change places, and the bias s
   CHECK(b.log.count("describe NT 8 16 6 end 0") == 1);
 }
 TEST_CASE("what no library says stays with our own kernels: other maps, formats, sums in branches") {
-  Bench b(Pin::Cublas);
+  Bench b(Pin::Library);
   Tensors<Op, few, float> t;
   Tensors<Op, few, double> d;
   Many<float> const wide(9);
@@ -157,7 +157,7 @@ TEST_CASE("the clock decides, with what stands behind a product") {
   put(tailed, t, after, gpu::Library::Learning);
   CHECK(tailed.machine->products().listing().find("f32 +bias then +tanh: own kernel (11.0 us, own 10.0 us)") !=
         std::string::npos);
-  Bench pinned(Pin::Cublas);
+  Bench pinned(Pin::Library);
   t = {};
   put(pinned, wanted, wanted_after, gpu::Library::Never);
   put(pinned, t, after, gpu::Library::Learning);
@@ -171,12 +171,13 @@ TEST_CASE("pinned") {
   Bench own(Pin::Own);
   CHECK(made(own) == "own");
   CHECK(own.log.said.empty());
-  Bench library(Pin::Cublas);
+  Bench library(Pin::Library);
   library.log.takes = {12, 11};
   CHECK(made(library) == "multiply 1");
-  CHECK(backend::cublas::pin_of(nullptr) == Pin::Measured);
-  CHECK(backend::cublas::pin_of("own") == Pin::Own);
-  CHECK_THROWS_WITH_AS(backend::cublas::pin_of("mine"), "CLEAVE_PRODUCTS=mine: say measured, own or cublas", Error);
+  CHECK(gpu::pin_of(backend::cublas::Kind::words, nullptr) == Pin::Measured);
+  CHECK(gpu::pin_of(backend::cublas::Kind::words, "own") == Pin::Own);
+  CHECK_THROWS_WITH_AS(gpu::pin_of(backend::cublas::Kind::words, "mine"),
+                       "CLEAVE_PRODUCTS=mine: say measured, own or cublas", Error);
 }
 TEST_CASE("the next start asks for nothing and times nothing") {
   File file;
@@ -199,7 +200,7 @@ TEST_CASE("the next start asks for nothing and times nothing") {
   Bench edited(Pin::Measured, file.name);
   CHECK(made(edited) == "own");
   CHECK(edited.log.count("suggest") == 0);
-  Bench pinned(Pin::Cublas, file.name);
+  Bench pinned(Pin::Library, file.name);
   CHECK(made(pinned) == "multiply 1");
 
   Bench other(Pin::Measured, file.name);
@@ -247,7 +248,7 @@ TEST_CASE("a file that cannot be written, or read, costs a line, and nothing els
         std::string::npos);
   CHECK(std::filesystem::is_socket(file.name));
   auto const with = [](char const* cache, char const* xdg, char const* home) {
-    return Choices::usual_file([=](std::string const& name) {
+    return Choices::usual_file(backend::cublas::Kind::words, [=](std::string const& name) {
       return name == "CLEAVE_CACHE" ? cache : name == "XDG_CACHE_HOME" ? xdg : home;
     });
   };
@@ -276,5 +277,5 @@ TEST_CASE("each call that fails names itself, the product and the reason; everyt
   gpu::Kernel<Op>::forward<few, false, void, float>(b.queue(gpu::Library::Learning), t.operands());
   b.log.fails = "multiply";
   CHECK_THROWS_WITH_AS((gpu::Kernel<Op>::forward<few, false, void, float>(b.queue(gpu::Library::Asked), t.operands())),
-                       "cuBLASLt: multiply 6 x 16 * 16 x 8 f32: status 7", Error);
+                       "cuBLASLt: make 6 x 16 * 16 x 8 f32: status 7", Error);
 }

@@ -35,7 +35,7 @@ void described() {
     for (gpu::End end : {None, Bias, Relu, BiasRelu}) {
       gpu::Product const p{32, 16, 64, true, false, false, end, of, of};
       cublas::Call const c = cublas::call_for(p, {nullptr, nullptr, nullptr, nullptr});
-      Api::Matmul m;
+      Api::Described m;
       int const e = Api::describe(c, &m);
       check(e == 0, "describe " + cublas::text(p) + ": " + Api::text(e));
       auto const has = [&](cublasLtMatmulDescAttributes_t what, auto wanted) {
@@ -70,7 +70,7 @@ void described() {
 
 /// The largest difference between our own kernel and every algorithm of the library, of the largest element.
 template <class T, bool WithBias, class Map>
-void as_own(double tolerance, cublas::Pin pin = cublas::Pin::Cublas) {
+void as_own(double tolerance, cublas::Pin pin = cublas::Pin::Library) {
   using namespace testing;
   using Op = op::Product<136>;
   constexpr op::Local all = local<Op>(96, Shape(264)), slice{48, 96, all.x, {}, all.y, all.w0, {}};
@@ -114,7 +114,7 @@ void tell_of_nan() {
   using Op = op::Product<16>;
   constexpr op::Local l = local<Op>(16, Shape(16));
   cublas::Choices choices("");
-  Helped machine(Api{}, choices, cublas::Pin::Cublas);
+  Helped machine(Api{}, choices, cublas::Pin::Library);
   gpu::Queue<Helped> q{&machine, machine.stream(), machine.allocate(schedule::workspace_bytes), gpu::Library::Learning};
   Tensors<Op, l, float> t;
   auto const put = [&] {
@@ -138,7 +138,7 @@ template <class P> void trains(double tolerance) {
                                           for (long i = first; i < first + count; ++i) *out++ = static_cast<int>(i % 8);
                                         }};
   cublas::Choices choices("");
-  DeviceTrainer<P, Helped> by(2, 7, std::make_unique<Helped>(Api{}, choices, cublas::Pin::Cublas));
+  DeviceTrainer<P, Helped> by(2, 7, std::make_unique<Helped>(Api{}, choices, cublas::Pin::Library));
   DeviceTrainer<P, backend::cuda::Machine> own(2, 7);
   std::printf("%s", by.machine().products().listing().c_str());
   auto const a = by.train(0, 20, feed), b = own.train(0, 20, feed);

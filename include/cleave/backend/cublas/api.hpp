@@ -7,13 +7,13 @@
 #include <cstring>
 #include <string>
 
-#include "call.hpp"
+#include "products.hpp"
 
 namespace cleave::backend::cublas {
 
 struct Api {
   using Handle = cublasLtHandle_t;
-  struct Matmul {
+  struct Described {
     cublasLtMatmulDesc_t of = nullptr;
     cublasLtMatrixLayout_t a = nullptr, b = nullptr, d = nullptr;
   };
@@ -22,7 +22,7 @@ struct Api {
   static int create(Handle* handle) { return cublasLtCreate(handle); }
   static void destroy(Handle handle) { cublasLtDestroy(handle); }
 
-  static int describe(Call const& c, Matmul* m) {
+  static int describe(Call const& c, Described* m) {
     cublasComputeType_t const compute = c.of == gpu::Number::Tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     cublasOperation_t const ta = c.a_turned ? CUBLAS_OP_T : CUBLAS_OP_N, tb = c.b_turned ? CUBLAS_OP_T : CUBLAS_OP_N;
     cublasLtEpilogue_t const end = epilogue(c.end);
@@ -38,7 +38,7 @@ struct Api {
     if (e == 0) e = layout(&m->d, c.to, c.m, c.n, c.ldd);
     return e;
   }
-  static void forget(Matmul const& m) {
+  static void forget(Described const& m) {
     for (cublasLtMatrixLayout_t l : {m.a, m.b, m.d}) {
       if (l) cublasLtMatrixLayoutDestroy(l);
     }
@@ -46,8 +46,7 @@ struct Api {
   }
 
   /// Up to most_algorithms, the best first by what the library thinks of them.
-  static int suggest(Handle handle, Matmul const& m, Call const& c, std::size_t workspace, Algorithm* to, int* found) {
-    *found = 0;
+  static int suggest(Handle handle, Described const& m, Call const& c, std::size_t workspace, gpu::Suggested* to) {
     cublasLtMatmulPreference_t wanted = nullptr;
     int e = cublasLtMatmulPreferenceCreate(&wanted);
     auto const prefer = [&](cublasLtMatmulPreferenceAttributes_t what, auto value) {
@@ -63,20 +62,23 @@ struct Api {
     if (e == 0) e = cublasLtMatmulAlgoGetHeuristic(handle, m.of, m.a, m.b, m.d, m.d, wanted, most_algorithms, all, &n);
     if (wanted) cublasLtMatmulPreferenceDestroy(wanted);
     for (int i = 0; e == 0 && i < n; ++i) {
-      if (all[i].state == CUBLAS_STATUS_SUCCESS) std::memcpy(&to[(*found)++], &all[i].algo, sizeof(Algorithm));
+      if (all[i].state != CUBLAS_STATUS_SUCCESS) continue;
+      std::memcpy(to->algorithms.emplace_back(algorithm_words).data(), &all[i].algo, sizeof all[i].algo);
     }
     return e;
   }
   /// Will it run, and with how much workspace?
-  static int check(Handle handle, Matmul const& m, Algorithm const& a, std::size_t* workspace) {
+  static int check(Handle handle, Described const& m, Algorithm const& a, std::size_t* workspace) {
+    if (a.size() != algorithm_words) return not_supported;
     cublasLtMatmulHeuristicResult_t result{};
     cublasLtMatmulAlgo_t const algorithm = of(a);
     int const e = cublasLtMatmulAlgoCheck(handle, m.of, m.a, m.b, m.d, m.d, &algorithm, &result);
     *workspace = result.workspaceSize;
     return e != 0 ? e : result.state;
   }
-  static int multiply(Handle handle, Matmul const& m, Algorithm const& a, Operands const& o, void* workspace,
-                      std::size_t bytes, cudaStream_t stream) {
+  static void keep(Described const&, Algorithm const&) {}
+  static int run(Handle handle, Described const& m, Algorithm const& a, Operands const& o, void* workspace,
+                 std::size_t bytes, cudaStream_t stream) {
     cublasLtMatmulAlgo_t const algorithm = of(a);
     float const one = 1;
     int e = o.bias ? set(m.of, CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias) : 0;
@@ -97,10 +99,10 @@ struct Api {
   }
 
  private:
-  static_assert(sizeof(Algorithm) == sizeof(cublasLtMatmulAlgo_t));
+  static_assert(algorithm_words * sizeof(std::uint64_t) == sizeof(cublasLtMatmulAlgo_t));
   static cublasLtMatmulAlgo_t of(Algorithm const& a) {
     cublasLtMatmulAlgo_t to;
-    std::memcpy(&to, &a, sizeof to);
+    std::memcpy(&to, a.data(), sizeof to);
     return to;
   }
   template <class V> static int set(cublasLtMatmulDesc_t m, cublasLtMatmulDescAttributes_t what, V value) {

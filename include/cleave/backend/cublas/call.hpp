@@ -2,16 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <string>
 
 #include "../gpu/library.hpp"
 
 namespace cleave::backend::cublas {
 
-/// What cuBLASLt knows an algorithm by, for one version of it: to be kept and given back.
-using Algorithm = std::array<std::uint64_t, 8>;
+constexpr std::size_t algorithm_words = 8;
 constexpr int most_algorithms = 8;  // that are tried for a product
 
 /// D (m, n) = end(op(A) op(B) + beta D), column-major; op turns what is turned, and a bias has an element for each row.
@@ -23,6 +20,7 @@ struct Call {
   gpu::Number of, to;
   gpu::End end;
   int a_aligned, b_aligned, d_aligned;  // bytes, 16 where it is more
+  friend constexpr bool operator==(Call const&, Call const&) = default;
 };
 /// Where they lie, in that order.
 struct Operands {
@@ -31,12 +29,8 @@ struct Operands {
   float beta;
 };
 
-constexpr int most_aligned = 16;  // no kernel loads more at once
-inline int aligned(void const* p) {
-  auto const at = reinterpret_cast<std::uintptr_t>(p) % most_aligned;
-  return at == 0 ? most_aligned : static_cast<int>(at & (~at + 1));
-}
-
+using gpu::aligned;
+using gpu::most_aligned;
 inline Call call_for(gpu::Product const& p, gpu::Places const& at) {
   return {p.n, p.m,  p.k,  p.b_turned, p.a_turned,    p.b_turned ? p.k : p.n, p.a_turned ? p.m : p.k,
           p.n, p.of, p.to, p.end,      aligned(at.b), aligned(at.a),          aligned(at.c)};
@@ -47,17 +41,11 @@ inline Operands operands_for(gpu::Product const& p, gpu::Places const& at) {
 
 /// "256 x 784 * 784 x 128 bf16 +bias+relu": turned operands have a quote, what differs from the usual is said.
 inline std::string text(gpu::Product const& p) {
-  auto const name = [](gpu::Number n) {
-    return n == gpu::Number::F32 ? "f32" : n == gpu::Number::Tf32 ? "tf32" : "bf16";
-  };
   auto const by = [](int a, int b) { return std::to_string(a) + " x " + std::to_string(b); };
-  std::string s = by(p.m, p.k) + (p.a_turned ? "' * " : " * ") + by(p.k, p.n) + (p.b_turned ? "' " : " ") + name(p.of);
-  if (p.to != p.of) s += std::string(" to ") + name(p.to);
-  if (gpu::has_bias(p.end)) s += " +bias";
-  if (p.end == gpu::End::Relu || p.end == gpu::End::BiasRelu) s += " +relu";
-  if (!p.behind.empty()) s += " then " + std::string(p.behind);
-  if (p.adds) s += " +=";
-  return s;
+  std::string s =
+      by(p.m, p.k) + (p.a_turned ? "' * " : " * ") + by(p.k, p.n) + (p.b_turned ? "' " : " ") + gpu::text(p.of);
+  if (p.to != p.of) s += " to " + gpu::text(p.to);
+  return s + gpu::text(p.end, p.behind, p.adds);
 }
 inline std::string text(gpu::Product const& p, Call const& c) {
   std::string s = text(p);

@@ -75,7 +75,7 @@ template <class Case, class Queue> void in_tiles(Queue q, typename Case::Args co
 
 /// By a library, where the machine has one that makes this product and the queue may ask it; else by our own kernels.
 template <class Case, class Queue> void contract(Queue q, typename Case::Args const& args) {
-  if constexpr (with_library<std::remove_pointer_t<decltype(q.machine)>> && can_be_told<Case>()) {
+  if constexpr (can_be_told<std::remove_pointer_t<decltype(q.machine)>, Case>()) {
     auto const own = [&](Queue on) { in_tiles<Case>(on, args); };
     if (q.library != Library::Never && by_library<Case>(q, args, own)) return;
   }

@@ -26,6 +26,10 @@ template <op::Local L, int K, int Stride, int Pad, class T_> struct Patches {
   CLEAVE_HD static T dy(op::Operands<T> const& t, int g, int o, int p) {
     return t.dy[(long{p / positions} * L.y[0] + g * out + o) * positions + p % positions];
   }
+  /// As a library is told, of so many slices.
+  static constexpr Convolution task(Convolution::Pass pass, int slices, bool adds, End end, std::string_view behind) {
+    return {pass, L.rows * slices, L.x[0], H, W, L.y[0], K, Stride, Pad, groups, adds, end, number_of<T>, behind};
+  }
 };
 
 template <op::Local L, int K, int Stride, int Pad, bool WithBias, class Map, class T_, class Tail = NoTail>
@@ -52,6 +56,20 @@ struct ConvolveForward : Patches<L, K, Stride, Pad, T_> {
     t.y[e] = static_cast<T>(v);
     t.tail(e);
   }
+  CLEAVE_HD static void finish(Args const& t, long e) {
+    A v = static_cast<A>(t.y[e]);
+    if constexpr (WithBias) v += static_cast<A>(t.bias[e / P::positions % L.y[0]]);
+    if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
+    t.y[e] = static_cast<T>(v);
+    t.tail(e);
+  }
+  using Behind = Tail;
+  static constexpr End end = end_of<WithBias, Map>();
+  static constexpr int biases = WithBias ? L.y[0] : 0;
+  static constexpr Convolution task(int slices, bool adds) {
+    return P::task(Convolution::Pass::Forward, slices, adds, end, Names<Behind>::text);
+  }
+  static Places places(Args const& t) { return {t.w0, t.x, WithBias ? t.bias : nullptr, t.y}; }
 };
 
 /// dx under every position is the sum over the windows that cover it.
@@ -83,6 +101,13 @@ struct ConvolveInput : Patches<L, K, Stride, Pad, T_> {
     t.dx[e] = static_cast<T>(v);
     t.tail(e);
   }
+  using Behind = Tail;
+  static constexpr End end = End::None;
+  static constexpr int biases = 0;
+  static constexpr Convolution task(int slices, bool adds) {
+    return P::task(Convolution::Pass::Input, slices, adds, end, Names<Behind>::text);
+  }
+  static Places places(Args const& t) { return {t.w0, t.dy, nullptr, t.dx}; }
 };
 
 template <op::Local L, int K, int Stride, int Pad, class T_> struct ConvolveWeight : Patches<L, K, Stride, Pad, T_> {
@@ -101,6 +126,13 @@ template <op::Local L, int K, int Stride, int Pad, class T_> struct ConvolveWeig
   CLEAVE_HD static T b(Args const& t, int g, int p, int q) { return P::patch(t, g, q, p); }
   CLEAVE_HD static Branches<A> const& to(Args const& t) { return t.to; }
   CLEAVE_HD static long at(int g, int o, int q) { return (long{g} * m + o) * n + q; }
+  using Behind = NoTail;
+  static constexpr End end = End::None;
+  static constexpr int biases = 0;
+  static constexpr Convolution task(int slices, bool adds) {
+    return P::task(Convolution::Pass::Weight, slices, adds, end, "");
+  }
+  static Places places(Args const& t) { return {t.dy, t.x, nullptr, t.to.dw0.at(0)}; }
 };
 
 template <int Out, int K, int Stride, int Pad, int Groups, op::Start How>

@@ -9,12 +9,13 @@
 
 namespace cleave::backend::gpu {
 
-/// May a library make a queue's products? Learning: who is to make them is found out, and nothing else is done.
+/// May a library be asked on a queue? Learning: who is to make what is found out, and nothing else is done.
 enum class Library : unsigned char { Never, Asked, Learning };
 template <class Machine>
 concept with_library = requires(Machine& m) {
   m.products();
-};
+}
+|| requires(Machine& m) { m.convolutions(); };
 
 /// Where kernels are put: a machine (cuda/machine.hpp, emulate/machine.hpp), one of its streams, a rank's workspace.
 template <class Machine> struct Queue {
@@ -23,6 +24,7 @@ template <class Machine> struct Queue {
   typename Machine::Stream stream{};
   std::byte* workspace = nullptr;
   Library library = Library::Never;
+  long library_bytes = workspace_bytes;  // of the workspace, for a library; our own kernels take no more than theirs
 
   template <class K> void launch(int blocks, typename K::Args const& args) const {
     static_assert(K::threads % lanes == 0 && K::threads <= 1024);

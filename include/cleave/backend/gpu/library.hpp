@@ -1,9 +1,11 @@
-// backend/gpu/library.hpp - a product as a library is told of it, and how it is put where a library may make it.
+// backend/gpu/library.hpp - a product or a convolution as a library is told of it, and how it is put where one may make it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <array>
 #include <bit>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "../../op/map.hpp"
@@ -13,13 +15,16 @@
 
 namespace cleave::backend::gpu {
 
-// A machine may have products(), of which is asked
-//   learn(queue, Product, Places, fill, own, behind)   who is to make this product: it may be tried, where it lies;
-//                                                      each of the three puts kernels on the queue
-//   multiply(queue, Product, Places)                   to be put on the queue's stream; false: by our own kernel
+// A machine may have products() and convolutions() (gpu/learned.hpp), of which is asked
+//   learn(queue, Product or Convolution, Places, fill, own, behind)
+//                                who is to make it: it may be tried, where it lies; each of the three puts kernels
+//   put(queue, .., Places)       Made: whether it is on the queue's stream now; if not, our own kernel is put
 // Everything is learned before the first capture (Walk::learn), so that a capture only looks up.
 
-/// A number format, and what a library can do at the end of a product; Other: nothing that it knows.
+/// What a library has put: all of a task, or all but its end, or it is for our own kernels.
+enum class Made : unsigned char { Nothing, WithoutEnd, Whole };
+
+/// A number format, and what a library can do at the end of a task; Other: nothing that it knows.
 enum class Number : unsigned char { F32, Tf32, Bf16, Other };
 enum class End : unsigned char { None, Bias, Relu, BiasRelu, Other };
 constexpr bool has_bias(End e) { return e == End::Bias || e == End::BiasRelu; }
@@ -48,10 +53,39 @@ struct Product {
   std::string_view behind{};                  // what our own kernel does besides, in words
   friend constexpr bool operator==(Product const&, Product const&) = default;
 };
+/// y (n, o, h', w') = end(x (n, c, h, w) * w (o, c/groups, k, k)), dense, in that order; or the gradient of x or of w,
+/// which is of f32 and may be added to what is there. Places: Forward w, x, y; Input w, dy, dx; Weight dy, x, dw.
+struct Convolution {
+  enum class Pass : unsigned char { Forward, Input, Weight };
+  Pass pass = Pass::Forward;
+  int n = 0, c = 0, h = 0, w = 0, o = 0, k = 0, stride = 1, pad = 0, groups = 1;
+  bool adds = false;
+  End end = End::None;
+  Number of = Number::F32;
+  std::string_view behind{};
+  constexpr int down() const { return (h + 2 * pad - k) / stride + 1; }
+  constexpr int right() const { return (w + 2 * pad - k) / stride + 1; }
+  friend constexpr bool operator==(Convolution const&, Convolution const&) = default;
+};
 struct Places {
   void const *a, *b, *bias;
   void* c;
 };
+constexpr int most_aligned = 16;  // no kernel loads more at once
+inline int aligned(void const* p) {
+  auto const at = reinterpret_cast<std::uintptr_t>(p) % most_aligned;
+  return at == 0 ? most_aligned : static_cast<int>(at & (~at + 1));
+}
+
+/// As people read them.
+inline std::string text(Number n) { return n == Number::F32 ? "f32" : n == Number::Tf32 ? "tf32" : "bf16"; }
+inline std::string text(End end, std::string_view behind, bool adds) {
+  std::string s = has_bias(end) ? " +bias" : "";
+  if (end == End::Relu || end == End::BiasRelu) s += " +relu";
+  if (end == End::Other) s += " then its end";
+  if (!behind.empty()) s += " then " + std::string(behind);
+  return s + (adds ? " +=" : "");
+}
 
 /// The names of a tail's operations.
 template <class Tail> struct Names { static constexpr std::string_view text{}; };
@@ -69,17 +103,24 @@ template <bool Back, class... Ops> struct Names<op::Tail<Back, Ops...>> {
   static constexpr std::string_view text{letters.data(), letters.size()};
 };
 
-/// Cases of a contraction that say `end`, Behind and places(args) can be told, where the end is one that libraries
-/// know.
-template <class Case> constexpr bool can_be_told() {
-  if constexpr (requires { Case::end; }) {
-    return Case::end != End::Other && number_of<typename Case::T> != Number::Other;
+/// Who is asked on this machine.
+template <class M> auto maker(M& machine, Product const&) -> decltype(machine.products()) { return machine.products(); }
+template <class M> auto maker(M& machine, Convolution const&) -> decltype(machine.convolutions()) {
+  return machine.convolutions();
+}
+
+/// Cases of a contraction that say `end`, Behind, places(args) and task(slices, adds) can be told, where the end is one
+/// that libraries know, or the case can finish(args, e): make it of what was stored.
+template <class Machine, class Case> constexpr bool can_be_told() {
+  if constexpr (requires(Machine & m) { maker(m, Case::task(1, false)); }) {
+    constexpr bool ends = Case::end != End::Other || requires { &Case::finish; };
+    return ends && number_of<typename Case::T> != Number::Other;
   } else {
     return false;
   }
 }
 /// With all slices in one: they make the rows of C, or the sum, longer.
-template <class Case> constexpr Product told(int slices, bool adds) {
+template <class Case> constexpr Product product_of(int slices, bool adds) {
   constexpr bool sums = Case::grows == Extent::K;
   return {Case::m * (sums ? 1 : slices),
           Case::n,
@@ -97,7 +138,7 @@ template <class A> bool one_sum(Branches<A> const& to, int slices) {
   return !to.rounded && to.depth <= 1 && to.depth + slices - std::popcount(to.merges) == 1;
 }
 
-/// What stands behind a product, done by a kernel of its own.
+/// What stands behind a task, done by a kernel of its own.
 template <class T, class Tail> struct Rest {
   struct Args {
     Tailed<T, Tail> of;
@@ -109,7 +150,19 @@ template <class T, class Tail> struct Rest {
     c.each(a.n, [&](long e) { a.of.tail(e); });
   }
 };
-/// Numbers to try a product with: zeros cost a device less power, and so less time.
+/// Its end and what stands behind, likewise.
+template <class Case> struct Finish {
+  struct Args {
+    typename Case::Args of;
+    long n;
+  };
+  static constexpr int threads = 256, shared_bytes = 0;
+  static constexpr bool alone = true;
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    c.each(a.n, [&](long e) { Case::finish(a.of, e); });
+  }
+};
+/// Numbers to try a task with: zeros cost a device less power, and so less time.
 template <class T> struct Noise {
   struct Args {
     T* to;
@@ -126,7 +179,7 @@ template <class T> struct Noise {
   }
 };
 
-/// Puts the product of this case; false where no library may make it. `own` puts our own kernels on a queue.
+/// Puts the task of this case; false where no library may make it. `own` puts our own kernels on a queue.
 template <class Case, class Queue, class Own> bool by_library(Queue q, typename Case::Args const& args, Own own) {
   using T = typename Case::T;
   bool adds = false, learning = q.library == Library::Learning;
@@ -134,32 +187,37 @@ template <class Case, class Queue, class Own> bool by_library(Queue q, typename 
     if (!one_sum(Case::to(args), args.slices)) return false;
     adds = Case::to(args).depth == 1;
   }
-  Product const p = told<Case>(args.slices, adds);
+  auto const task = Case::task(args.slices, adds);
+  Extents<Case> const size(args.slices);
+  long const elements = long{size.m} * size.n * Case::groups;  // of C
+  auto& library = maker(*q.machine, task);
   Places const at = Case::places(args);
   q.library = Library::Never;
-  auto const behind = [&] {
+  auto const behind = [&]([[maybe_unused]] Made made) {
+    if constexpr (requires { &Case::finish; }) {
+      if (made == Made::WithoutEnd) return q.template launch<Finish<Case>>(blocks_each(elements), {args, elements});
+    }
     if constexpr (Case::Behind::size > 0) {
-      long const n = long{p.m} * p.n;
-      q.template launch<Rest<T, typename Case::Behind>>(blocks_each(n), {args, n});
+      q.template launch<Rest<T, typename Case::Behind>>(blocks_each(elements), {args, elements});
     }
   };
   if (!learning) {
-    bool const made = q.machine->products().multiply(q, p, at);
-    if (made) behind();
-    return made;
+    Made const made = library.put(q, task, at);
+    if (made != Made::Nothing) behind(made);
+    return made != Made::Nothing;
   }
   auto const fill = [&] {
     auto const noise = [&](auto const* at_first, long n) {
       using E = std::remove_const_t<std::remove_pointer_t<decltype(at_first)>>;
       q.template launch<Noise<E>>(blocks_each(n), {const_cast<E*>(at_first), n});  // ours, before the first step
     };
-    noise(static_cast<T const*>(at.a), long{p.m} * p.k);
-    noise(static_cast<T const*>(at.b), long{p.k} * p.n);
-    if constexpr (has_bias(Case::end)) noise(static_cast<T const*>(at.bias), p.n);
-    if (adds) noise(static_cast<float const*>(at.c), long{p.m} * p.n);
+    noise(static_cast<T const*>(at.a), Case::a_count * (Case::grows == Extent::N ? 1 : args.slices));
+    noise(static_cast<T const*>(at.b), Case::b_count * (Case::grows == Extent::M ? 1 : args.slices));
+    if constexpr (Case::biases > 0) noise(static_cast<T const*>(at.bias), Case::biases);
+    if (adds) noise(static_cast<float const*>(at.c), elements);
   };
-  q.machine->products().learn(
-      q, p, at, fill, [&] { own(q); }, behind);
+  library.learn(
+      q, task, at, fill, [&] { own(q); }, behind);
   return true;
 }
 

@@ -86,7 +86,7 @@ template <class P, int S, int... I> struct LinkedFrom<P, S, std::integer_sequenc
   template <class Q> static void put(Q q, op::Operands<typename P::number> const& t) {
     op::Operands<typename P::number> const* of[sizeof...(I)] = {&t};
     for (std::size_t i = 1; i < sizeof...(I); ++i) of[i] = of[i - 1]->tail + tails[i - 1];
-    if constexpr (with_library<std::remove_pointer_t<decltype(q.machine)>>) {
+    if constexpr (requires { q.machine->products(); }) {
       if (q.library != Library::Never) return (contract<typename LinkAt<P, S + I>::Case>(q, *of[I]), ...);
     }
     using K = Linked<typename LinkAt<P, S + I>::Case...>;

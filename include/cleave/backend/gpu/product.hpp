@@ -33,6 +33,8 @@ template <op::Local L, bool WithBias, class Map, class T_, class Tail = NoTail> 
   }
   using Behind = Tail;
   static constexpr End end = end_of<WithBias, Map>();
+  static constexpr int biases = WithBias ? n : 0;
+  static constexpr Product task(int slices, bool adds) { return product_of<ProductForward>(slices, adds); }
   static Places places(Args const& t) { return {t.x, t.w0, t.bias, t.y}; }
 };
 
@@ -59,6 +61,8 @@ template <op::Local L, class T_, class Tail = NoTail> struct ProductInput {
   }
   using Behind = Tail;
   static constexpr End end = End::None;
+  static constexpr int biases = 0;
+  static constexpr Product task(int slices, bool adds) { return product_of<ProductInput>(slices, adds); }
   static Places places(Args const& t) { return {t.dy, t.w0, nullptr, t.dx}; }
 };
 
@@ -83,6 +87,8 @@ template <op::Local L, class T_> struct ProductWeight {
   CLEAVE_HD static long at(int, int i, int j) { return long{i} * n + j; }
   using Behind = NoTail;
   static constexpr End end = End::None;
+  static constexpr int biases = 0;
+  static constexpr Product task(int slices, bool adds) { return product_of<ProductWeight>(slices, adds); }
   static Places places(Args const& t) { return {t.x, t.dy, nullptr, t.to.dw0.at(0)}; }
 };
 

@@ -105,7 +105,7 @@ template <class P, class Machine, class Link> class Ranks {
       if (!one.here) continue;
       one.arena = machine.allocate(layout.memory.total);
       world.arena(r) = one.arena;
-      one.compute = {&machine, machine.stream(), one.arena + layout.workspace, library};
+      one.compute = {&machine, machine.stream(), one.arena + layout.workspace, library, P::format.workspace};
       one.sums = {&machine, machine.stream(), nullptr};
     }
   }

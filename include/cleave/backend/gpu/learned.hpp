@@ -1,0 +1,266 @@
+// backend/gpu/learned.hpp - what a library makes where it was measured faster than our own kernels, on that device.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdlib>
+#include <deque>
+#include <functional>
+
+#include "choices.hpp"
+#include "library.hpp"
+
+namespace cleave::backend::gpu {
+
+/// Who makes them, by a variable. It reaches the processes that a launcher starts, and every machine of a program.
+enum class Pin : unsigned char { Measured, Own, Library };
+inline Pin pin_of(Words const& words, char const* said) {
+  std::string const s = said ? said : "measured";
+  if (s == "measured") return Pin::Measured;
+  if (s == "own") return Pin::Own;
+  if (s == words.word) return Pin::Library;
+  throw Error(std::string(words.variable) + "=" + s + ": say measured, own or " + words.word);
+}
+
+/// What a library proposes. What found too little workspace wants at least `wants` bytes.
+struct Suggested {
+  std::vector<Algorithm> algorithms;
+  long wants = 0;
+};
+
+/// `Kind` says what is made (gpu/library.hpp) and how the library is asked for it: words, Task, Call, call_for(Task,
+/// Places), operands_for(Task, Places), text(Task, Call), suits(Places), lacks(Task), which is why the library never
+/// makes it, or empty, and ends(Task, Algorithm), which is whether that makes the end too. `Api` is the library's
+/// functions, or a stand-in for tests. Results are 0 for success, `not_supported` where the library has nothing,
+/// anything else is an error that text(result) explains.
+///   create(Handle*), destroy(Handle), version(), describe(Call, Described*), forget(Described),
+///   suggest(Handle, Described, Call, bytes of workspace, Suggested*),
+///   check(Handle, Described, Algorithm, bytes*)   will it run, and with how much workspace? Asked before it is run
+///   keep(Described, Algorithm)                    no other is run from now on
+///   run(Handle, Described, Algorithm, Operands, workspace, bytes, Stream)
+/// A task is met first in learn: then algorithms are asked for, and each is timed in a graph of its own, as our own
+/// kernel is, with what stands behind. In a capture nothing is asked but run.
+template <class Kind, class Api> class Learned {
+ public:
+  using Task = typename Kind::Task;
+  Learned(Api api, Choices& choices, Pin pin, std::string device)
+      : api_(std::move(api)), choices_(choices), pin_(pin), device_(std::move(device)) {}
+  Learned(Learned const&) = delete;
+  Learned& operator=(Learned const&) = delete;
+  ~Learned() {
+    for (Known& k : known_) api_.forget(k.described);
+    if (started_) api_.destroy(handle_);
+  }
+  Api& api() { return api_; }
+
+  using Puts = std::function<void()> const&;  // kernels, on the queue
+  using Behind = std::function<void(Made)> const&;
+  template <class Queue>
+  void learn(Queue const& q, Task const& task, Places const& at, Puts fill, Puts own, Behind behind) {
+    if (pin_ == Pin::Own || !Kind::suits(at)) return;
+    auto const call = Kind::call_for(task, at);
+    if (find(task, call)) return;
+    if (std::string const why = Kind::lacks(task); !why.empty()) {
+      known_.emplace_back(task, Kind::text(task, call), call).lacks = why;
+      return;
+    }
+    std::lock_guard const alone(Choices::learning);
+    start();
+    Known& k = known_.emplace_back(task, Kind::text(task, call), call);
+    int const e = api_.describe(call, &k.described);
+    if (e == Api::not_supported) return;
+    settle(e, "describe", k);
+    std::string const key = device_ + " | " + Kind::words.library + " " + api_.version() + " | " + k.text +
+                            (q.library_bytes == Queue::workspace_bytes ? "" : " in " + mib(q.library_bytes) + " MiB");
+    auto const kept = choices_.find(key);
+    if (kept && (!by_library(*kept) || runs(q, k, *kept, at))) {
+      k.choice = *kept;
+    } else {
+      fill();
+      k.choice = measured(q, k, at, own, behind);
+      choices_.put(key, k.choice);
+    }
+    if (by_library(k.choice)) api_.keep(k.described, k.choice.algorithm);
+  }
+  /// Whether it was put, and with its end.
+  template <class Queue> Made put(Queue const& q, Task const& task, Places const& at) {
+    Known* const k = Kind::suits(at) ? find(task, Kind::call_for(task, at)) : nullptr;
+    if (!k || !by_library(k->choice)) return Made::Nothing;
+    settle(run(q, *k, k->choice.algorithm, at), "make", *k);
+    return made(*k, k->choice.algorithm);
+  }
+
+  /// A line for each, and one for what went wrong with the file.
+  std::string listing() const {
+    std::string const things = Kind::words.things, library = Kind::words.library;
+    if (pin_ == Pin::Own) return things + " by own kernels: " + Kind::words.variable + "=own\n";
+    std::string s;
+    for (Known const& k : known_) {
+      bool const theirs = by_library(k.choice), apart = theirs && made(k, k.choice.algorithm) == Made::WithoutEnd;
+      char times[96];
+      std::snprintf(times, sizeof times, "%.1f us, own %.1f us", k.choice.library_us, k.choice.own_us);
+      s += "  " + k.text + ": " + (theirs ? library : "own kernel") + (apart ? ", its end by a kernel of ours" : "") +
+           " (" + (k.choice.there ? times : k.lacks.c_str()) +
+           (k.choice.wants > 0 ? "; others want Workspace<" + mib(k.choice.wants) + "_MiB>" : "") + ")\n";
+    }
+    if (!s.empty()) s = things + ", by " + library + " " + api_.version() + " or own kernels" + how() + ":\n" + s;
+    return s + (choices_.trouble().empty() ? "" : "  " + choices_.trouble() + "\n");
+  }
+
+ private:
+  static constexpr int in_a_graph = 8, graphs = 3;
+  struct Known {
+    Task task;
+    std::string text;
+    typename Kind::Call call;
+    typename Api::Described described{};
+    Choice choice{};
+    std::string lacks = std::string(Kind::words.library) + " has none";
+    Known(Task const& t, std::string s, typename Kind::Call const& c) : task(t), text(std::move(s)), call(c) {}
+  };
+
+  static std::string mib(long bytes) { return std::to_string((bytes + (1L << 20) - 1) >> 20); }
+  static Made made(Known const& k, Algorithm const& a) {
+    return Kind::ends(k.task, a) ? Made::Whole : Made::WithoutEnd;
+  }
+  bool by_library(Choice const& c) const { return c.there && (pin_ == Pin::Library || !c.own); }
+  std::string how() const {
+    if (pin_ == Pin::Library) return std::string(" (") + Kind::words.variable + "=" + Kind::words.word + ")";
+    return choices_.file().empty() ? ", as measured" : ", as measured (" + choices_.file() + ")";
+  }
+  Known* find(Task const& task, typename Kind::Call const& call) {
+    for (Known& k : known_) {
+      if (k.task == task && k.call == call) return &k;
+    }
+    return nullptr;
+  }
+  void start() {
+    if (started_) return;
+    if (int const e = api_.create(&handle_)) settle(e, "begin on", device_);
+    started_ = true;
+  }
+  void settle(int e, char const* what, Known const& k) const { settle(e, what, k.text); }
+  void settle(int e, char const* what, std::string const& of) const {
+    if (e != 0) throw Error(std::string(Kind::words.library) + ": " + what + " " + of + ": " + api_.text(e));
+  }
+  template <class Queue> int run(Queue const& q, Known& k, Algorithm const& a, Places const& at) {
+    return api_.run(handle_, k.described, a, Kind::operands_for(k.task, at), q.workspace,
+                    static_cast<std::size_t>(q.library_bytes), q.stream);
+  }
+  template <class Queue> bool fits(Queue const& q, Known& k, Algorithm const& a) {
+    std::size_t bytes = 0;
+    return api_.check(handle_, k.described, a, &bytes) == 0 && bytes <= static_cast<std::size_t>(q.library_bytes);
+  }
+  /// Is what was kept still an algorithm? It runs once, so that its code is there before a capture.
+  template <class Queue> bool runs(Queue const& q, Known& k, Choice const& c, Places const& at) {
+    return fits(q, k, c.algorithm) && run(q, k, c.algorithm, at) == 0;
+  }
+  template <class Queue> Choice measured(Queue const& q, Known& k, Places const& at, Puts own, Behind behind) {
+    Suggested some;
+    auto const room = static_cast<std::size_t>(q.library_bytes);
+    int const e = api_.suggest(handle_, k.described, k.call, room, &some);
+    if (e != Api::not_supported) settle(e, "ask for algorithms for", k);
+    Choice c;
+    c.wants = some.wants;
+    c.own_us = timed(q, own);
+    for (Algorithm const& a : some.algorithms) {
+      if (!fits(q, k, a)) continue;
+      int const ran = run(q, k, a, at);
+      if (ran == Api::not_supported) continue;
+      settle(ran, "try", k);
+      double us = 0;
+      try {
+        us = timed(q, [&] {
+          settle(run(q, k, a, at), "try", k);
+          behind(made(k, a));
+        });
+      } catch (NotCaptured const&) {
+        k.lacks = std::string(Kind::words.library) + " has none that a graph takes";
+        continue;
+      }
+      if (c.there && us >= c.library_us) continue;
+      c.there = true;
+      c.library_us = us;
+      c.algorithm = a;
+    }
+    c.own = !c.there || c.own_us <= c.library_us;
+    return c;
+  }
+  struct NotCaptured : Error {
+    using Error::Error;
+  };
+  template <class Queue> static auto captured(Queue const& q, Puts work) {
+    q.machine->begin(q.stream);
+    std::string why;
+    try {
+      for (int i = 0; i < in_a_graph; ++i) work();
+    } catch (Error const& e) {
+      why = e.what();
+    }
+    try {  // a capture is ended in any case
+      auto graph = q.machine->end();
+      if (why.empty()) return graph;
+    } catch (Error const& e) {
+      if (why.empty()) why = e.what();
+    }
+    throw NotCaptured(why);
+  }
+  /// Microseconds of what `work` puts, in a graph as a step is; of several runs the shortest.
+  template <class Queue> static double timed(Queue const& q, Puts work) {
+    auto& machine = *q.machine;
+    work();  // what is loaded at a first call is there
+    machine.finish();
+    auto const graph = captured(q, work);
+    auto const begin = machine.timer(), end = machine.timer();
+    double least = 0;
+    for (int i = 0; i <= graphs; ++i) {  // the first is not counted
+      machine.stamp(begin, q.stream);
+      machine.run(graph, q.stream);
+      machine.stamp(end, q.stream);
+      machine.finish();
+      double const us = machine.milliseconds(begin, end) * 1000 / in_a_graph;
+      if (i == 1 || (i > 1 && us < least)) least = us;
+    }
+    return least;
+  }
+
+  Api api_;
+  Choices& choices_;
+  Pin pin_;
+  std::string device_;
+  typename Api::Handle handle_{};
+  bool started_ = false;
+  std::deque<Known> known_;
+};
+
+/// A machine with what a library makes on it. There may be several libraries, each for its kind.
+template <class Base, class Kind, class Api> class WithLibrary : public Base {
+ public:
+  WithLibrary() : WithLibrary(Api{}, shared(), pin_of(Kind::words, std::getenv(Kind::words.variable))) {}
+  template <class... Of>
+  WithLibrary(Api api, Choices& choices, Pin pin, Of&&... of)
+      : Base(std::forward<Of>(of)...), learned_(std::move(api), choices, pin, Base::title()) {}
+  ~WithLibrary() {
+    try {  // what is still running may be the library's
+      Base::finish();
+    } catch (Error const&) {  // a device that does not end is told of where it is waited for
+    }
+  }
+  std::string listing() const {
+    if constexpr (requires { Base::listing(); }) {
+      return Base::listing() + learned_.listing();
+    } else {
+      return learned_.listing();
+    }
+  }
+
+ protected:
+  /// Of this program.
+  static Choices& shared() {
+    auto const variable = [](char const* name) { return std::getenv(name); };
+    static Choices all(Choices::usual_file(Kind::words, variable), Kind::words);
+    return all;
+  }
+  Learned<Kind, Api> learned_;
+};
+
+}  // namespace cleave::backend::gpu

@@ -1,0 +1,186 @@
+// backend/cuda/cudnn.cu - cuDNN itself: its plans for an H100 anywhere; where there is a GPU, its convolutions beside our own.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#define DOCTEST_CONFIG_IMPLEMENT
+#include <cstdio>
+
+#include <cleave.hpp>
+
+#include "../gpu/compare.hpp"
+
+using namespace cleave;
+namespace cudnn = backend::cudnn;
+namespace gpu = backend::gpu;
+using cudnn::Api;
+using Helped = cudnn::With<backend::cuda::Machine, Api>;
+
+struct Net : Sequential<Image<4, 16, 16>, Conv<32, 3, Pad<1>>, Relu, Conv<32, 3, Stride<2>, Pad<1>>, Tanh,
+                        Conv<32, 1, Groups<2>>, Relu, Linear<8>, CrossEntropy> {};
+constexpr long pixels = 4 * 16 * 16, roomy = 64L << 20;
+template <class... Ps> struct Of : Plan<Net, Batch<64>, DataParallel<Sync>, Momentum, Fastest, Ps...> {
+  static constexpr Rate rate = Rate::constant(0.05f);
+};
+
+namespace {
+
+int wrong = 0;
+void check(bool right, std::string const& what) {
+  if (right) return;
+  std::printf("wrong: %s\n", what.c_str());
+  ++wrong;
+}
+
+/// What cuDNN 9.19 says of an H100, so that it can be asked for plans where there is none.
+char const* const h100 =
+    R"({"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "regsPerBlock": 65536)"
+    R"(, "multiProcessorCount": 132, "warpSize": 32, "maxSharedMemoryPerBlock": 49152)"
+    R"(, "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024)"
+    R"(, "maxRegistersPerSM": 65536, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024)"
+    R"(, "maxThreadsPerSM": 2048, "pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1)"
+    R"(, "smClockRateKHz": 1980000, "memClockRateKHz": 2619000, "l2CacheSize": 52428800)"
+    R"(, "deviceName": "NVIDIA H100 80GB HBM3", "deviceVer": 900, "driverVer": 13000, "cudaDeviceId": 0)"
+    R"(, "totalGlobalMem": 85017493504})";
+
+/// Every format, way and end is one that cuDNN has plans for, in the workspace that it may use; each is made again of
+/// what is kept of it. What it never makes it does not make.
+void described() {
+  using gpu::Number, cudnn::Pass;
+  using enum gpu::End;
+  Api::Handle handle;
+  if (int const e = Api::create(&handle, h100)) {
+    std::printf("cuDNN %s does not take the H100 of another version: %s\n", Api::version().c_str(), Api::text(e).c_str());
+    return;
+  }
+  int plans = 0;
+  auto const asked = [&](gpu::Convolution const& c, std::size_t room) {
+    cudnn::Call const call = cudnn::call_for(c, {nullptr, nullptr, nullptr, nullptr});
+    std::string const what = cudnn::text(c, call) + " in " + std::to_string(room) + " bytes";
+    Api::Described d;
+    gpu::Suggested some;
+    int e = Api::describe(call, &d);
+    check(e == 0, "describe " + what + ": " + Api::text(e));
+    e = Api::suggest(handle, d, call, room, &some);
+    check(e == 0, "ask for " + what + ": " + Api::text(e));
+    bool whole = c.end == None || c.end == Other;
+    for (gpu::Algorithm const& a : some.algorithms) {
+      std::size_t bytes = 0;
+      e = Api::check(handle, d, a, &bytes);
+      check(e == 0 && bytes <= room, "plan of " + what + ": " + Api::text(e));
+      whole = whole || cudnn::Kind::ends(c, a);
+      ++plans;
+    }
+    check(cudnn::Kind::lacks(c).empty() == !some.algorithms.empty(), "plans for " + what);
+    check(whole || !gpu::has_bias(c.end), "the end of " + what);
+    check(d.plans.size() == some.algorithms.size(), "plans are there once");
+    if (!some.algorithms.empty()) Api::keep(d, some.algorithms[0]);
+    check(d.plans.size() <= 1, "what is kept");
+    Api::forget(d);
+    return some;
+  };
+  for (Number of : {Number::F32, Number::Tf32, Number::Bf16}) {
+    for (std::size_t room : {std::size_t{schedule::workspace_bytes}, std::size_t{roomy}}) {
+      for (int groups : {1, 2}) {
+        for (gpu::End end : {None, Bias, Relu, BiasRelu, Other}) {
+          asked({Pass::Forward, 32, 64, 16, 16, 64, 3, 1, 1, groups, false, end, of}, room);
+        }
+        asked({Pass::Input, 32, 64, 17, 15, 64, 5, 2, 2, groups, false, None, of}, room);
+        for (bool adds : {false, true}) asked({Pass::Weight, 32, 64, 16, 16, 64, 3, 1, 1, groups, adds, None, of}, room);
+      }
+    }
+  }
+  // f32 is not multiplied as tf32, which takes tensor cores where it can
+  gpu::Convolution c{Pass::Forward, 32, 64, 16, 16, 64, 3, 1, 1, 1, false, None, Number::F32};
+  auto const f32 = asked(c, roomy).algorithms;
+  c.of = Number::Tf32;
+  auto const tf32 = asked(c, roomy).algorithms;
+  check(std::find(f32.begin(), f32.end(), tf32.at(0)) == f32.end(), "f32 by an engine of tf32");
+  std::printf("cuDNN %s has %d plans for an H100\n", Api::version().c_str(), plans);
+  Api::destroy(handle);
+}
+
+/// The largest difference between our own kernel and the algorithm of the library that is chosen, of the largest element.
+template <class T, class Op, bool WithBias, class Map> void as_own(double tolerance, gpu::Pin pin = gpu::Pin::Library) {
+  using namespace testing;
+  constexpr op::Local all = local<Op>(32, Shape(32, 17, 15)), slice{16, 32, all.x, {}, all.y, all.w0, {}};
+  cudnn::Choices choices("");
+  Helped machine(Api{}, choices, pin);
+  std::byte* const workspace = machine.allocate(roomy);
+  Tensors<Op, all, T> tried, own, library;
+  auto const put = [&](auto& tensors, gpu::Library how) {
+    gpu::Queue<Helped> const q{&machine, machine.stream(), workspace, how, roomy};
+    auto t = tensors.operands();
+    t.slices = 2;
+    using K = gpu::Kernel<Op>;
+    K::template forward<slice, WithBias, Map, T>(q, t);
+    K::template backward_input<slice, T>(q, t);
+    K::template sum<slice, T>(q, {t, {{t.dw0}, {}, {}, 0, false, 3, 0b010}});
+    machine.finish();
+  };
+  put(tried, gpu::Library::Learning);
+  put(own, gpu::Library::Never);
+  long const launched = machine.launches();
+  put(library, gpu::Library::Asked);
+  std::printf("%s%ld kernels of our own\n", machine.listing().c_str(), machine.launches() - launched);
+  auto const far = [&](char const* what, auto const& a, auto const& b) {
+    double most = 0, apart = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      double const x = static_cast<double>(static_cast<float>(a[i])), y = static_cast<double>(static_cast<float>(b[i]));
+      most = std::max(most, std::fabs(x));
+      apart = std::isnan(x) || std::isnan(y) ? 1e300 : std::max(apart, std::fabs(x - y));
+    }
+    std::printf("  %s: apart %.2e of %.2e\n", what, apart, most);
+    check(apart <= tolerance * most, what);
+  };
+  far("y", own.y, library.y);
+  far("dx", own.dx, library.dx);
+  far("dw", own.dw0, library.dw0);
+}
+
+template <class P> void trains(double tolerance) {
+  auto const feed = backend::host::Feed{nullptr,
+                                        [](void const*, long step, long first, int count, float* out) {
+                                          for (long i = first * pixels; i < (first + count) * pixels; ++i)
+                                            *out++ = static_cast<float>((i * 7 + i / 16 + step) % 11) / 11 - 0.5f;
+                                        },
+                                        [](void const*, long, long first, int count, int* out) {
+                                          for (long i = first; i < first + count; ++i) *out++ = static_cast<int>(i % 8);
+                                        }};
+  cudnn::Choices choices("");
+  DeviceTrainer<P, Helped> by(2, 7, std::make_unique<Helped>(Api{}, choices, cudnn::Pin::Library));
+  DeviceTrainer<P, backend::cuda::Machine> own(2, 7);
+  std::printf("%s", by.machine().convolutions().listing().c_str());
+  auto const a = by.train(0, 20, feed), b = own.train(0, 20, feed);
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::fabs(a[i] - b[i]) > tolerance) return check(false, "losses of a plan: " + std::to_string(a[i] - b[i]));
+  }
+  std::printf("losses of a plan: %g and %g\n", a.back(), b.back());
+}
+
+}  // namespace
+
+int main() {
+  check(cudnnGetVersion() / 10000 == CUDNN_MAJOR, "built with cuDNN " + std::to_string(CUDNN_VERSION) + ", found " +
+                                                      std::to_string(cudnnGetVersion()));
+  described();
+  if (backend::cuda::devices() == 0) {
+    Api::Handle handle;
+    int const e = Api::create(&handle);
+    std::printf("cuDNN %s without a GPU: begin: %s\n", Api::version().c_str(), Api::text(e).c_str());
+    Api::destroy(handle);
+    std::printf("%s\n", wrong ? "wrong" : "skipped: there is no GPU; what is asked of the library can be planned");
+    return wrong ? 1 : 77;
+  }
+  try {
+    using Padded = op::Convolve<64, 3, 1, 1>;
+    as_own<float, Padded, true, layer::ReluFunction>(1e-5);
+    as_own<float, op::Convolve<32, 5, 2, 2, 2>, false, layer::TanhFunction>(1e-5);
+    as_own<tf32, Padded, true, void>(1e-2);
+    as_own<bf16, Padded, true, layer::ReluFunction>(1e-2);
+    as_own<bf16, op::Convolve<32, 1>, false, layer::TanhFunction>(2e-2, gpu::Pin::Measured);
+    trains<Of<>>(1e-3);
+    trains<Of<Precision<bf16>>>(5e-2);
+  } catch (Error const& e) {
+    check(false, e.what());
+  }
+  std::printf("%s\n", wrong ? "wrong" : "cuDNN's convolutions are those of our own kernels");
+  return wrong ? 1 : 0;
+}
