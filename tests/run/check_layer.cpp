@@ -42,6 +42,15 @@ TEST_CASE("residuals around a lone operation: an activation, a dropout, a bias")
   CHECK(check_layer<Residual<Residual<Sigmoid>, Tanh>, Vector<6>>().text == "right");
 }
 
+// On the way back gradients of linked products' inputs come before those of weights, which must still find theirs.
+TEST_CASE("narrow products beside each other, behind a bias of its own, in residuals") {
+  using Bias = layer::Chain<op::Bias>;
+  CHECK(checked<Branches<Plus, Linear<6, NoBias>, Path<Bias, Linear<6, NoBias>>>>().text == "right");
+  CHECK(checked<Branches<Concat, Linear<5>, Path<Bias, Tanh, Linear<6>>>>().text == "right");
+  CHECK(checked<Path<Linear<6>, Branches<Plus, Linear<6, NoBias>, Path<Bias, Linear<6>>>>>().text == "right");
+  CHECK(checked<Residual<Bias, Linear<6>, Residual<Linear<6>, Tanh>, Bias>>().text == "right");
+}
+
 TEST_CASE("half a slope is no gradient") {
   LayerReport const report = checked<Elementwise<Hasty>>();
   CHECK(!report);

@@ -54,8 +54,10 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     agree::Turn turn = agree::Turn::Nothing;
     for (;;) {
       long since = backend::host::Timeline::now();
-      while (turn == agree::Turn::Nothing) turn = mail();
-      replica_.note(backend::host::Did::Wait, since);
+      if (turn == agree::Turn::Nothing) {
+        while (turn == agree::Turn::Nothing) turn = mail();
+        replica_.note(backend::host::Did::Wait, since);
+      }
       long const step =
           waits ? long{worker_.weights_of(0)} * P::agreed::pace.push + worker_.computed % P::agreed::pace.push
                 : own(first, turns++);

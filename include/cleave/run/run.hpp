@@ -199,8 +199,8 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
                         : by_launcher ? trace_path(trace, launch.rank, launch.size)
                                       : trace_path(trace, process.rank(), process.size()),
                         trace_steps};
-  if (tracing) check_trace(tracing.path);
   Sets const sets = read_for<P, Data>(say, data, limit);
+  if (tracing) check_trace(tracing.path);
   io::Images const &training = sets.training, &held_out = sets.held_out;
 
   if constexpr (P::served) {

@@ -182,10 +182,10 @@ template <int Ops> struct Builder : Draft<Ops> {
     linked(at, to_last);
   }
   /// The way back goes on from the narrow product k to n before any gradient of weights: another narrow product, or
-  /// what makes no step between them.
+  /// what makes no step between them. (A bias's gradient is also its input's, to which no other reader may then add.)
   constexpr bool follows_back(int n, int k) const {
     if (out.in_backward_tail[n]) return true;
-    bool const bias = is_op(n) && op(n).mergeable && op(n).weights > 0;
+    bool const bias = is_op(n) && op(n).mergeable && op(n).weights > 0 && readers[node(n).in0 + 1] == 1;
     return (bias || may_link(Do::BackwardInput, n)) && node(n).in1 == -2 && needs(node(n).in0) &&
            heard[n + 1] == readers[n + 1] && node(n).rows_cut == node(k).rows_cut;
   }

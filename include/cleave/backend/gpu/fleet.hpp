@@ -109,12 +109,13 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     for (One const& one : ranks_.all) {
       if (one.here) timelines_[static_cast<std::size_t>(one.m.rank)] = host::Timeline(steps, stamps_[0].size() + more);
     }
-    machine_.stamp(*zero_, base_);
-    machine_.finish();
-    zero_was_ = host::Timeline::now();
     to_trace_ = steps;
+    zero_was_ = 0;
   }
-  host::Timeline& timeline(int rank) { return timelines_[static_cast<std::size_t>(rank)]; }
+  host::Timeline& timeline(int rank) {
+    if (timelines_.empty()) timelines_.resize(ranks_.all.size());
+    return timelines_[static_cast<std::size_t>(rank)];
+  }
   /// Of each rank; null where it lives in another process.
   std::vector<host::Timeline const*> timelines() const {
     std::vector<host::Timeline const*> all;
@@ -253,6 +254,11 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     return machine_.end();
   }
   void run_traced(int b, long step) {
+    if (zero_was_ == 0) {
+      machine_.stamp(*zero_, base_);
+      machine_.finish();
+      zero_was_ = host::Timeline::now();
+    }
     machine_.run(traced_[b], base_);
     machine_.record(done_[b], base_);
     machine_.finish(done_[b]);
@@ -313,7 +319,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   std::vector<host::Timeline> timelines_;
   std::optional<Event> zero_;
   int to_trace_ = 0;
-  long zero_was_ = 0;
+  long zero_was_ = 0;  // by the host's clock
   long bounce_bytes_ = 0, passes_ = 0, steps_ = 0;
 };
 

@@ -164,4 +164,6 @@ template <class K> struct TakesTails {
 /// lookup.hpp).
 template <class Op> struct Kernel : ByDefinition<Op> {};
 
+template <class Op> inline constexpr bool takes_tail = requires { requires Kernel<Op>::takes_tail; };
+
 }  // namespace cleave::backend::gpu

@@ -51,7 +51,7 @@ template <class... Cases> struct Linked {
 
 template <class Tail> inline constexpr bool may_trail = true;
 template <bool Back, class... Ms>
-inline constexpr bool may_trail<op::Tail<Back, Ms...>> = (Kernel<typename Ms::Op>::takes_tail && ...);
+inline constexpr bool may_trail<op::Tail<Back, Ms...>> = (takes_tail<typename Ms::Op> && ...);
 
 /// Node N of plan P, forward or back, as such a product; void if it has no such kernel.
 template <class P, int N, bool Back> constexpr auto link_case() {
@@ -81,7 +81,13 @@ template <class P, int S> struct LinkAt {
 /// The linked steps of plan P from S on. A library that may be asked for products is asked for each.
 template <class P, int S, class I = std::make_integer_sequence<int, P::schedule.links(S) + 1>> struct LinkedFrom;
 template <class P, int S, int... I> struct LinkedFrom<P, S, std::integer_sequence<int, I...>> {
-  static constexpr bool may = sizeof...(I) > 1 && (LinkAt<P, S + I>::links && ...);
+  static constexpr bool may = [] {
+    if constexpr (sizeof...(I) < 2 || !(LinkAt<P, S + I>::links && ...)) {
+      return false;
+    } else {  // more than 32,764 bytes no kernel is given
+      return sizeof(typename Linked<typename LinkAt<P, S + I>::Case...>::Args) <= 32'000;
+    }
+  }();
 
   template <class Q> static void put(Q q, op::Operands<typename P::number> const& t) {
     op::Operands<typename P::number> const* of[sizeof...(I)] = {&t};

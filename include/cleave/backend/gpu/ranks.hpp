@@ -59,7 +59,7 @@ template <class Machine> struct Device {
   static constexpr bool updates_in_gradients = false, merges = true;
   template <class Op> static constexpr bool takes_slices = requires { requires gpu::Kernel<Op>::takes_slices; };
   template <class Op> static constexpr bool sums_slices = requires { requires gpu::Kernel<Op>::sums_slices; };
-  template <class Op> static constexpr bool takes_tail = requires { requires gpu::Kernel<Op>::takes_tail; };
+  template <class Op> static constexpr bool takes_tail = gpu::takes_tail<Op>;
   template <class Loss> static constexpr bool loss_with_gradient = requires {
     requires gpu::Kernel<Loss>::loss_with_gradient;
   };
