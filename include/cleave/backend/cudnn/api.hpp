@@ -91,7 +91,8 @@ struct Api {
   static int check(Handle const& handle, Described& d, Algorithm const& a, std::size_t* workspace) {
     if (a.empty()) return not_supported;
     bool const whole = (a[0] & cudnn::without_end) == 0;
-    Descriptor const& graph = whole && d.whole.of() ? d.whole : d.without_end;
+    if (whole && !d.whole.of()) return not_supported;
+    Descriptor const& graph = whole ? d.whole : d.without_end;
     Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR), config(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     engine.set(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph);
     engine.set(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, static_cast<std::int64_t>(a[0] & ~cudnn::without_end));
@@ -124,7 +125,8 @@ struct Api {
     if (plan == d.plans.end()) return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
     std::vector<std::int64_t> const ids{X, W, Y, B};
     void* const at[] = {o.x, o.w, o.y, o.bias};
-    std::int64_t const n = o.bias ? 4 : 3;
+    bool const whole = (a[0] & cudnn::without_end) == 0;
+    std::int64_t const n = whole && o.bias ? 4 : 3;
     Descriptor pack(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, ids.data());
     pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, at);
@@ -231,7 +233,8 @@ struct Api {
     return std::move(d.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, beta).finish());
   }
 
-  /// Engine and knobs; nothing where what it multiplies, or how it sums, has fewer bits than the plan says.
+  /// Engine and knobs; nothing where what it multiplies, or how it sums, has fewer bits than the plan says, or other
+  /// bits each time.
   static Algorithm algorithm(Descriptor const& config, std::uint64_t bit, bool narrow) {
     Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     if (config.get(CUDNN_ATTR_ENGINECFG_ENGINE, engine) != 0) return {};
@@ -248,6 +251,7 @@ struct Api {
           break;
         case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
         case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
+        case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:  // what several ways compute alike must stay alike
           return {};
         default:
           break;

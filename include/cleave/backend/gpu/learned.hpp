@@ -35,7 +35,7 @@ struct Suggested {
 ///   create(Handle*), destroy(Handle), version(), describe(Call, Described*), forget(Described),
 ///   suggest(Handle, Described, Call, bytes of workspace, Suggested*),
 ///   check(Handle, Described, Algorithm, bytes*)   will it run, and with how much workspace? Asked before it is run
-///   keep(Described, Algorithm)                    no other is run from now on
+///   keep(Described, Algorithm)                    no other is run from now on; none at all if it is empty
 ///   run(Handle, Described, Algorithm, Operands, workspace, bytes, Stream)
 /// A task is met first in learn: then algorithms are asked for, and each is timed in a graph of its own, as our own
 /// kernel is, with what stands behind. In a capture nothing is asked but run.
@@ -77,9 +77,9 @@ template <class Kind, class Api> class Learned {
     } else {
       fill();
       k.choice = measured(q, k, at, own, behind);
-      choices_.put(key, k.choice);
+      if (k.choice.there || !k.failed) choices_.put(key, k.choice);  // what failed may do next time
     }
-    if (by_library(k.choice)) api_.keep(k.described, k.choice.algorithm);
+    api_.keep(k.described, by_library(k.choice) ? k.choice.algorithm : Algorithm{});
   }
   /// Whether it was put, and with its end.
   template <class Queue> Made put(Queue const& q, Task const& task, Places const& at) {
@@ -115,6 +115,7 @@ template <class Kind, class Api> class Learned {
     typename Api::Described described{};
     Choice choice{};
     std::string lacks = std::string(Kind::words.library) + " has none";
+    bool failed = false;  // an algorithm, other than by not being supported
     Known(Task const& t, std::string s, typename Kind::Call const& c) : task(t), text(std::move(s)), call(c) {}
   };
 
@@ -146,13 +147,15 @@ template <class Kind, class Api> class Learned {
     return api_.run(handle_, k.described, a, Kind::operands_for(k.task, at), q.workspace,
                     static_cast<std::size_t>(q.library_bytes), q.stream);
   }
-  template <class Queue> bool fits(Queue const& q, Known& k, Algorithm const& a) {
+  /// 0 if it will run.
+  template <class Queue> int fits(Queue const& q, Known& k, Algorithm const& a) {
     std::size_t bytes = 0;
-    return api_.check(handle_, k.described, a, &bytes) == 0 && bytes <= static_cast<std::size_t>(q.library_bytes);
+    int const e = api_.check(handle_, k.described, a, &bytes);
+    return e == 0 && bytes > static_cast<std::size_t>(q.library_bytes) ? Api::not_supported : e;
   }
   /// Is what was kept still an algorithm? It runs once, so that its code is there before a capture.
   template <class Queue> bool runs(Queue const& q, Known& k, Choice const& c, Places const& at) {
-    return fits(q, k, c.algorithm) && run(q, k, c.algorithm, at) == 0;
+    return fits(q, k, c.algorithm) == 0 && run(q, k, c.algorithm, at) == 0;
   }
   template <class Queue> Choice measured(Queue const& q, Known& k, Places const& at, Puts own, Behind behind) {
     Suggested some;
@@ -163,10 +166,13 @@ template <class Kind, class Api> class Learned {
     c.wants = some.wants;
     c.own_us = timed(q, own);
     for (Algorithm const& a : some.algorithms) {
-      if (!fits(q, k, a)) continue;
-      int const ran = run(q, k, a, at);
-      if (ran == Api::not_supported) continue;
-      settle(ran, "try", k);
+      int ran = fits(q, k, a);
+      if (ran == 0) ran = run(q, k, a, at);
+      if (ran != 0 && ran != Api::not_supported) {  // one of many: the others may do, or our own kernel
+        k.failed = true;
+        k.lacks = std::string(Kind::words.library) + ": " + api_.text(ran);
+      }
+      if (ran != 0) continue;
       double us = 0;
       try {
         us = timed(q, [&] {
