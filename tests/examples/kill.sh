@@ -7,7 +7,7 @@ case=$1 bin=$2
 work=$(mktemp -d)
 trap 'kill -9 $(jobs -p) 2>/dev/null || true; rm -rf "$work"' EXIT
 cd "$work"
-port=$((20000 + $$ % 20000))
+port=$((20000 + $$ % 12000))  # below those that the system gives to clients
 RANDOM=$$
 fail() { echo "$*"; tail -n 3 ./*.err; exit 1; }
 a_while() { sleep "$(awk -v r=$RANDOM -v from="$1" -v to="$2" 'BEGIN { print from + (to - from) * r / 32767 }')"; }
