@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 
@@ -41,6 +42,10 @@ template <class T> CLEAVE_HD T load(std::byte const* from) {
   return v;
 }
 template <class T> CLEAVE_HD void store(std::byte* to, T v) { std::memcpy(to, &v, sizeof v); }
+/// In the order of the sizes; not a number is the largest.
+template <class A> CLEAVE_HD std::uint32_t size_of(A v) {
+  return __builtin_bit_cast(std::uint32_t, static_cast<float>(v)) & 0x7fffffffu;
+}
 
 /// Encodes g (n). With `left` (n), what the message lacks of left + g stays there for the next time: error feedback.
 /// Sources: Seide, Fu, Droppo, Li, Yu, "1-bit stochastic gradient descent", Interspeech 2014, section 3; Karimireddy,

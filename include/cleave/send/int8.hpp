@@ -25,7 +25,7 @@ struct Int8 : send::Codec {
       std::uint32_t most = 0;
       auto const look = [&](long all) {
         for (long i = 0; i < all; ++i) {
-          std::uint32_t const s = size(v[i]);
+          std::uint32_t const s = send::size_of(v[i]);
           most = s > most ? s : most;
         }
       };
@@ -49,10 +49,6 @@ struct Int8 : send::Codec {
   }
 
   // What is made of a block, and of an element.
-  /// As bits: in that order, and what is not finite is the largest.
-  template <class A> CLEAVE_HD static std::uint32_t size(A v) {
-    return __builtin_bit_cast(std::uint32_t, static_cast<float>(v)) & 0x7fffffffu;
-  }
   CLEAVE_HD static float scale_of(std::uint32_t most) {
     float const top = __builtin_bit_cast(float, most), scale = top / 127;
     return !(top <= FLT_MAX) ? __builtin_nanf("") : scale < FLT_MIN ? 0 : short_of(scale);

@@ -65,9 +65,9 @@ template <int PerMille> struct TopK : send::Codec {
   /// of the k-th, and few are in it; where they are many, or the sample was wrong, all are gone through.
   template <class A> static Least largest(long n, A const* g, long k) {
     constexpr std::uint32_t bins = 4096;
-    auto const all = [&](long i) { return size(g[i]); };
+    auto const all = [&](long i) { return send::size_of(g[i]); };
     long const sample = n < 16384 ? n : 16384;
-    auto const drawn = [&](long i) { return size(g[sample == n ? i : i * 2654435761 % n]); };
+    auto const drawn = [&](long i) { return send::size_of(g[sample == n ? i : i * 2654435761 % n]); };
     double const share = static_cast<double>(sample) / static_cast<double>(n);
     auto const reach = static_cast<long>(1.5 * static_cast<double>(k) * share) + 1;
     std::uint32_t const floor = reach < sample ? kth(sample, reach, drawn).size : 0;
@@ -97,19 +97,15 @@ template <int PerMille> struct TopK : send::Codec {
       if (end == first + block) {
         std::uint32_t most = 0;
         for (long i = first; i < first + block; ++i) {
-          std::uint32_t const s = size(g[i]);
+          std::uint32_t const s = send::size_of(g[i]);
           most = s > most ? s : most;
         }
         if (most < least) continue;
       }
       for (long i = first; i < end; ++i) {
-        if (size(g[i]) >= least) f(i, size(g[i]));
+        if (send::size_of(g[i]) >= least) f(i, send::size_of(g[i]));
       }
     }
-  }
-  /// In the order of the sizes; not a number is the largest.
-  template <class A> static std::uint32_t size(A v) {
-    return __builtin_bit_cast(std::uint32_t, static_cast<float>(v)) & 0x7fffffffu;
   }
 };
 

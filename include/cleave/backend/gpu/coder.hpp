@@ -46,7 +46,7 @@ template <> struct Coder<Int8> {
   template <class Ctx, class A>
   CLEAVE_HD static void write(Ctx const& c, int count, A const* v, std::byte* out, std::byte* shared) {
     int const i = c.thread();
-    std::uint32_t const own = i < count ? Int8::size(v[0]) : 0;
+    std::uint32_t const own = i < count ? send::size_of(v[0]) : 0;
     float const scale = Int8::scale_of(over_block<Max>(c, own, reinterpret_cast<std::uint32_t*>(shared)));
     float const inverse = Int8::inverse_of(scale);
     if (i == 0) send::store(out, scale);

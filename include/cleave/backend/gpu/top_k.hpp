@@ -20,7 +20,7 @@ template <class A> struct Selection {
   /// In a workspace.
   struct Board {
     std::uint32_t counts[2][most][digits];  // of the rounds, in turn
-    Found found[rounds + 1];                // before each round, and behind the last
+    Found found[rounds + 1];                // before each round, the one that places included
   };
   struct Args {
     A* v;  // left + g, or g, which is not changed
@@ -34,9 +34,6 @@ template <class A> struct Selection {
   static int blocks(long n) {
     int const b = blocks_for(n, 4096);
     return b < most ? b : most;
-  }
-  CLEAVE_HD static std::uint32_t size(A v) {
-    return __builtin_bit_cast(std::uint32_t, static_cast<float>(v)) & 0x7fffffffu;
   }
   template <class Ctx> CLEAVE_HD static long begin(Ctx const& c, Args const& a, int block) {
     return op::part_begin(a.n, block, c.blocks());
@@ -82,7 +79,7 @@ template <class A> struct CountSizes {
     std::uint32_t const mask = a.round == 0 ? 0u : last ? ~0u : ~0u << (shift + 4);
     std::uint32_t count[S::digits] = {};
     for (long i = S::begin(c, a, c.block()) + c.thread(); i < S::begin(c, a, c.block() + 1); i += threads) {
-      std::uint32_t const s = S::size(a.v[i]);
+      std::uint32_t const s = send::size_of(a.v[i]);
       bool const agrees = (s & mask) == f.size;
       std::uint32_t const digit = last ? static_cast<std::uint32_t>(s > f.size ? 0 : 1) : s >> shift & 15u;
       CLEAVE_UNROLL
@@ -117,7 +114,7 @@ template <class A> struct WritePairs {
                end = first + op::part_begin(n, c.thread() + 1, threads);
     std::uint32_t above = 0, equal = 0;
     for (long i = begin; i < end; ++i) {
-      std::uint32_t const s = S::size(a.v[i]);
+      std::uint32_t const s = send::size_of(a.v[i]);
       above += s > f.size;
       equal += s == f.size;
     }
@@ -132,7 +129,7 @@ template <class A> struct WritePairs {
     for (int t = 0; t < c.thread(); ++t) above += above_of[t], equal += equal_of[t];
     for (long i = begin; i < end; ++i) {
       A const v = a.v[i];
-      std::uint32_t const s = S::size(v);
+      std::uint32_t const s = send::size_of(v);
       bool const taken = s > f.size || (s == f.size && equal < f.of_it);
       if (taken) {
         std::byte* const to = a.out + 8L * (above + (equal < f.of_it ? equal : f.of_it));

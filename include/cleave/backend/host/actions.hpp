@@ -89,8 +89,7 @@ template <class T, class On> struct Kernels {
   typename Action<T, On>::Call forward = nullptr, backward_input = nullptr, backward_weight = nullptr;
   typename Action<T, On>::MakeSums make_sums = nullptr;
   typename Action<T, On>::Update update_weight = nullptr;
-  typename Action<T, On>::Call linked[2] =
-      {};  // forward and back, with the steps that are linked to it: they take none
+  typename Action<T, On>::Call linked[2]{};  // forward, back: of this step and those linked to it
   bool takes_slices = false;
 };
 

@@ -56,8 +56,7 @@ struct Host {
   template <class Op> static constexpr bool takes_slices = false;          // all slices of a rank by one kernel
   template <class Op> static constexpr bool sums_slices = false;           // the same for what is summed over each
   template <class Op> static constexpr bool takes_tail = false;            // one kernel with what is done behind it
-  template <class P, int S>
-  static constexpr bool links = false;   // step S of a plan and those linked to it, by one kernel
+  template <class P, int S> static constexpr bool links = false;           // a step and those linked to it, by one
   static constexpr bool merges = false;  // such sums in the tree, where `Branches` says
   struct None {};
   template <class A> using Branches = None;

@@ -8,6 +8,7 @@
 
 namespace cleave::backend::host {
 
+/// Of one rank of plan P, in one round.
 template <class P> class Pointers {
  public:
   using T = typename P::number;
