@@ -3,112 +3,17 @@
 #pragma once
 
 #include <pthread.h>
-#include <ucontext.h>
 
 #include <cstring>
-#include <exception>
 #include <functional>
-#include <memory>
-#include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
-#include "../../meta/error.hpp"
 #include "../gpu/context.hpp"
 #include "../gpu/fragment.hpp"
+#include "fibers.hpp"
 
 namespace cleave::backend::emulate {
-
-/// Threads of a block that take turns on one core, in an order that changes from turn to turn. A barrier that some
-/// never reach is an error that says how many came.
-class Fibers {
- public:
-  explicit Fibers(int count) : fiber_(static_cast<std::size_t>(count)) {}
-
-  void run(std::function<void(int)> const& body) {
-    body_ = &body;
-    int const n = static_cast<int>(fiber_.size());
-    left_ = n;
-    for (int i = 0; i < n; ++i) prepare(i);
-    long moved = 0;
-    for (bool forward = true; left_ > 0; forward = !forward) {
-      long const before = moved_;
-      for (int k = 0; k < n; ++k) {
-        now_ = forward ? k : n - 1 - k;
-        if (fiber_[static_cast<std::size_t>(now_)].over) continue;
-        current() = this;
-        swapcontext(&home_, &fiber_[static_cast<std::size_t>(now_)].at);
-      }
-      moved = moved_ == before ? moved + 1 : 0;
-      if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-      if (moved > 2) {
-        throw Error("a kernel stands still: " + std::to_string(n - left_) + " of " + std::to_string(n) +
-                    " threads have ended, the others wait at a barrier or a shuffle that these never reach");
-      }
-    }
-  }
-  /// The first `members` of a group to come wait for the last.
-  struct Meeting {
-    int came = 0;
-    long round = 0;
-  };
-  void meet(Meeting& m, int members) {
-    long const mine = m.round;
-    if (++m.came == members) {
-      m.came = 0;
-      ++m.round;
-      ++moved_;
-      return;
-    }
-    while (m.round == mine) swapcontext(&fiber_[static_cast<std::size_t>(now_)].at, &home_);
-  }
-
- private:
-  static constexpr std::size_t stack_bytes = 64 << 10;
-  struct Fiber {
-    ucontext_t at;
-    bool over = false;
-  };
-  static std::vector<std::unique_ptr<std::byte[]>>& stacks() {  // of one block after another
-    static thread_local std::vector<std::unique_ptr<std::byte[]>> all;
-    return all;
-  }
-  static Fibers*& current() {
-    static thread_local Fibers* of = nullptr;
-    return of;
-  }
-  void prepare(int i) {
-    auto const k = static_cast<std::size_t>(i);
-    Fiber& f = fiber_[k];
-    f.over = false;
-    if (k == stacks().size()) stacks().emplace_back(new std::byte[stack_bytes]);
-    getcontext(&f.at);
-    f.at.uc_stack.ss_sp = stacks()[k].get();
-    f.at.uc_stack.ss_size = stack_bytes;
-    f.at.uc_link = &home_;
-    makecontext(&f.at, reinterpret_cast<void (*)()>(&Fibers::enter), 0);
-  }
-  static void enter() {
-    Fibers& f = *current();
-    int const me = f.now_;
-    try {
-      (*f.body_)(me);
-    } catch (...) {
-      f.failure_ = std::current_exception();
-    }
-    f.fiber_[static_cast<std::size_t>(me)].over = true;
-    --f.left_;
-    ++f.moved_;
-  }
-
-  std::vector<Fiber> fiber_;
-  ucontext_t home_;
-  std::function<void(int)> const* body_ = nullptr;
-  int now_ = 0, left_ = 0;
-  long moved_ = 0;  // whenever something happened that others may wait for
-  std::exception_ptr failure_;
-};
 
 /// Threads of a block as threads of the machine, for ThreadSanitizer: a barrier too few is a race that it tells.
 class Threads {

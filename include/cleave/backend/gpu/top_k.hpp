@@ -44,8 +44,8 @@ template <class A> struct Selection {
 template <class A> struct CountSizes {
   using S = Selection<A>;
   using Args = typename S::Args;
-  static constexpr int threads = 256, warps = threads / lanes, parts = threads / S::digits;
-  static constexpr int shared_bytes = (threads + S::digits + warps * S::digits) * 4;
+  static constexpr int threads = 256, parts = threads / S::digits, stride = threads + parts;
+  static constexpr int shared_bytes = (threads + S::digits + S::digits * stride) * 4;
   static constexpr bool alone = false;
 
   /// From the round before.
@@ -85,16 +85,19 @@ template <class A> struct CountSizes {
       CLEAVE_UNROLL
       for (std::uint32_t d = 0; d < S::digits; ++d) count[d] += digit == d && (agrees || (last && d == 0));
     }
-    auto* const line = reinterpret_cast<std::uint32_t*>(c.shared()) + threads + S::digits;
+    auto* const each = reinterpret_cast<std::uint32_t*>(c.shared());
+    std::uint32_t* const table = each + threads + S::digits;  // a line a digit; two of them meet in no bank
     CLEAVE_UNROLL
-    for (int d = 0; d < S::digits; ++d) {
-      std::uint32_t const sum = over_warp<Sum>(c, count[d]);
-      if (c.thread() % lanes == 0) line[c.thread() / lanes * S::digits + d] = sum;
-    }
+    for (int d = 0; d < S::digits; ++d) table[d * stride + c.thread()] = count[d];
+    c.barrier();
+    std::uint32_t const* const mine = table + c.thread() / parts * stride + c.thread() % parts;
+    std::uint32_t part = 0;
+    for (int t = 0; t < threads; t += parts) part += mine[t];
+    each[c.thread()] = part;
     c.barrier();
     if (c.thread() >= S::digits) return;
     std::uint32_t sum = 0;
-    for (int w = 0; w < warps; ++w) sum += line[w * S::digits + c.thread()];
+    for (int p = 0; p < parts; ++p) sum += each[c.thread() * parts + p];
     a.board->counts[a.round & 1][c.block()][c.thread()] = sum;
   }
 };

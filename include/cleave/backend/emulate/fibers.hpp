@@ -1,0 +1,177 @@
+// backend/emulate/fibers.hpp - the threads of a block take turns on one core, without a word to the system.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <ucontext.h>
+
+#include <csetjmp>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define CLEAVE_FIBERS_TOLD
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CLEAVE_FIBERS_TOLD
+#endif
+#endif
+#if defined(CLEAVE_FIBERS_TOLD)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+#include "../../meta/error.hpp"
+
+namespace cleave::backend::emulate {
+
+#if defined(__linux__)
+/// _longjmp itself: _FORTIFY_SOURCE puts one in its place that refuses to go to another stack. Not said to be
+/// [[noreturn]]: there AddressSanitizer would clean up the stack that is left, before each jump.
+extern "C" void cleave_jump(jmp_buf, int) __asm__("_longjmp");
+#else
+inline void cleave_jump(jmp_buf to, int value) { _longjmp(to, value); }
+#endif
+
+/// Threads of a block that take turns on one core, in an order that changes from turn to turn. A barrier that some
+/// never reach is an error that says how many came.
+///
+/// A fiber lives as long as the thread of the machine that it runs on, and takes one block after another: between
+/// stacks there are jumps only, since swapcontext asks the system for a mask of signals each time, which takes 20 times
+/// as long.
+class Fibers {
+ public:
+  explicit Fibers(int count) : count_(static_cast<std::size_t>(count)) {}
+
+  void run(std::function<void(int)> const& body) {
+    body_ = &body;
+    while (fibers().size() < count_) fibers().push_back(std::make_unique<Fiber>());
+    for (std::size_t i = 0; i < count_; ++i) fibers()[i]->over = false;
+    left_ = count_;
+    long still = 0;
+    for (bool forward = true; left_ > 0; forward = !forward) {
+      long const before = moved_;
+      for (std::size_t k = 0; k < count_; ++k) {
+        now_ = forward ? k : count_ - 1 - k;
+        if (!fibers()[now_]->over) go_on(*fibers()[now_]);
+      }
+      still = moved_ == before ? still + 1 : 0;
+      if (failure_) {
+        forget();
+        std::rethrow_exception(std::exchange(failure_, nullptr));
+      }
+      if (still > 2) {
+        std::size_t const ended = count_ - left_;
+        forget();
+        throw Error("a kernel stands still: " + std::to_string(ended) + " of " + std::to_string(count_) +
+                    " threads have ended, the others wait at a barrier or a shuffle that these never reach");
+      }
+    }
+  }
+  /// The first `members` of a group to come wait for the last.
+  struct Meeting {
+    int came = 0;
+    long round = 0;
+  };
+  void meet(Meeting& m, int members) {
+    long const mine = m.round;
+    if (++m.came == members) {
+      m.came = 0;
+      ++m.round;
+      ++moved_;
+      return;
+    }
+    Fiber& me = *fibers()[now_];
+    while (m.round == mine) me.rest();
+  }
+
+ private:
+  static constexpr std::size_t stack_bytes = 64 << 10;
+  /// One stack, and where each side of a switch goes on.
+  struct Fiber {
+    std::unique_ptr<std::byte[]> stack{new std::byte[stack_bytes]};
+    ucontext_t first;
+    jmp_buf at, home;
+    bool begun = false, over = false;
+    void const* home_stack = nullptr;
+    std::size_t home_bytes = 0;
+
+    static void go(jmp_buf from, jmp_buf to) {
+      if (_setjmp(from) == 0) cleave_jump(to, 1);
+    }
+    void begin() {
+      if (_setjmp(home) == 0) setcontext(&first);
+    }
+    void rest() {
+      auto* const told = leaves(home_stack, home_bytes);
+      go(at, home);
+      arrives(told, nullptr, nullptr);
+    }
+  };
+  static std::vector<std::unique_ptr<Fiber>>& fibers() {
+    static thread_local std::vector<std::unique_ptr<Fiber>> all;
+    return all;
+  }
+  static Fibers*& current() {
+    static thread_local Fibers* of = nullptr;
+    return of;
+  }
+  /// What AddressSanitizer wants to know of a switch.
+  static void* leaves([[maybe_unused]] void const* stack, [[maybe_unused]] std::size_t bytes) {
+    void* told = nullptr;
+#if defined(CLEAVE_FIBERS_TOLD)
+    __sanitizer_start_switch_fiber(&told, stack, bytes);
+#endif
+    return told;
+  }
+  static void arrives([[maybe_unused]] void* told, [[maybe_unused]] void const** stack,
+                      [[maybe_unused]] std::size_t* bytes) {
+#if defined(CLEAVE_FIBERS_TOLD)
+    __sanitizer_finish_switch_fiber(told, stack, bytes);
+#endif
+  }
+  void go_on(Fiber& f) {
+    current() = this;
+    void* const told = leaves(f.stack.get(), stack_bytes);
+    if (std::exchange(f.begun, true)) {
+      Fiber::go(f.home, f.at);
+    } else {
+      getcontext(&f.first);
+      f.first.uc_stack.ss_sp = f.stack.get();
+      f.first.uc_stack.ss_size = stack_bytes;
+      f.first.uc_link = nullptr;
+      makecontext(&f.first, reinterpret_cast<void (*)()>(&Fibers::enter), 0);
+      f.begin();
+    }
+    arrives(told, nullptr, nullptr);
+  }
+  /// Those in the middle of a block do not come back to it.
+  void forget() const {
+    for (std::size_t i = 0; i < count_; ++i) fibers()[i]->begun = fibers()[i]->over;
+  }
+  static void enter() {
+    Fiber& me = *fibers()[current()->now_];
+    arrives(nullptr, &me.home_stack, &me.home_bytes);
+    for (;; me.rest()) {
+      Fibers& f = *current();
+      try {
+        (*f.body_)(static_cast<int>(f.now_));
+      } catch (...) {
+        f.failure_ = std::current_exception();
+      }
+      me.over = true;
+      --f.left_;
+      ++f.moved_;
+    }
+  }
+
+  std::size_t count_, now_ = 0, left_ = 0;
+  std::function<void(int)> const* body_ = nullptr;
+  long moved_ = 0;  // whenever something happened that others may wait for
+  std::exception_ptr failure_;
+};
+
+}  // namespace cleave::backend::emulate
