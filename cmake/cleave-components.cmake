@@ -1,0 +1,153 @@
+# The components: what a program takes besides the headers. cleave_add(name) looks for one, makes cleave::<name> of it and
+# says what it takes, or why there is none; then cleave_<name>_NEEDS is what to install. Each is found by a macro below.
+set(cleave_components blas onednn mpi cuda nccl cublas cudnn)
+
+function(cleave_add name)
+  set(cleave_${name}_NEEDS "" PARENT_SCOPE)
+  if(TARGET cleave::${name})
+    return()
+  endif()
+  set(_on cleave::cleave)  # what it stands on
+  set(_links "")           # what it links; said as `taken`
+  set(_include "")
+  set(_because "")         # why there is none
+  set(_needs "")
+  cmake_language(CALL cleave_find_${name})
+  if(_because)
+    message(STATUS "cleave: ${_because}")
+  endif()
+  if(_needs)
+    set(cleave_${name}_NEEDS ${_needs} PARENT_SCOPE)
+    return()
+  endif()
+  string(TOUPPER CLEAVE_${name} _defined)
+  if(NOT _on STREQUAL cleave::cleave OR name STREQUAL cuda)
+    set(_defined $<$<COMPILE_LANGUAGE:CUDA>:${_defined}>)
+  endif()
+  add_library(cleave_${name} INTERFACE)
+  add_library(cleave::${name} ALIAS cleave_${name})
+  target_link_libraries(cleave_${name} INTERFACE ${_on} ${_links})
+  target_include_directories(cleave_${name} SYSTEM INTERFACE ${_include})
+  target_compile_definitions(cleave_${name} INTERFACE ${_defined})
+  if(name STREQUAL cuda)  # CMake before 3.25.2 knows no C++20 for CUDA, and cxx_std_20 does not speak of it
+    target_compile_options(cleave_cuda INTERFACE $<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++20>)
+  endif()
+  message(STATUS "cleave: cleave::${name} takes ${_taken}")
+endfunction()
+
+# A source that is to run on a device is compiled as CUDA: says so of all of a target's sources.
+function(cleave_on_cuda target)
+  get_target_property(_sources ${target} SOURCES)
+  set_source_files_properties(${_sources} TARGET_DIRECTORY ${target} PROPERTIES LANGUAGE CUDA)
+  target_link_libraries(${target} PRIVATE cleave::cuda)
+endfunction()
+
+# Matrix products by a BLAS (OpenBLAS, MKL, ...) instead of the library's own kernels.
+macro(cleave_find_blas)
+  find_package(BLAS QUIET)
+  set(_links BLAS::BLAS)
+  set(_taken ${BLAS_LIBRARIES})
+  if(NOT BLAS_FOUND)
+    set(_because "no BLAS found (BLA_VENDOR, CMAKE_PREFIX_PATH); own kernels only")
+    set(_needs "a BLAS (libopenblas-dev, or BLA_VENDOR and CMAKE_PREFIX_PATH)")
+  endif()
+endmacro()
+
+# Matrix products and convolutions in f32 by oneDNN 2. By header and library: the package file of a oneDNN built for GPUs
+# too asks for OpenCL's headers, which are not needed.
+macro(cleave_find_onednn)
+  find_path(CLEAVE_ONEDNN_INCLUDE oneapi/dnnl/dnnl.hpp)
+  find_library(CLEAVE_ONEDNN_LIBRARY dnnl)
+  set(_links ${CLEAVE_ONEDNN_LIBRARY} ${CMAKE_DL_LIBS})
+  set(_taken ${CLEAVE_ONEDNN_LIBRARY})
+  set(_include ${CLEAVE_ONEDNN_INCLUDE})
+  cleave_says(_version ${_include}/oneapi/dnnl/dnnl_version.h "define DNNL_VERSION_MAJOR 2")
+  if(NOT EXISTS ${CLEAVE_ONEDNN_INCLUDE}/oneapi/dnnl/dnnl_version.h OR NOT CLEAVE_ONEDNN_LIBRARY)
+    set(_because "no oneDNN found (libdnnl-dev, CMAKE_PREFIX_PATH)")
+  elseif(NOT _version)
+    set(_because "${_taken} is no oneDNN 2, which cleave::onednn is written for")
+  endif()
+  if(_because)
+    set(_needs "oneDNN 2 (libdnnl-dev, or CMAKE_PREFIX_PATH)")
+  endif()
+endmacro()
+
+# Ranks as MPI processes besides threads.
+macro(cleave_find_mpi)
+  find_package(MPI QUIET COMPONENTS CXX)
+  set(_links MPI::MPI_CXX)
+  set(_taken ${MPI_CXX_LIBRARIES})
+  if(NOT MPI_CXX_FOUND)
+    set(_because "no MPI found (mpicxx, MPI_HOME); ranks are threads, or replicas over TCP")
+    set(_needs "an MPI (libopenmpi-dev or libmpich-dev, or MPI_HOME)")
+  endif()
+endmacro()
+
+# Kernels on a GPU, by an nvcc of CUDA 13 or newer.
+macro(cleave_find_cuda)
+  get_property(_enabled GLOBAL PROPERTY ENABLED_LANGUAGES)
+  set(_taken "${CMAKE_CUDA_COMPILER}, for ${CMAKE_CUDA_ARCHITECTURES}")
+  if(NOT "CUDA" IN_LIST _enabled)
+    set(_because "the language CUDA is not enabled; kernels run on the host")
+  elseif(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13)
+    set(_because "cleave::cuda needs CUDA 13, ${CMAKE_CUDA_COMPILER} is ${CMAKE_CUDA_COMPILER_VERSION}")
+  endif()
+  if(_because)
+    set(_needs "CUDA 13 and enable_language(CUDA) before find_package")
+  endif()
+endmacro()
+
+# Ranks on GPUs of their own.
+macro(cleave_find_nccl)
+  cleave_find_on_cuda(NCCL nccl.h nccl "no NCCL found (libnccl-dev, NCCL_HOME); all ranks of a program share one GPU"
+                      "CUDA and NCCL (libnccl-dev, or NCCL_HOME)")
+endmacro()
+
+# Products by cuBLASLt where that was measured faster.
+macro(cleave_find_cublas)
+  cleave_find_on_cuda(CUBLAS cublasLt.h cublasLt "no cuBLASLt found (libcublas-dev); products on a GPU are by our own kernels"
+                      "CUDA and cuBLASLt (libcublas-dev, or CMAKE_PREFIX_PATH)")
+endmacro()
+
+# Convolutions by cuDNN where that was measured faster; by one whose engines can be asked for by what a device is.
+macro(cleave_find_cudnn)
+  set(_recent "CUDA and a recent cuDNN 9 (cudnn9-cuda-13, CUDNN_HOME or CMAKE_PREFIX_PATH)")
+  cleave_find_on_cuda(CUDNN cudnn_graph.h cudnn
+                      "no cuDNN 9 found (cudnn9-cuda-13, or CUDNN_HOME); convolutions on a GPU are by our own kernels" ${_recent})
+  if(NOT _needs)
+    cleave_says(_asks ${_include}/cudnn_graph.h "CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP")
+    if(NOT _asks)
+      set(_because "the cuDNN in ${_include} is too old: its graph API has no device properties; convolutions on a GPU are by our own kernels")
+      set(_needs ${_recent})
+    endif()
+  endif()
+endmacro()
+
+# A library of the toolkit, or of its own home.
+macro(cleave_find_on_cuda NAME header library because needs)
+  set(_on cleave::cuda)
+  if(NOT TARGET cleave::cuda)
+    set(_needs ${needs})
+  else()
+    get_filename_component(_toolkit ${CMAKE_CUDA_COMPILER} DIRECTORY)
+    get_filename_component(_toolkit ${_toolkit} DIRECTORY)
+    find_path(CLEAVE_${NAME}_INCLUDE ${header} HINTS ENV ${NAME}_HOME ${_toolkit} PATH_SUFFIXES include)
+    find_library(CLEAVE_${NAME}_LIBRARY ${library} HINTS ENV ${NAME}_HOME ${_toolkit} PATH_SUFFIXES lib64 lib)
+    set(_include ${CLEAVE_${NAME}_INCLUDE})
+    set(_links ${CLEAVE_${NAME}_LIBRARY})
+    set(_taken ${_links})
+    if(NOT _include OR NOT _links)
+      set(_because "${because}")
+      set(_needs "${needs}")
+    endif()
+  endif()
+endmacro()
+
+# Whether a header that is there says so.
+function(cleave_says result file regex)
+  set(_lines "")
+  if(EXISTS ${file})
+    file(STRINGS ${file} _lines REGEX "${regex}")
+  endif()
+  set(${result} "${_lines}" PARENT_SCOPE)
+endfunction()
