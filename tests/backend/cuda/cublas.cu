@@ -1,13 +1,10 @@
 // backend/cuda/cublas.cu - cuBLASLt itself: its descriptors anywhere; where there is a GPU, its products beside our own.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <cstdio>
-
-#include <cleave.hpp>
-
-#include "../gpu/compare.hpp"
+#include "library.hpp"
 
 using namespace cleave;
+using namespace cleave::testing;
 namespace cublas = backend::cublas;
 namespace gpu = backend::gpu;
 using cublas::Api;
@@ -19,13 +16,6 @@ template <class... Ps> struct Of : Plan<Net, Batch<64>, DataParallel<Sync>, Mome
 };
 
 namespace {
-
-int wrong = 0;
-void check(bool right, std::string const& what) {
-  if (right) return;
-  std::printf("wrong: %s\n", what.c_str());
-  ++wrong;
-}
 
 /// Every format and end is one that can be described, and is described as it was meant.
 void described() {
@@ -68,49 +58,16 @@ void described() {
   }
 }
 
-/// The largest difference between our own kernel and every algorithm of the library, of the largest element.
-template <class T, bool WithBias, class Map>
-void as_own(double tolerance, cublas::Pin pin = cublas::Pin::Library) {
-  using namespace testing;
+template <class T, bool WithBias, class Map> void multiplies(double tolerance, cublas::Pin pin = cublas::Pin::Library) {
   using Op = op::Product<136>;
   constexpr op::Local all = local<Op>(96, Shape(264)), slice{48, 96, all.x, {}, all.y, all.w0, {}};
   cublas::Choices choices("");
   Helped machine(Api{}, choices, pin);
-  Tensors<Op, all, T> tried, own, library;
-  auto const put = [&](auto& tensors, gpu::Library how) {
-    gpu::Queue<Helped> const q{&machine, machine.stream(), machine.allocate(schedule::workspace_bytes), how};
-    auto t = tensors.operands();
-    t.slices = 2;
-    using K = gpu::Kernel<Op>;
-    K::template forward<slice, WithBias, Map, T>(q, t);
-    K::template backward_input<slice, T>(q, t);
-    K::template sum<slice, T>(q, {t, {{t.dw0}, {}, {}, 0, false, 3, 0b010}});
-    machine.finish();
-  };
-  put(tried, gpu::Library::Learning);
-  put(own, gpu::Library::Never);
-  long const launched = machine.launches();
-  put(library, gpu::Library::Asked);
-  std::printf("%s%ld of 3 products by our own kernels\n", machine.products().listing().c_str(),
-              machine.launches() - launched);
-  auto const far = [&](char const* what, auto const& a, auto const& b) {
-    double most = 0, apart = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      double const x = static_cast<double>(static_cast<float>(a[i])), y = static_cast<double>(static_cast<float>(b[i]));
-      most = std::max(most, std::fabs(x));
-      apart = std::isnan(x) || std::isnan(y) ? 1e300 : std::max(apart, std::fabs(x - y));
-    }
-    std::printf("  %s: apart %.2e of %.2e\n", what, apart, most);
-    check(apart <= tolerance * most, what);
-  };
-  far("y", own.y, library.y);
-  far("dx", own.dx, library.dx);
-  far("dw", own.dw0, library.dw0);
+  as_own<Op, all, slice, T, WithBias, Map>(machine, schedule::workspace_bytes, tolerance);
 }
 
 /// Our own keeps a NaN through a relu; what the library does with one is told, not asked for.
 void tell_of_nan() {
-  using namespace testing;
   using Op = op::Product<16>;
   constexpr op::Local l = local<Op>(16, Shape(16));
   cublas::Choices choices("");
@@ -129,23 +86,8 @@ void tell_of_nan() {
 }
 
 template <class P> void trains(double tolerance) {
-  auto const feed = backend::host::Feed{nullptr,
-                                        [](void const*, long step, long first, int count, float* out) {
-                                          for (long i = first * 64; i < (first + count) * 64; ++i)
-                                            *out++ = static_cast<float>((i * 7 + step) % 11) / 11 - 0.5f;
-                                        },
-                                        [](void const*, long, long first, int count, int* out) {
-                                          for (long i = first; i < first + count; ++i) *out++ = static_cast<int>(i % 8);
-                                        }};
   cublas::Choices choices("");
-  DeviceTrainer<P, Helped> by(2, 7, std::make_unique<Helped>(Api{}, choices, cublas::Pin::Library));
-  DeviceTrainer<P, backend::cuda::Machine> own(2, 7);
-  std::printf("%s", by.machine().products().listing().c_str());
-  auto const a = by.train(0, 20, feed), b = own.train(0, 20, feed);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (std::fabs(a[i] - b[i]) > tolerance) return check(false, "losses of a plan: " + std::to_string(a[i] - b[i]));
-  }
-  std::printf("losses of a plan: %g and %g\n", a.back(), b.back());
+  testing::trains<P>(std::make_unique<Helped>(Api{}, choices, cublas::Pin::Library), tolerance);
 }
 
 }  // namespace
@@ -161,11 +103,11 @@ int main() {
     return wrong ? 1 : 77;
   }
   try {
-    as_own<float, true, layer::ReluFunction>(1e-5);
-    as_own<float, false, void>(1e-5);
-    as_own<tf32, true, void>(1e-2);
-    as_own<bf16, true, layer::ReluFunction>(1e-2);
-    as_own<bf16, false, layer::ReluFunction>(1e-2, cublas::Pin::Measured);
+    multiplies<float, true, layer::ReluFunction>(1e-5);
+    multiplies<float, false, void>(1e-5);
+    multiplies<tf32, true, void>(1e-2);
+    multiplies<bf16, true, layer::ReluFunction>(1e-2);
+    multiplies<bf16, false, layer::ReluFunction>(1e-2, cublas::Pin::Measured);
     tell_of_nan();
     trains<Of<>>(1e-3);
     trains<Of<Precision<bf16>>>(5e-2);

@@ -1,13 +1,10 @@
 // backend/cuda/cudnn.cu - cuDNN itself: its plans for an H100 anywhere; where there is a GPU, its convolutions beside our own.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <cstdio>
-
-#include <cleave.hpp>
-
-#include "../gpu/compare.hpp"
+#include "library.hpp"
 
 using namespace cleave;
+using namespace cleave::testing;
 namespace cudnn = backend::cudnn;
 namespace gpu = backend::gpu;
 using cudnn::Api;
@@ -15,19 +12,12 @@ using Helped = cudnn::With<backend::cuda::Machine, Api>;
 
 struct Net : Sequential<Image<4, 16, 16>, Conv<32, 3, Pad<1>>, Relu, Conv<32, 3, Stride<2>, Pad<1>>, Tanh,
                         Conv<32, 1, Groups<2>>, Relu, Linear<8>, CrossEntropy> {};
-constexpr long pixels = 4 * 16 * 16, roomy = 64L << 20;
+constexpr long roomy = 64L << 20;
 template <class... Ps> struct Of : Plan<Net, Batch<64>, DataParallel<Sync>, Momentum, Fastest, Ps...> {
   static constexpr Rate rate = Rate::constant(0.05f);
 };
 
 namespace {
-
-int wrong = 0;
-void check(bool right, std::string const& what) {
-  if (right) return;
-  std::printf("wrong: %s\n", what.c_str());
-  ++wrong;
-}
 
 /// What cuDNN 9.19 says of an H100, so that it can be asked for plans where there is none.
 char const* const h100 =
@@ -97,63 +87,17 @@ void described() {
   Api::destroy(handle);
 }
 
-/// The largest difference between our own kernel and the algorithm of the library that is chosen, of the largest element.
-template <class T, class Op, bool WithBias, class Map> void as_own(double tolerance, gpu::Pin pin = gpu::Pin::Library) {
-  using namespace testing;
+template <class T, class Op, bool WithBias, class Map> void convolves(double tolerance, gpu::Pin pin = gpu::Pin::Library) {
   constexpr op::Local all = local<Op>(32, Shape(32, 17, 15)), slice{16, 32, all.x, {}, all.y, all.w0, {}};
   cudnn::Choices choices("");
   Helped machine(Api{}, choices, pin);
-  std::byte* const workspace = machine.allocate(roomy);
-  Tensors<Op, all, T> tried, own, library;
-  auto const put = [&](auto& tensors, gpu::Library how) {
-    gpu::Queue<Helped> const q{&machine, machine.stream(), workspace, how, roomy};
-    auto t = tensors.operands();
-    t.slices = 2;
-    using K = gpu::Kernel<Op>;
-    K::template forward<slice, WithBias, Map, T>(q, t);
-    K::template backward_input<slice, T>(q, t);
-    K::template sum<slice, T>(q, {t, {{t.dw0}, {}, {}, 0, false, 3, 0b010}});
-    machine.finish();
-  };
-  put(tried, gpu::Library::Learning);
-  put(own, gpu::Library::Never);
-  long const launched = machine.launches();
-  put(library, gpu::Library::Asked);
-  std::printf("%s%ld kernels of our own\n", machine.listing().c_str(), machine.launches() - launched);
+  as_own<Op, all, slice, T, WithBias, Map>(machine, roomy, tolerance);
   if (pin == gpu::Pin::Library) check(machine.listing().find(": cuDNN") != std::string::npos, "cuDNN has made nothing");
-  auto const far = [&](char const* what, auto const& a, auto const& b) {
-    double most = 0, apart = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      double const x = static_cast<double>(static_cast<float>(a[i])), y = static_cast<double>(static_cast<float>(b[i]));
-      most = std::max(most, std::fabs(x));
-      apart = std::isnan(x) || std::isnan(y) ? 1e300 : std::max(apart, std::fabs(x - y));
-    }
-    std::printf("  %s: apart %.2e of %.2e\n", what, apart, most);
-    check(apart <= tolerance * most, what);
-  };
-  far("y", own.y, library.y);
-  far("dx", own.dx, library.dx);
-  far("dw", own.dw0, library.dw0);
 }
 
 template <class P> void trains(double tolerance) {
-  auto const feed = backend::host::Feed{nullptr,
-                                        [](void const*, long step, long first, int count, float* out) {
-                                          for (long i = first * pixels; i < (first + count) * pixels; ++i)
-                                            *out++ = static_cast<float>((i * 7 + i / 16 + step) % 11) / 11 - 0.5f;
-                                        },
-                                        [](void const*, long, long first, int count, int* out) {
-                                          for (long i = first; i < first + count; ++i) *out++ = static_cast<int>(i % 8);
-                                        }};
   cudnn::Choices choices("");
-  DeviceTrainer<P, Helped> by(2, 7, std::make_unique<Helped>(Api{}, choices, cudnn::Pin::Library));
-  DeviceTrainer<P, backend::cuda::Machine> own(2, 7);
-  std::printf("%s", by.machine().convolutions().listing().c_str());
-  auto const a = by.train(0, 20, feed), b = own.train(0, 20, feed);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (std::fabs(a[i] - b[i]) > tolerance) return check(false, "losses of a plan: " + std::to_string(a[i] - b[i]));
-  }
-  std::printf("losses of a plan: %g and %g\n", a.back(), b.back());
+  testing::trains<P>(std::make_unique<Helped>(Api{}, choices, cudnn::Pin::Library), tolerance);
 }
 
 }  // namespace
@@ -172,11 +116,11 @@ int main() {
   }
   try {
     using Padded = op::Convolve<64, 3, 1, 1>;
-    as_own<float, Padded, true, layer::ReluFunction>(1e-4);  // Winograd's small tiles
-    as_own<float, op::Convolve<32, 5, 2, 2, 2>, false, layer::TanhFunction>(1e-4);
-    as_own<tf32, Padded, true, void>(1e-2);
-    as_own<bf16, Padded, true, layer::ReluFunction>(1e-2);
-    as_own<bf16, op::Convolve<32, 1>, false, layer::TanhFunction>(2e-2, gpu::Pin::Measured);
+    convolves<float, Padded, true, layer::ReluFunction>(1e-4);  // Winograd's small tiles
+    convolves<float, op::Convolve<32, 5, 2, 2, 2>, false, layer::TanhFunction>(1e-4);
+    convolves<tf32, Padded, true, void>(1e-2);
+    convolves<bf16, Padded, true, layer::ReluFunction>(1e-2);
+    convolves<bf16, op::Convolve<32, 1>, false, layer::TanhFunction>(2e-2, gpu::Pin::Measured);
     trains<Of<>>(1e-3);
     trains<Of<Precision<bf16>>>(5e-2);
   } catch (Error const& e) {
