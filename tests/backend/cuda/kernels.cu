@@ -6,6 +6,7 @@
 #include "../gpu/kernel.cpp"
 #include "../gpu/linked.cpp"
 #include "../gpu/lookup.cpp"
+#include "../gpu/pack.cpp"
 #include "../gpu/peaks.cpp"
 #include "../gpu/product.cpp"
 #include "../gpu/rows.cpp"

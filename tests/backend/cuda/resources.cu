@@ -6,9 +6,11 @@
 #include <cleave/backend/gpu/norms.hpp>
 #include <cleave/backend/gpu/convolve.hpp>
 #include <cleave/backend/gpu/product.hpp>
+#include <cleave/backend/gpu/routed.hpp>
 #include <cleave/backend/gpu/update.hpp>
 #include <cleave/layer/activation.hpp>
 #include <cleave/op/dropout.hpp>
+#include <cleave/optim/adaptive.hpp>
 #include <cleave/optim/sgd.hpp>
 
 using namespace cleave;
@@ -117,7 +119,12 @@ template <class T> void products() {
   use<gpu::Summed<gpu::BatchSum<c, T>>>();
   use<gpu::JoinSums<gpu::BatchSum<c, T>>>();
   use<gpu::Update<Momentum, T, A>>();
+  use<gpu::Update<Adam, T, T>>();
   use<gpu::Keep<T, A>>();
+  use<gpu::Copy<T, A>>();
+  use<gpu::AddTo<T, false>>();
+  use<gpu::AddValues<T>>();
+  use<gpu::Take<T, T, true, sizeof(T) == 2>>();
   use<gpu::Encode<Int8, A>>();
   use<gpu::Encode<OneBit, A>>();
   use<gpu::Decode<Int8, A>>();

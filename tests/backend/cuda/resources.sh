@@ -1,13 +1,25 @@
 #!/usr/bin/env bash
-# resources.sh NVCC ARCH SOURCE ROOT FOLDER - what ptxas says of the kernels: no spill, no stack, and pairs within 3 %.
+# resources.sh NVCC ARCH SOURCE ROOT FOLDER - what ptxas says of the kernels: no spill, no stack, pairs within 3 %, and 16
+# bytes an access in those that stream.
 set -eu
 nvcc=$1 arch=$2 source=$3 root=$4 folder=$5
+folder=$folder/$arch
 mkdir -p "$folder"
-"$nvcc" -std=c++20 -O3 -arch="$arch" -cubin -I"$root/include" -Xptxas -v "$source" -o "$folder/$arch.cubin" 2>"$folder/$arch.txt" || { cat "$folder/$arch.txt"; exit 1; }
+"$nvcc" -std=c++20 -O3 -arch="$arch" -cubin --keep --keep-dir "$folder" -I"$root/include" -Xptxas -v "$source" -o "$folder/$arch.cubin" 2>"$folder/$arch.txt" || { cat "$folder/$arch.txt"; exit 1; }
 awk '
   /Compiling entry function/ { split($0, part, "\047"); name = part[2]; ++kernels }
   /bytes stack frame/ && !/^ *0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads/ { print "spills: " name ": " $0; ++wrong }
   END { print kernels " kernels, " wrong + 0 " with spills or a stack"; exit wrong > 0 || kernels == 0 }' "$folder/$arch.txt"
+awk '
+  /\.entry/ { name = $0; reads = writes = 0 }
+  /ld\.global\.v4\.[fu]32|ld\.global\.v2\.(f64|u64)/ { ++reads }
+  /st\.global\.v2\.u64|st\.global\.u64/ { ++writes }  # a copy in bf16 of 16 bytes has 8
+  /^}/ && name ~ /gpu(6Update|4Keep|4Copy|5AddTo|9AddValues|9SumLeaves|4Take)I/ {
+    ++kernels
+    if (!reads || !writes) { print "element by element: " name; ++wrong }
+    name = ""
+  }
+  END { print kernels + 0 " kernels read and write 16 bytes at once"; exit wrong > 0 || kernels < 8 }' "$folder/$(basename "$source" .cu).ptx"
 # 16 bytes an instruction; a function is filled up to 128
 readelf -SW "$folder/$arch.cubin" 2>/dev/null | awk '
   function value(hex,   i, v) {

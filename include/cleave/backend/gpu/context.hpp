@@ -83,8 +83,8 @@ constexpr int blocks_for(long items, long each) {
 }
 /// Blocks of 256 for work dealt out element by element: enough to fill the largest device a few times.
 inline constexpr int most_blocks = 4096;
-constexpr int blocks_each(long n) {
-  int const b = blocks_for(n, 256);
+constexpr int blocks_each(long n, int at_once = 1) {
+  int const b = blocks_for(n, 256L * at_once);
   return b < most_blocks ? b : most_blocks;
 }
 

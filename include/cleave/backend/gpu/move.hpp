@@ -4,6 +4,7 @@
 
 #include "../../tensor/number.hpp"
 #include "context.hpp"
+#include "pack.hpp"
 
 namespace cleave::backend::gpu {
 
@@ -21,13 +22,21 @@ template <class To, class From> CLEAVE_HD To in_format(From v) {
   }
 }
 template <class To, class From> struct Copy : Each {
+  static constexpr int width = pack_of<To, From>();
   struct Args {
     To* to;
     From const* from;
     long n;
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
-    c.each(a.n, [&](long i) { a.to[i] = in_format<To>(a.from[i]); });
+    each_pack<width>(c, a.n, a.to, [&](long i, auto few) {
+      constexpr int W = decltype(few)::count;
+      auto const from = load<W>(a.from + i);
+      Pack<To, W> to;
+      CLEAVE_UNROLL
+      for (int k = 0; k < W; ++k) to.v[k] = in_format<To>(from.v[k]);
+      store<W>(a.to + i, to);
+    });
   }
 };
 /// `lines` runs of `width` elements, each in its own format; runs begin `apart` elements from each other.
@@ -50,7 +59,8 @@ template <class To, class From, class Q>
 void copy_lines(Q const& q, To* to, From const* from, long lines, long width, long to_apart, long from_apart) {
   if (lines * width == 0) return;
   if (lines == 1 || (width == to_apart && width == from_apart)) {
-    q.template launch<Copy<To, From>>(blocks_each(lines * width), {to, from, lines * width});
+    using K = Copy<To, From>;
+    q.template launch<K>(blocks_each(lines * width, K::width), {to, from, lines * width});
   } else {
     q.template launch<CopyLines<To, From>>(blocks_each(lines * width), {to, from, lines, width, to_apart, from_apart});
   }
@@ -81,28 +91,45 @@ template <class T> struct SumLines : Each {
 /// to += from; sums rounded to T where one rank and many shall agree in a narrow format.
 template <class T, bool Rounded> struct AddTo : Each {
   using A = tensor::accumulate_t<T>;
+  static constexpr int width = pack_of<A>();
   struct Args {
     A* to;
     A const* from;  // null: only round
     long n;
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
-    c.each(a.n, [&](long i) {
-      A const sum = a.from ? a.to[i] + a.from[i] : a.to[i];
-      a.to[i] = Rounded ? static_cast<A>(static_cast<T>(sum)) : sum;
+    each_pack<width>(c, a.n, a.to, [&](long i, auto few) {
+      constexpr int W = decltype(few)::count;
+      auto sum = load<W>(a.to + i);
+      if (a.from) {
+        auto const from = load<W>(a.from + i);
+        CLEAVE_UNROLL
+        for (int k = 0; k < W; ++k) sum.v[k] += from.v[k];
+      }
+      CLEAVE_UNROLL
+      for (int k = 0; k < W; ++k) sum.v[k] = Rounded ? static_cast<A>(static_cast<T>(sum.v[k])) : sum.v[k];
+      store<W>(a.to + i, sum);
     });
   }
 };
 /// A value read twice has two gradients.
 template <class T> struct AddValues : Each {
   using A = tensor::accumulate_t<T>;
+  static constexpr int width = pack_of<T>();
   struct Args {
     T* to;
     T const* from;
     long n;
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
-    c.each(a.n, [&](long i) { a.to[i] = static_cast<T>(static_cast<A>(a.to[i]) + static_cast<A>(a.from[i])); });
+    each_pack<width>(c, a.n, a.to, [&](long i, auto few) {
+      constexpr int W = decltype(few)::count;
+      auto sum = load<W>(a.to + i);
+      auto const from = load<W>(a.from + i);
+      CLEAVE_UNROLL
+      for (int k = 0; k < W; ++k) sum.v[k] = static_cast<T>(static_cast<A>(sum.v[k]) + static_cast<A>(from.v[k]));
+      store<W>(a.to + i, sum);
+    });
   }
 };
 
@@ -110,7 +137,7 @@ template <class T> struct AddValues : Each {
 /// right, after each as many siblings are merged as `merges` says. The stack is kept in registers.
 template <class T, class Wire, bool Rounded> struct SumLeaves : Each {
   using A = tensor::accumulate_t<T>;
-  static constexpr int most_depth = 8;
+  static constexpr int most_depth = 8, width = pack_of<Wire>();
   struct Args {
     Wire* to;
     long n;
@@ -119,24 +146,34 @@ template <class T, class Wire, bool Rounded> struct SumLeaves : Each {
     signed char merges[most_sources];
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
-    c.each(a.n, [&](long i) {
-      A stack[most_depth]{};
+    each_pack<width>(c, a.n, a.to, [&](long i, auto few) {
+      constexpr int W = decltype(few)::count;
+      A stack[most_depth][W]{};
       int depth = 0;
       for (int l = 0; l < a.leaves; ++l) {
-        A const v = static_cast<A>(a.from[l][i]);
+        auto const leaf = load<W>(a.from[l] + i);
         CLEAVE_UNROLL
-        for (int d = 0; d < most_depth; ++d) stack[d] = d == depth ? v : stack[d];
+        for (int d = 0; d < most_depth; ++d) {
+          CLEAVE_UNROLL
+          for (int k = 0; k < W; ++k) stack[d][k] = d == depth ? static_cast<A>(leaf.v[k]) : stack[d][k];
+        }
         ++depth;
         for (int m = 0; m < a.merges[l]; ++m) {
           --depth;
           CLEAVE_UNROLL
           for (int d = 1; d < most_depth; ++d) {
-            A const sum = stack[d - 1] + stack[d];
-            if (d == depth) stack[d - 1] = Rounded ? static_cast<A>(static_cast<T>(sum)) : sum;
+            CLEAVE_UNROLL
+            for (int k = 0; k < W; ++k) {
+              A const sum = stack[d - 1][k] + stack[d][k];
+              if (d == depth) stack[d - 1][k] = Rounded ? static_cast<A>(static_cast<T>(sum)) : sum;
+            }
           }
         }
       }
-      a.to[i] = static_cast<Wire>(stack[0]);
+      Pack<Wire, W> to;
+      CLEAVE_UNROLL
+      for (int k = 0; k < W; ++k) to.v[k] = static_cast<Wire>(stack[0][k]);
+      store<W>(a.to + i, to);
     });
   }
 };

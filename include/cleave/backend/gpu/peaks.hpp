@@ -6,19 +6,9 @@
 
 #include "../../tensor/factor.hpp"
 #include "context.hpp"
+#include "pack.hpp"
 
 namespace cleave::backend::gpu {
-
-template <class T, int W> struct alignas(sizeof(T) * W) Pack { T v[W]; };
-
-/// W neighbours at once where they lie at a multiple of their size; weights of odd layers may not.
-template <int W, class T> CLEAVE_HD Pack<T, W> load(T const* at) {
-  if (W == 1 || reinterpret_cast<std::uintptr_t>(at) % (sizeof(T) * W) == 0)
-    return *reinterpret_cast<Pack<T, W> const*>(at);
-  Pack<T, W> p;
-  for (int i = 0; i < W; ++i) p.v[i] = at[i];
-  return p;
-}
 
 /// So many blocks look through a slice, and leave a maximum each: what a maximum is of does not change it, so that
 /// nobody need wait for anybody. All of them together stay small.

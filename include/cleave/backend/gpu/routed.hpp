@@ -10,6 +10,7 @@ namespace cleave::backend::gpu {
 /// What came from a peer is added to the own sum, or taken; what is sent on has the format of the data.
 template <class T, class Wire, bool Adds, bool Rounded> struct Take : Each {
   using A = tensor::accumulate_t<T>;
+  static constexpr int width = pack_of<A, Wire>();
   struct Args {
     A* sum;
     Wire* wire;  // the same place, unless it is narrower
@@ -17,13 +18,22 @@ template <class T, class Wire, bool Adds, bool Rounded> struct Take : Each {
     long n;
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
-    c.each(a.n, [&](long i) {
+    each_pack<width>(c, a.n, a.wire, [&](long i, auto few) {
+      constexpr int W = decltype(few)::count;
+      auto const from = load<W>(a.from + i);
       if constexpr (Adds) {
-        A const v = a.sum[i] + static_cast<A>(a.from[i]);
-        a.sum[i] = Rounded ? static_cast<A>(static_cast<T>(v)) : v;
-        if constexpr (sizeof(Wire) < sizeof(A)) a.wire[i] = static_cast<Wire>(a.sum[i]);
+        auto sum = load<W>(a.sum + i);
+        Pack<Wire, W> wire;
+        CLEAVE_UNROLL
+        for (int k = 0; k < W; ++k) {
+          A const v = sum.v[k] + static_cast<A>(from.v[k]);
+          sum.v[k] = Rounded ? static_cast<A>(static_cast<T>(v)) : v;
+          if constexpr (sizeof(Wire) < sizeof(A)) wire.v[k] = static_cast<Wire>(sum.v[k]);
+        }
+        store<W>(a.sum + i, sum);
+        if constexpr (sizeof(Wire) < sizeof(A)) store<W>(a.wire + i, wire);
       } else {
-        a.wire[i] = a.from[i];
+        store<W>(a.wire + i, from);
       }
     });
   }
@@ -58,10 +68,11 @@ template <class P, class Machine, class Link> class Routed {
         long const at = bucket.offset + m.begin;
         A* const sum = ranks_.template in_arena<A>(one, ranks_.layout.gradients, at);
         Wire* const own = ranks_.template in_arena<Wire>(one, ranks_.layout.wire, at);
+        int const few = blocks_each(n, Take<T, Wire, true, rounded>::width);
         if (m.add) {
-          one.sums.template launch<Take<T, Wire, true, rounded>>(blocks_each(n), {sum, own, from, n});
+          one.sums.template launch<Take<T, Wire, true, rounded>>(few, {sum, own, from, n});
         } else {
-          one.sums.template launch<Take<T, Wire, false, rounded>>(blocks_each(n), {sum, own, from, n});
+          one.sums.template launch<Take<T, Wire, false, rounded>>(few, {sum, own, from, n});
         }
       });
     }

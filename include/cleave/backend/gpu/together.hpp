@@ -141,12 +141,14 @@ template <class P, class Machine, class Link> class Together {
     A* const weights = ranks_.template in_arena<A>(one, l.weights) + offset;
     T* const copies = narrow ? ranks_.template in_arena<T>(one, l.copies) + offset : nullptr;
     if constexpr (P::pushes_gradients) {
-      one.compute.template launch<Keep<T, G>>(blocks_each(count), {ranks_.template in_arena<A>(one, l.outbox) + offset,
-                                                                   weights, copies, count, control_, g});
+      one.compute.template launch<Keep<T, G>>(
+          blocks_each(count, Keep<T, G>::width),
+          {ranks_.template in_arena<A>(one, l.outbox) + offset, weights, copies, count, control_, g});
     } else {
-      one.compute.template launch<Update<typename P::optimizer, T, G>>(
-          blocks_each(count), {weights, copies, ranks_.template in_arena<A>(one, l.moments) + offset,
-                               P::schedule.weight_elements, count, control_, g});
+      using K = Update<typename P::optimizer, T, G>;
+      one.compute.template launch<K>(blocks_each(count, K::width),
+                                     {weights, copies, ranks_.template in_arena<A>(one, l.moments) + offset,
+                                      P::schedule.weight_elements, count, control_, g});
     }
   }
 

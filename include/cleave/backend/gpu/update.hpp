@@ -20,16 +20,32 @@ template <class A> struct Control {
 template <class G> struct Sources {
   int parts;
   G const* from[most_sources];
-  template <class A> CLEAVE_HD A at(long i, long n) const {
-    int p = static_cast<int>(i * parts / n);  // part p begins at floor(n p / parts): at most one further
-    if (p + 1 < parts && op::part_begin(n, p + 1, parts) <= i) ++p;
-    return static_cast<A>(from[p][i]);
+  /// Part p begins at floor(n p / parts), so that i is of part i parts / n or one further; of several further where
+  /// there are fewer elements than parts.
+  CLEAVE_HD int part(long i, long n) const {
+    int p = static_cast<int>(i * parts / n);
+    while (p + 1 < parts && op::part_begin(n, p + 1, parts) <= i) ++p;
+    return p;
+  }
+  /// W neighbours from i on.
+  template <class A, int W> CLEAVE_HD Pack<A, W> at(long i, long n) const {
+    Pack<A, W> g;
+    int const p = part(i, n);
+    if (W == 1 || p + 1 == parts || op::part_begin(n, p + 1, parts) >= i + W) {
+      auto const few = load<W>(from[p] + i);
+      CLEAVE_UNROLL
+      for (int k = 0; k < W; ++k) g.v[k] = static_cast<A>(few.v[k]);
+    } else {
+      for (int k = 0; k < W; ++k) g.v[k] = static_cast<A>(from[part(i + k, n)][i + k]);
+    }
+    return g;
   }
 };
 
 /// w (n) in the format of sums; copy (n) in that of the data, or null; moments `apart` elements from each other.
 template <class Optimizer, class T, class G> struct Update : Each {
   using A = tensor::accumulate_t<T>;
+  static constexpr int width = pack_of<A>();
   struct Args {
     A* w;
     T* copy;
@@ -40,14 +56,24 @@ template <class Optimizer, class T, class G> struct Update : Each {
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     optim::Now<A> const now = a.control->now;
-    c.each(a.n, [&](long i) {
-      A m0 = Optimizer::moments > 0 ? a.moments[i] : A{0}, m1 = Optimizer::moments > 1 ? a.moments[a.apart + i] : A{0};
-      A value = a.w[i];
-      Optimizer::template step<Optimizer, A>(value, a.gradient.template at<A>(i, a.n), m0, m1, now);
-      a.w[i] = value;
-      if constexpr (Optimizer::moments > 0) a.moments[i] = m0;
-      if constexpr (Optimizer::moments > 1) a.moments[a.apart + i] = m1;
-      if constexpr (sizeof(T) < sizeof(A)) a.copy[i] = static_cast<T>(value);
+    each_pack<width>(c, a.n, a.w, [&](long i, auto few) {
+      constexpr int W = decltype(few)::count;
+      auto value = load<W>(a.w + i);
+      auto const g = a.gradient.template at<A, W>(i, a.n);
+      Pack<A, W> m0{}, m1{};
+      if constexpr (Optimizer::moments > 0) m0 = load<W>(a.moments + i);
+      if constexpr (Optimizer::moments > 1) m1 = load<W>(a.moments + a.apart + i);
+      CLEAVE_UNROLL
+      for (int k = 0; k < W; ++k) Optimizer::template step<Optimizer, A>(value.v[k], g.v[k], m0.v[k], m1.v[k], now);
+      store<W>(a.w + i, value);
+      if constexpr (Optimizer::moments > 0) store<W>(a.moments + i, m0);
+      if constexpr (Optimizer::moments > 1) store<W>(a.moments + a.apart + i, m1);
+      if constexpr (sizeof(T) < sizeof(A)) {
+        Pack<T, W> copy;
+        CLEAVE_UNROLL
+        for (int k = 0; k < W; ++k) copy.v[k] = static_cast<T>(value.v[k]);
+        store<W>(a.copy + i, copy);
+      }
     });
   }
 };
@@ -56,6 +82,7 @@ template <class Optimizer, class T, class G> struct Update : Each {
 /// its own the replica's weights are stepped by plain SGD all the same.
 template <class T, class G> struct Keep : Each {
   using A = tensor::accumulate_t<T>;
+  static constexpr int width = pack_of<A>();
   struct Args {
     A *kept, *w;
     T* copy;
@@ -65,12 +92,24 @@ template <class T, class G> struct Keep : Each {
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     A const rate = a.control->own_rate;
-    c.each(a.n, [&](long i) {
-      A const g = a.gradient.template at<A>(i, a.n);
-      a.kept[i] += g;
+    each_pack<width>(c, a.n, a.kept, [&](long i, auto few) {
+      constexpr int W = decltype(few)::count;
+      auto const g = a.gradient.template at<A, W>(i, a.n);
+      auto kept = load<W>(a.kept + i);
+      CLEAVE_UNROLL
+      for (int k = 0; k < W; ++k) kept.v[k] += g.v[k];
+      store<W>(a.kept + i, kept);
       if (rate == 0) return;
-      a.w[i] -= rate * g;
-      if constexpr (sizeof(T) < sizeof(A)) a.copy[i] = static_cast<T>(a.w[i]);
+      auto value = load<W>(a.w + i);
+      CLEAVE_UNROLL
+      for (int k = 0; k < W; ++k) value.v[k] -= rate * g.v[k];
+      store<W>(a.w + i, value);
+      if constexpr (sizeof(T) < sizeof(A)) {
+        Pack<T, W> copy;
+        CLEAVE_UNROLL
+        for (int k = 0; k < W; ++k) copy.v[k] = static_cast<T>(value.v[k]);
+        store<W>(a.copy + i, copy);
+      }
     });
   }
 };
