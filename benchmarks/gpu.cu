@@ -115,7 +115,7 @@ template <class T> void update(Rows const& rows, std::string const& row) {
     args.from[0] = b.tensor<float>(n);
     long const bytes = n * (7 * 4 + (args.copy ? static_cast<long>(sizeof(T)) : 0));
     beside_copy(rows, b, row, bytes,
-                rows.timed(b.q.stream, [&] { b.q.template launch<K>(gpu::blocks_each(n), args); }));
+                rows.timed(b.q.stream, [&] { b.q.template launch<K>(gpu::blocks_each(n, K::width), args); }));
   });
 }
 
@@ -132,7 +132,7 @@ void sum(Rows const& rows, int sources) {
       for (int left = s + 1; left % 2 == 0; left /= 2) ++args.merges[s];
     }
     beside_copy(rows, b, row, (sources + 1) * n * 4,
-                rows.timed(b.q.stream, [&] { b.q.template launch<K>(gpu::blocks_each(n), args); }));
+                rows.timed(b.q.stream, [&] { b.q.template launch<K>(gpu::blocks_each(n, K::width), args); }));
   });
 }
 

@@ -45,9 +45,11 @@ template <class P> auto make_trainer(int replicas, std::uint64_t seed, [[maybe_u
 /// Is the program built for that backend?
 template <class... Backends> void check_backend(std::string const& name) {
   if (name == "host" || ((name == Backends::name) || ... || false)) return;
-  throw Error("--backend " + name +
-              ": this program was built without it; for CUDA link cleave::cuda and compile the source as CUDA, or say "
-              "nvcc -std=c++20 -x cu -DCLEAVE_CUDA");
+  std::string const here = (std::string("host") + ... + (std::string(" or ") + Backends::name));
+  throw Error("--backend " + name + ": this program has " + here +
+              (name == "cuda" ? "; for CUDA link cleave::cuda and compile the source as CUDA, or say nvcc -std=c++20 "
+                                "-x cu -DCLEAVE_CUDA"
+                              : ""));
 }
 /// f(backend) for the one of that name.
 template <class... Backends, class F> int on([[maybe_unused]] std::string const& name, [[maybe_unused]] F f) {
