@@ -161,6 +161,7 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
     return begin;
   };
   bool const narrow = f.data < f.sum;
+  out.workspace = region(Category::Workspace, f.workspace);  // first: libraries want it at 256 bytes, as the arena lies
   out.weights = region(Category::Weights, s.weight_elements * f.sum);
   out.copies = narrow ? region(Category::Weights, s.weight_elements * f.data) : out.weights;
   out.states = region(Category::Weights, s.state_elements * f.sum);
@@ -176,7 +177,6 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
   encode(out, s, request, f, ranks, region);
   out.labels = region(Category::Activations, long{own} * request.rows * 4);
   out.losses = region(Category::Activations, long{share.most_of_a_replica()} * f.sum);
-  out.workspace = region(Category::Workspace, f.workspace);
 
   for (Category c : {Category::Activations, Category::Communication}) {
     Heap<64> heap;
