@@ -38,6 +38,7 @@ case $case in
     refuses "/nowhere/t.json: cannot write here" "$bin/02_cifar_data_parallel" --trace /nowhere/t.json
     refuses "--backend cdua: this program has host" "$bin/02_cifar_data_parallel" --backend cdua
     refuses "this program has host; for CUDA link cleave::cuda" "$bin/02_cifar_data_parallel" --backend cuda
+    refuses "--backend cdua: this program has host" "$bin/08_sandblaster" --backend cdua
     refuses "a server makes no steps" "$bin/07_downpour" --serve 29500 --trace t.json
     ;;
   standin)  # trains, writes what it says, resumes bit for bit, on another number of ranks too

@@ -122,3 +122,13 @@ TEST_CASE("a replica that does not fit its device says what takes the room") {
   CHECK_THROWS_WITH_AS((Served<P, session::DeviceRanks<P, Small>>(1)),
                        doctest::Contains("the device has 1 MiB free, 1 ranks need"), Error);
 }
+TEST_CASE("row 20: portions of L-BFGS, their gradients from devices, replicas in any order") {
+  using P = Of<Mlp, DataParallel<Async>, Shards<2>>;
+  Sandblaster<P> devices(session::near<P, session::DeviceRanks<P, OnDevice>>(2, 7), 3, 7), threads(2, 3, 7);
+  for (int i = 0; i < 3; ++i) CHECK(devices.step(feed<P>()) == doctest::Approx(threads.step(feed<P>())).epsilon(1e-5));
+  auto const a = devices.weights(), b = threads.weights();
+  double far = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) far = std::max(far, std::fabs(static_cast<double>(a[i] - b[i])));
+  CHECK(far <= 1e-4);
+  CHECK(devices.accuracy(feed<P>(), 29) == doctest::Approx(threads.accuracy(feed<P>(), 29)).epsilon(0.05));
+}

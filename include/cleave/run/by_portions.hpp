@@ -58,7 +58,7 @@ int iterate(S& trainer, Job const& job, std::string const& resume, Batches& batc
 }
 
 /// Started by a launcher, rank 0 is the coordinator, with the shards and a replica of its own, and the others help.
-template <class S, class Data>
+template <class S, class Data, class... Backends>
 int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi::Process const& process) {
   using P = typename S::plan;
   std::string const program = program_name(argv[0]);
@@ -72,9 +72,11 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
   int const& limit = o.number("limit", 0, 0, 2147483647, "train on the first so many images only; 0: all");
   std::string const& out = o.text("out", "out/" + program, "folder for what is written");
   std::string const& resume = o.text("resume", "", "checkpoint whose weights to go on from");
+  std::string const& backend = offer_backend<Backends...>(o);
   bool const& json = o.flag("json", "the last line of the output is one JSON object");
   bool const& plan_only = o.flag("plan", "print the plan and do nothing");
   if (!o.parse(argc, argv)) return 0;
+  check_backend<Backends...>(backend);
   std::FILE* const say = launch.rank > 0 ? std::fopen("/dev/null", "w") : json ? stderr : stdout;
   if (launch.size > 1) {
     std::fprintf(say, "started by %s: %d processes%s\n", launch.by.c_str(), launch.size,
@@ -97,23 +99,32 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
   int const portions = static_cast<int>(batches.steps_per_epoch());
 
   std::uint64_t const data_number = seed << 32 ^ static_cast<std::uint64_t>(training.count);
-  Hands<P> hands = near<P>(launch.size > 1 ? 1 : ranks, seed);
-  if (launch.size > 1) {
-    backend::tcp::Socket door;
-    if (launch.rank == 0) door = backend::tcp::Socket::listen_on(process.size() > 1 ? 0 : launch.port);
-    std::string const at = meeting_point(launch, process, launch.rank == 0 ? door.port() : 0);
+  auto const by = [&]<class Ranks>(Ranks*) {
     if (launch.rank > 0) {
-      help<P>(backend::tcp::Address::of(at), ranks, data_number, seed, batches.feed());
+      std::string const at = meeting_point(launch, process, 0);
+      help<P, Ranks>(backend::tcp::Address::of(at), ranks, data_number, seed, batches.feed());
       return 0;
     }
-    for (auto& far : gather<P>(door, ranks - 1, ranks, data_number, std::chrono::seconds(60)))
-      hands.push_back(std::move(far));
-  }
-  S trainer(std::move(hands), portions, seed);
-  std::fprintf(say, "%d portions of %d images, %d replicas, %d shards, %ld weights; the coordinator holds %zu bytes\n",
-               portions, P::batch, ranks, P::shards, P::schedule.weight_elements, sizeof(trainer.coordinator()));
-  Job const job{program, out, ranks, epochs, seed, json, true, say};
-  return iterate<S, Data>(trainer, job, resume, batches, test, held_out.count);
+    Hands<P> hands = near<P, Ranks>(launch.size > 1 ? 1 : ranks, seed);
+    if (launch.size > 1) {
+      auto const door = backend::tcp::Socket::listen_on(process.size() > 1 ? 0 : launch.port);
+      meeting_point(launch, process, door.port());
+      for (auto& far : gather<P>(door, ranks - 1, ranks, data_number, std::chrono::seconds(60)))
+        hands.push_back(std::move(far));
+    }
+    S trainer(std::move(hands), portions, seed);
+    std::fprintf(say,
+                 "%d portions of %d images, %d replicas, %d shards, %ld weights; the coordinator holds %zu bytes\n",
+                 portions, P::batch, ranks, P::shards, P::schedule.weight_elements, sizeof(trainer.coordinator()));
+    Job const job{program, out, ranks, epochs, seed, json, true, say};
+    return iterate<S, Data>(trainer, job, resume, batches, test, held_out.count);
+  };
+  if (backend == "host") return by(static_cast<ThreadRanks<P>*>(nullptr));
+  return on<Backends...>(backend, [&]<class B>(B*) {
+    if constexpr (requires { B::pick(0); }) B::pick(launch.local_rank);
+    std::fprintf(say, "gradients on %s\n", typename B::Machine().title().c_str());
+    return by(static_cast<DeviceRanks<P, typename B::Machine>*>(nullptr));
+  });
 }
 
 }  // namespace cleave::session

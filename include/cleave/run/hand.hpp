@@ -19,7 +19,8 @@ template <class P> struct Hand {
   virtual double gradient(long portion, long first, backend::host::Feed const& feed) = 0;
   virtual Sent* pushed(int way, long begin, long end) = 0;
 };
-template <class P> struct Near : Hand<P> {
+/// `Ranks` compute, as those of a replica.
+template <class P, class Ranks = ThreadRanks<P>> struct Near : Hand<P> {
   using Sent = typename Replica<P>::Sent;
   explicit Near(std::uint64_t seed) : replica(1, 0, seed) {}
   void take(int way, long begin, Sent const* from, long count) override { replica.take(way, begin, from, count); }
@@ -28,12 +29,13 @@ template <class P> struct Near : Hand<P> {
     return replica.step(portion, feed, 0, 0);
   }
   Sent* pushed(int way, long begin, long end) override { return replica.pushed(way, begin, end); }
-  Replica<P> replica;
+  Replica<P, Ranks> replica;
 };
 template <class P> using Hands = std::vector<std::unique_ptr<Hand<P>>>;
-template <class P> Hands<P> near(int replicas, std::uint64_t seed) {
+template <class P, class Ranks = ThreadRanks<P>> Hands<P> near(int replicas, std::uint64_t seed) {
+  Replica<P, Ranks>::checked_room({0, P::micro_batches}, replicas);
   Hands<P> all;
-  for (int r = 0; r < replicas; ++r) all.push_back(std::make_unique<Near<P>>(seed));
+  for (int r = 0; r < replicas; ++r) all.push_back(std::make_unique<Near<P, Ranks>>(seed));
   return all;
 }
 

@@ -124,7 +124,7 @@ struct FeedFrom {
 
 /// Makes gradients for a coordinator until that says it is over, or has gone; returns how many. The feed is the
 /// coordinator's own, with the same samples at the same steps, and so is the seed.
-template <class P>
+template <class P, class Ranks = ThreadRanks<P>>
 long help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job, std::uint64_t seed,
           backend::host::Feed const& feed, backend::tcp::Milliseconds deadline = std::chrono::seconds(60)) {
   using Sent = typename Hand<P>::Sent;
@@ -137,7 +137,7 @@ long help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job
   if (backend::tcp::receive(to, message, 1024, deadline).kind != backend::tcp::Kind::Welcome) {
     throw Error(to.peer() + ": " + std::string(message.begin(), message.end()));
   }
-  Near<P> mine(seed);
+  auto const mine = std::move(near<P, Ranks>(1, seed)[0]);
   long made = 0;
   try {
     for (;; ++made) {
@@ -153,13 +153,13 @@ long help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job
       if (message.size() > sizeof which) {
         std::vector<Sent> point(static_cast<std::size_t>(P::schedule.weight_elements));
         std::memcpy(point.data(), message.data() + sizeof which, weights);
-        mine.take(0, 0, point.data(), P::schedule.weight_elements);
+        mine->take(0, 0, point.data(), P::schedule.weight_elements);
       }
       FeedFrom const from{feed, which[0]};
-      double const loss = mine.gradient(which[1], which[0], from.feed());
+      double const loss = mine->gradient(which[1], which[0], from.feed());
       message.resize(sizeof loss + weights);
       std::memcpy(message.data(), &loss, sizeof loss);
-      std::memcpy(message.data() + sizeof loss, mine.pushed(0, 0, P::schedule.weight_elements), weights);
+      std::memcpy(message.data() + sizeof loss, mine->pushed(0, 0, P::schedule.weight_elements), weights);
       backend::tcp::Head done;
       done.kind = backend::tcp::Kind::Finished;
       backend::tcp::send(to, done, message.data(), message.size(), deadline);

@@ -42,6 +42,10 @@ template <class P> auto make_trainer(int replicas, std::uint64_t seed, [[maybe_u
   }
 }
 
+template <class... Backends> std::string const& offer_backend(io::Options& o) {
+  return o.text("backend", "host",
+                "where kernels run: host" + (std::string() + ... + (std::string(", ") + Backends::name)));
+}
 /// Is the program built for that backend?
 template <class... Backends> void check_backend(std::string const& name) {
   if (name == "host" || ((name == Backends::name) || ... || false)) return;
@@ -140,8 +144,7 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
   int const& limit = o.number("limit", 0, 0, 2147483647, "train on the first so many images only; 0: all");
   std::string const& out = o.text("out", "out/" + program, "folder for what is written");
   std::string const& resume = o.text("resume", "", "checkpoint to go on from");
-  std::string const& backend = o.text(
-      "backend", "host", "where kernels run: host" + (std::string() + ... + (std::string(", ") + Backends::name)));
+  std::string const& backend = offer_backend<Backends...>(o);
   bool const& json = o.flag("json", "the last line of the output is one JSON object");
   std::string const& trace =
       o.text("trace", "", "file for a trace of the first steps, which Perfetto and chrome://tracing show");
@@ -235,7 +238,7 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
 }
 
 /// A plan whose optimizer looks at the whole batch: by_portions.hpp.
-template <class S, class Data>
+template <class S, class Data, class... Backends>
 int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi::Process const& process);
 
 }  // namespace session
@@ -254,11 +257,13 @@ template <class P, class Data, class... Backends> int run(int argc, char** argv)
     backend::mpi::Process process(backend::mpi::Process::has_mpi && launch.mpi && launch.size > 1);
     try {
       if constexpr (requires { typename P::plan; }) {
-        return session::train_by_portions<P, Data>(argc, argv, launch, process);
-      } else {
 #ifdef CLEAVE_CUDA
+        return session::train_by_portions<P, Data, Backends..., Cuda>(argc, argv, launch, process);
+      } else {
         return session::train<P, Data, Backends..., Cuda>(argc, argv, launch, process);
 #else
+        return session::train_by_portions<P, Data, Backends...>(argc, argv, launch, process);
+      } else {
         return session::train<P, Data, Backends...>(argc, argv, launch, process);
 #endif
       }
