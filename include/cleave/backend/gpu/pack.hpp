@@ -22,13 +22,13 @@ template <int W, class T> CLEAVE_HD Pack<T, W> load(T const* at) {
   return p;
 }
 /// Bytes as registers hold them.
-template <int Bytes> struct [[gnu::may_alias]] alignas(Bytes) Words { std::uint64_t v[Bytes / 8]; };
-template <> struct [[gnu::may_alias]] Words<4> { std::uint32_t v[1]; };
-template <> struct [[gnu::may_alias]] Words<2> { std::uint16_t v[1]; };
+template <int Bytes> struct [[gnu::may_alias]] alignas(Bytes) Register { std::uint64_t v[Bytes / 8]; };
+template <> struct [[gnu::may_alias]] Register<4> { std::uint32_t v[1]; };
+template <> struct [[gnu::may_alias]] Register<2> { std::uint16_t v[1]; };
 
 template <int W, class T> CLEAVE_HD void store(T* at, Pack<T, W> const& p) {
   if (on_boundary<W>(at)) {
-    Words<sizeof(T) * W> words;
+    Register<sizeof(T) * W> words;
     if constexpr (sizeof(T) == 4 && W > 1) {  // nvcc takes a copy apart, and puts only half of it together again
       std::uint32_t half[W];
       memcpy(half, &p, sizeof half);
@@ -36,7 +36,7 @@ template <int W, class T> CLEAVE_HD void store(T* at, Pack<T, W> const& p) {
     } else {
       memcpy(&words, &p, sizeof words);
     }
-    *reinterpret_cast<Words<sizeof(T) * W>*>(at) = words;
+    *reinterpret_cast<Register<sizeof(T) * W>*>(at) = words;
     return;
   }
   for (int i = W - 1; i >= 0; --i) at[i] = p.v[i];
