@@ -38,7 +38,8 @@ Tracks tracks(Json const& trace) {
     out[at].push_back({e.find("name")->string, begin, begin + number("dur"), step});
   }
   for (auto& [at, spans] : out) {
-    std::sort(spans.begin(), spans.end(), [](Span const& a, Span const& b) { return a.begin < b.begin; });
+    std::sort(spans.begin(), spans.end(),
+              [](Span const& a, Span const& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
   }
   return out;
 }

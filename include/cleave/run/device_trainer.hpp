@@ -40,6 +40,7 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
         fleet_((check_room(), *machine_), *link_, ranks_, seed),
         losses_(P::micro_batches) {
     means_.reserve(most_steps);
+    if constexpr (Link::remote) machine_->while_waiting = [link = link_.get()](bool late) { link->waited(late); };
   }
 
   /// Runs the steps [first, first + count) and returns the mean loss of each; a loss that is not finite is an error.
@@ -145,7 +146,6 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
     std::fill(losses_.begin(), losses_.end(), A{0});
     fleet_.each_loss(back, [&](int s, A loss) { losses_[static_cast<std::size_t>(s)] = loss; });
     if constexpr (Link::remote) {
-      link_->check();
       std::vector<double> all(losses_.begin(), losses_.end());
       collect(all.data(), P::micro_batches);
       for (std::size_t i = 0; i < all.size(); ++i) losses_[i] = static_cast<A>(all[i]);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/backend/gpu/routed.hpp>
 #include <cleave/backend/gpu/update.hpp>
+#include <cleave/optim/adaptive.hpp>
 
 #include "compare.hpp"
 
@@ -44,7 +45,7 @@ template <class T> struct Line {
 };
 
 template <class K> void run(long n, typename K::Args const& args) {
-  Machine m;
+  static Machine m;
   gpu::Queue<Machine>{&m, m.stream(), nullptr}.template launch<K>(gpu::blocks_each(n, K::width), args);
   m.finish();
 }
@@ -90,6 +91,22 @@ TEST_CASE("the optimizer's step: gradients in one part and in several, in either
   updates<bf16, bf16>();
   updates<bf16, float>();
   updates<double, double>();
+}
+TEST_CASE("a step has the same bits in a pack and alone: how many ranks there are decides which") {
+  using K = gpu::Update<AdamW, float, float>;
+  constexpr long n = 1031;
+  Many<gpu::Control<float>> control(1);
+  control[0].now = optim::now<AdamW, float>(0.013, 2);
+  std::vector<float> first;
+  for (int at = 0; at < 4; ++at) {
+    Line<float> w(n, at, 1), moments(2 * n, at, 2), g(n, at, 3);
+    for (long i = 0; i < 2 * n; ++i) moments[i] = std::fabs(moments[i]) / 3;
+    for (long i = 0; i < n; ++i) g[i] /= 7;
+    run<K>(n, {w.data(), nullptr, moments.data(), n, n, control.data(), {1, {g.data()}}});
+    std::vector<float> const got(w.data(), w.data() + n);
+    if (at == 0) first = got;
+    CHECK(got == first);
+  }
 }
 TEST_CASE("copies between formats, sums and values added, from places that do not match") {
   for (long n : lengths) {

@@ -87,12 +87,12 @@ template <class T> void as_defined(double tolerance) {
   m.finish();
   agree("y", tried.y, wanted.y, tolerance);
   agree("dx", tried.dx, wanted.dx, tolerance);
-  agree("dw0", tried.dw0, wanted.dw0, 1e-6);
+  agree("dw0", tried.dw0, wanted.dw0, 4e-6);
 }
 
 }  // namespace
 
-TEST_CASE("tf32 rounds what it multiplies, to nearest, as the definition does") { as_defined<tf32>(1e-6); }
+TEST_CASE("tf32 rounds what it multiplies, to nearest, as the definition does") { as_defined<tf32>(4e-6); }
 TEST_CASE("fp8 rounds what it multiplies, at scales of their own, as the definition does") { as_defined<fp8>(8e-3); }
 
 TEST_CASE("what is not finite is found in fp8, and spoils no other row") {

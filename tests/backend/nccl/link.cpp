@@ -153,6 +153,20 @@ TEST_CASE("an error that comes behind our back is found by whoever asks") {
   log.later = 3;
   CHECK_THROWS_WITH_AS(link.check(), doctest::Contains("a transfer: error 3"), Error);
 }
+TEST_CASE("and by a machine that waits, now and then; one that has waited too long ends the communicator") {
+  Recorded::Log log;
+  Linked<Recorded> link({&log}, 0, 2, {});
+  OnDevice machine;
+  machine.while_waiting = [&](bool late) { link.waited(late); };
+  machine.finish();
+  CHECK_THROWS_WITH_AS(link.waited(true), doctest::Contains("rank 0 of 2: NCCL: what is sent and received"), Error);
+  CHECK(log.said.back() == "abort");
+  Linked<Recorded> other({&log}, 1, 2, {});
+  machine.while_waiting = [&](bool late) { other.waited(late); };
+  log.later = 3;
+  CHECK_THROWS_WITH_AS(machine.finish(), doctest::Contains("rank 1 of 2: NCCL: a transfer: error 3"), Error);
+  CHECK(log.said.back() == "abort");
+}
 TEST_CASE("no call outlasts its deadline") {
   Recorded::Log log;
   log.fails = "init";

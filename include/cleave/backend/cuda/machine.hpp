@@ -8,6 +8,7 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -189,6 +190,9 @@ class Machine {
   }
   void run(Graph const& g, Stream s) { check(cudaGraphLaunch(g.exec, s), "launch a graph"); }
 
+  /// Called now and then while something is waited for, and with `late` when that has taken too long: to end it by an
+  /// error that says more.
+  std::function<void(bool late)> while_waiting;
   /// Waits, by asking again and again, until what stands before the event is done.
   void finish(Event e) {
     until([&] { return cudaEventQuery(e); }, "a step");
@@ -200,10 +204,16 @@ class Machine {
 
  private:
   template <class Ask> void until(Ask ask, char const* what) {
-    auto const last = std::chrono::steady_clock::now() + deadline_;
+    auto told = std::chrono::steady_clock::now();
+    auto const last = told + deadline_;
     for (cudaError_t e = ask(); e != cudaSuccess; e = ask()) {
       if (e != cudaErrorNotReady) check(e, what);
-      if (std::chrono::steady_clock::now() > last) {
+      auto const now = std::chrono::steady_clock::now();
+      if (while_waiting && (now > last || now - told > std::chrono::milliseconds(10))) {
+        while_waiting(now > last);
+        told = now;
+      }
+      if (now > last) {
         throw Error(title_ + ": " + what + " did not end within " + std::to_string(deadline_.count()) + " ms");
       }
       std::this_thread::yield();

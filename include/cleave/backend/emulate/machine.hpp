@@ -129,8 +129,11 @@ class Machine {
       }
     }
   }
-  void finish(Event) {}
-  void finish() {}
+  std::function<void(bool late)> while_waiting;  // see cuda/machine.hpp; here nothing is late
+  void finish(Event) { finish(); }
+  void finish() {
+    if (while_waiting) while_waiting(false);
+  }
   long launches() const { return launches_; }
 
  private:

@@ -21,22 +21,24 @@ template <int W, class T> CLEAVE_HD Pack<T, W> load(T const* at) {
   for (int i = 0; i < W; ++i) p.v[i] = at[i];
   return p;
 }
-/// Bytes as registers hold them.
+/// Bytes as registers hold them. nvcc takes a stored pack apart, and puts only half of it together again.
 template <int Bytes> struct [[gnu::may_alias]] alignas(Bytes) Register { std::uint64_t v[Bytes / 8]; };
-template <> struct [[gnu::may_alias]] Register<4> { std::uint32_t v[1]; };
-template <> struct [[gnu::may_alias]] Register<2> { std::uint16_t v[1]; };
 
 template <int W, class T> CLEAVE_HD void store(T* at, Pack<T, W> const& p) {
   if (on_boundary<W>(at)) {
-    Register<sizeof(T) * W> words;
-    if constexpr (sizeof(T) == 4 && W > 1) {  // nvcc takes a copy apart, and puts only half of it together again
-      std::uint32_t half[W];
-      memcpy(half, &p, sizeof half);
-      for (int i = 0; i < W / 2; ++i) words.v[i] = half[2 * i] | std::uint64_t{half[2 * i + 1]} << 32;
+    if constexpr (sizeof p < 8) {
+      *reinterpret_cast<Pack<T, W>*>(at) = p;
     } else {
-      memcpy(&words, &p, sizeof words);
+      Register<sizeof p> all;
+      if constexpr (sizeof(T) == 4) {
+        std::uint32_t half[W];
+        memcpy(half, &p, sizeof half);
+        for (int i = 0; i < W / 2; ++i) all.v[i] = half[2 * i] | std::uint64_t{half[2 * i + 1]} << 32;
+      } else {
+        memcpy(&all, &p, sizeof all);
+      }
+      *reinterpret_cast<Register<sizeof p>*>(at) = all;
     }
-    *reinterpret_cast<Register<sizeof(T) * W>*>(at) = words;
     return;
   }
   for (int i = W - 1; i >= 0; --i) at[i] = p.v[i];

@@ -57,7 +57,15 @@ template <class Api> class Link {
     }
     settle(api_.group_end(), "end a group");
   }
-  /// Has something gone wrong behind our back? Whoever waits for a stream asks.
+  /// Has something gone wrong behind our back? Whoever waits for a stream asks now and then, and says when it is late:
+  /// then some rank has died, or hangs, and its transfers would never end.
+  void waited(bool late) {
+    check();
+    if (!late || aborted_) return;
+    abort();
+    throw Error(where() + "what is sent and received did not end within the deadline; is every rank still alive? The " +
+                "communicator is aborted");
+  }
   void check() {
     int result = 0;
     if (aborted_) return;
