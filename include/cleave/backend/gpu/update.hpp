@@ -21,8 +21,7 @@ template <class G> struct Sources {
   int parts;
   G const* from[most_sources];
   template <class A> CLEAVE_HD A at(long i, long n) const {
-    int p = static_cast<int>(i * parts / n);  // part p begins at floor(n p / parts): at most one further
-    if (p + 1 < parts && op::part_begin(n, p + 1, parts) <= i) ++p;
+    long const p = ((i + 1) * parts - 1) / n;  // the last that begins, at floor(n p / parts), by i
     return static_cast<A>(from[p][i]);
   }
 };
