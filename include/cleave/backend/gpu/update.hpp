@@ -18,6 +18,7 @@ template <class A> struct Control {
 
 /// A gradient of n elements: part p of it lies with source p, at the same place.
 template <class G> struct Sources {
+  using format = G;
   int parts;
   G const* from[most_sources];
   template <class A> CLEAVE_HD A at(long i, long n) const {
@@ -27,7 +28,7 @@ template <class G> struct Sources {
 };
 
 /// w (n) in the format of sums; copy (n) in that of the data, or null; moments `apart` elements from each other.
-template <class Optimizer, class T, class G> struct Update : Each {
+template <class Optimizer, class T, class G, class From = Sources<G>> struct Update : Each {
   using A = tensor::accumulate_t<T>;
   struct Args {
     A* w;
@@ -35,7 +36,7 @@ template <class Optimizer, class T, class G> struct Update : Each {
     A* moments;
     long apart, n;
     Control<A> const* control;
-    Sources<G> gradient;
+    From gradient;
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     optim::Now<A> const now = a.control->now;
