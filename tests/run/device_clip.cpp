@@ -38,16 +38,7 @@ TEST_CASE("clipped, whichever layers share a message; encoded; by a route") {
   as_on_threads<Of<Mlp, DataParallel<Sync>, Fastest, Compress<TopK<200>>, Clipping>>(1e-5, {3});
   as_on_threads<Of<Mlp, DataParallel<Sync>, Fastest, ReduceBy<Ring>, Clipping>>(1e-5, {3});
 }
-TEST_CASE("a norm below clip_norm changes no bit; it costs a launch for each layer, and two") {
-  using Free = Of<Mlp, DataParallel<Sync>, Momentum>;
+TEST_CASE("a norm below clip_norm changes no bit") {
   CHECK(outcome(DeviceTrainer<Of<Mlp, DataParallel<Sync>, Loose>, OnDevice>(2, 7)) ==
-        outcome(DeviceTrainer<Free, OnDevice>(2, 7)));
-  auto const launches = [](auto plan) {
-    auto machine = device(1);
-    OnDevice const& of = *machine;
-    DeviceTrainer<typename decltype(plan)::is, OnDevice> const trainer(1, 7, std::move(machine));
-    return of.launches();
-  };
-  // Two training passes are captured.
-  CHECK(launches(meta::type<Of<Mlp, DataParallel<Sync>, Loose>>{}) == launches(meta::type<Free>{}) + 2 * (3 + 2));
+        outcome(DeviceTrainer<Of<Mlp, DataParallel<Sync>, Momentum>, OnDevice>(2, 7)));
 }

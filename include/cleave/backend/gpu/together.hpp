@@ -176,7 +176,6 @@ template <class P, class Machine, class Link> class Together {
 
   /// Each rank asks once in a step where its sums are: what it reads then is counted.
   template <class E> void find(E& exchange, int b) {
-    found_.resize(ranks_.all.size() * std::size_t{P::schedule.buckets});
     for (One& one : ranks_.all) {
       auto const from = exchange.sums(one, b, axis_of(b));
       place(one, b).assign(from.begin(), from.end());
@@ -243,7 +242,9 @@ template <class P, class Machine, class Link> class Together {
   Exchange exchange_;
   Direct<P, Machine, Link> direct_;
   host::Reduction sums_[2];
-  std::vector<std::vector<void const*>> found_;  // of each rank and bucket, the parts of its sum
+  std::vector<std::vector<void const*>> found_{
+      ranks_.all.size() *
+      static_cast<std::size_t>(P::schedule.buckets)};  // of each rank and bucket, the parts of its sum
 };
 
 }  // namespace cleave::backend::gpu
