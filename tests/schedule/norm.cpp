@@ -74,6 +74,5 @@ TEST_CASE("each way sends its sum to the others, replicas nothing") {
                     weights = std::to_string(P::schedule.weight_elements) + " weights         ";
   std::string const text = schedule::listing<P>({3, 2});
   CHECK(text.find(norm + weights + "all_gather     over 2 ways, sends 1 elements\n") != std::string::npos);
-  CHECK(schedule::listing<Of<Clipped>>({1, 1}).find("  norm            gradients                         ") !=
-        std::string::npos);
+  CHECK(schedule::listing<Of<Clipped>>({1, 1}).find(norm) != std::string::npos);
 }
