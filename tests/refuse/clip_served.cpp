@@ -1,4 +1,4 @@
-// refused: clip_norm: the norm is over all gradients of a step, which no shard of a parameter server has; say DataParallel<Sync> without Spares and Shards, or an optimizer without clip_norm
+// refused: clip_norm: the norm is over all gradients of a step, which no shard of a parameter server has
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 
