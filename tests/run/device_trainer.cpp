@@ -34,6 +34,10 @@ TEST_CASE("narrow products in one kernel, whose blocks do not wait for each othe
 TEST_CASE("layers share a message of gradients") {
   as_on_threads<Of<Mlp, DataParallel<Sync>, Buckets<4096>, Momentum>>(1e-6, {1, 3});
 }
+struct Tiny : Sequential<Vector<20>, Linear<1>, Linear<2, NoBias>, MeanSquaredError> {};
+TEST_CASE("a message of fewer weights than there are ranks: some have no part of its sum") {
+  as_on_threads<Of<Tiny, DataParallel<Sync>, Momentum>>(1e-6, {1, 3, 5});
+}
 /// A codec of the user's, which has no kernel.
 struct Firsts : send::Codec {
   static constexpr std::string_view name = "firsts";

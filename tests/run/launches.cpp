@@ -61,3 +61,10 @@ TEST_CASE("narrow products are one launch, forward and back: one more costs only
   CHECK(launches<InSlices<Three, 4, Precision<bf16>>>() == launches<InSlices<Two, 4, Precision<bf16>>>() + 2 * 2);
   CHECK(launches<InSlices<Wider, 4>>() > launches<InSlices<Three, 4>>());
 }
+
+struct Clipped : Momentum {
+  static constexpr float clip_norm = 1;
+};
+TEST_CASE("the norm that gradients are clipped to is a launch for each layer with weights, and two") {
+  CHECK(launches<InSlices<Three, 4, Clipped>>() == launches<InSlices<Three, 4, Momentum>>() + 2 * (3 + 2));
+}

@@ -88,6 +88,7 @@ template <class P, class Trained> void traces(Trained&& trainer, int replicas, b
       CHECK(count(compute, step, "forward ") + count(compute, step, "backward_") ==
             kernels_of<P>(replicas, rank, on_device));
       CHECK(count(compute, step, "load") == P::request.rounds);
+      CHECK(count(compute, step, "norm gradients") == P::clips);
       bool const merged = on_device && replicas == 1;  // the whole arena in one kernel
       CHECK(count(compute, step, "update ") == (merged ? 1 : P::schedule.buckets));
       if (replicas > 1) CHECK(count(sums, step, "all_reduce ") == P::schedule.buckets);
@@ -173,7 +174,10 @@ int ran(std::vector<std::string> words) {
 }  // namespace
 
 using ByData = Of<Mlp, DataParallel<Sync>, Momentum>;
-using Grid = Of<Mlp, DataParallel<Sync>, ModelParallel<SplitColsRows>, Accumulate<2>>;
+struct ByNorm : Sgd {
+  static constexpr float clip_norm = 0.05f;
+};
+using Grid = Of<Mlp, DataParallel<Sync>, ModelParallel<SplitColsRows>, Accumulate<2>, ByNorm>;
 using Half = Of<Mlp, DataParallel<Sync>, Precision<bf16>>;
 
 TEST_CASE("on threads") {

@@ -31,6 +31,15 @@ struct Tiny : Sequential<Vector<16>, Linear<16>, Linear<16>, Linear<16>, Linear<
 template <class... Ps> struct Small : Plan<Tiny, Batch<64>, DataParallel<Sync>, Fastest, Ps...> {};
 static_assert(sim::step<Gpu, Small<>>(4).exposed > 3 * sim::step<Gpu, Small<Buckets<1_MiB>>>(4).exposed);
 
+// A norm over all gradients waits for all of them, and over ways for one number more.
+struct Clipped : Sgd {
+  static constexpr float clip_norm = 1;
+};
+static_assert(near(sim::step<Gpu, Of<Clipped>>(2).exposed, layers.exposed));
+static_assert(near(sim::step<Gpu, Of<Clipped>>(2).total, layers.total));
+static_assert(near(sim::step<Gpu, Of<Clipped, ModelParallel<SplitCols>>>(2).total,
+                   sim::step<Gpu, Of<ModelParallel<SplitCols>>>(2).total + 2 * 5'000 + 8.0 / 10));
+
 // What is compressed waits less; a slower link more.
 static_assert(sim::step<Slow, Of<Compress<OneBit>>>(8).exposed < sim::step<Slow, Of<>>(8).exposed / 10);
 static_assert(sim::step<Slow, Of<>>(8).exposed > 5 * sim::step<Gpu, Of<>>(8).exposed);

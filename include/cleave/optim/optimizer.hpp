@@ -17,6 +17,19 @@ template <class Self, int Moments> struct Optimizer {
   static constexpr int moments = Moments;
 };
 
+/// `struct Clipped : Adam { static constexpr float clip_norm = 1; };` Where the norm over the gradients of all weights
+/// is larger, all are multiplied by clip_norm / norm before anything else is done with them.
+template <class Optimizer>
+concept Clips = requires {
+  Optimizer::clip_norm;
+};
+/// What gradients are multiplied by whose squares add up to this; not a number if that is none. As in PyTorch's
+/// clip_grad_norm_. Source: Pascanu, Mikolov, Bengio, "On the difficulty of training recurrent neural networks", 2013.
+template <Clips Optimizer, class A> CLEAVE_HD A clip_scale(double squares) {
+  double const scale = static_cast<double>(Optimizer::clip_norm) / (std::sqrt(squares) + 1e-6);
+  return static_cast<A>(scale >= 1 ? 1.0 : scale);
+}
+
 /// What all elements of one step share. `steps` counts from 1.
 template <class A> struct Now {
   A rate = 0;

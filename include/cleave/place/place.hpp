@@ -39,6 +39,7 @@ struct Request {
   bool together = true;  // all replicas take each step together
   long bucket = 0;       // elements: layers share a message of gradients until it has so many
   Portions portions = {};
+  bool clips = false;  // weights are stepped when the norm over all gradients is known
 };
 
 namespace algebra {

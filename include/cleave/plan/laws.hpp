@@ -4,6 +4,7 @@
 
 #include "../agree/agreement.hpp"
 #include "../meta/law.hpp"
+#include "../optim/optimizer.hpp"
 #include "../place/portions.hpp"
 #include "../tensor/number.hpp"
 
@@ -236,6 +237,25 @@ template <bool First> struct tokens_come_from_the_data {
   template <bool Holds> struct tell {
     static_assert(Holds, "Embedding: it reads token numbers, which no layer makes; it stands first in a model");
   };
+};
+template <bool Clipped, bool ByCollectives> struct gradients_are_clipped_where_they_are_summed {
+  static constexpr bool holds = !Clipped || ByCollectives;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "clip_norm: the norm is over all gradients of a step, which no shard of a parameter server has; say "
+                  "DataParallel<Sync> without Spares and Shards, or an optimizer without clip_norm");
+  };
+};
+template <class Optimizer> constexpr bool clips_above_zero() {
+  if constexpr (optim::Clips<Optimizer>) {
+    return Optimizer::clip_norm > 0;
+  } else {
+    return true;
+  }
+}
+template <bool Above> struct gradients_are_clipped_to_something {
+  static constexpr bool holds = Above;
+  template <bool Holds> struct tell { static_assert(Holds, "clip_norm: gradients are clipped to a norm above 0"); };
 };
 /// Told by `fits`. Its own teller, not enforce: each level of instantiation costs three lines of clang's answer.
 template <long NeededBytes, long GivenBytes, class... About> struct the_plan_fits_its_memory {

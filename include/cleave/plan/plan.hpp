@@ -93,6 +93,13 @@ template <class NetT, class... Policies> struct Plan {
   /// To a server, whose optimizer it is that steps the weights.
   static constexpr bool pushes_gradients = served && agreed::change == agree::Change::Step;
 
+  static constexpr bool clips = optim::Clips<optimizer>;
+  static_assert(sizeof(meta::enforce<plan::gradients_are_clipped_where_they_are_summed<clips, !served>, optimizer>) >
+                0);
+  static_assert(
+      sizeof(meta::enforce<plan::gradients_are_clipped_to_something<plan::clips_above_zero<optimizer>()>, optimizer>) >
+      0);
+
   using compress = policy<plan::CompressKind, plan::NoCompress>;
   using codec = typename compress::codec;
   static constexpr bool compressed = !std::is_void_v<codec>;
@@ -171,7 +178,8 @@ template <class NetT, class... Policies> struct Plan {
                                           rounds,
                                           !served,
                                           (bucket_bytes + long{sizeof(number)} - 1) / long{sizeof(number)},
-                                          plan::portions<portions_said>(batch / micro_batches)};
+                                          plan::portions<portions_said>(batch / micro_batches),
+                                          clips};
   static constexpr auto signatures = plan::with_factors(place::signatures<Net>(ops{}), leaves{});
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static_assert(sizeof(meta::enforce<plan::factors_are_of_products<no_product.none>, meta::at<leaves, no_product.at>>) >

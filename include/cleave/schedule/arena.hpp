@@ -4,6 +4,7 @@
 
 #include "build.hpp"
 #include "encoding.hpp"
+#include "norm.hpp"
 #include "path.hpp"
 #include "rows.hpp"
 #include "slices.hpp"
@@ -96,6 +97,7 @@ template <int Ops> struct Layout {
   long buffer[Schedule<Ops>::most_buffers]{};
   long weights = 0, copies = 0, states = 0, moments = 0, gradients = 0, scratch = 0, wire = 0, labels = 0, losses = 0;
   long workspace = 0, outbox = 0;
+  long norm = 0;  // where gradients are clipped; see norm.hpp
   // Of each bucket, where gradients are encoded: its messages, what these lacked, and what those of its sums lacked.
   long encoded[Ops * 2 + 1]{}, left[Ops * 2 + 1]{}, left_of_sum[Ops * 2 + 1]{};
   long coding = 0;                 // what a codec works in
@@ -177,11 +179,12 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
   encode(out, s, request, f, ranks, region);
   out.labels = region(Category::Activations, long{own} * request.rows * 4);
   out.losses = region(Category::Activations, long{share.most_of_a_replica()} * f.sum);
+  if (request.clips) out.norm = region(Category::Workspace, norm_bytes(s));
 
   for (Category c : {Category::Activations, Category::Communication}) {
     Heap<64> heap;
     // Buffers are made in the order of their births; those that die at a step are chained to it.
-    int dying[Schedule<Ops>::most_nodes * 4 + 3]{}, next[Schedule<Ops>::most_buffers]{};
+    int dying[Schedule<Ops>::most_nodes * 4 + 4]{}, next[Schedule<Ops>::most_buffers]{};
     long size[Schedule<Ops>::most_buffers]{};
     int freed = 0;  // steps whose dead have been buried
     for (int k = 0; k < s.buffers; ++k) {

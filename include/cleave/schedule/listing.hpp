@@ -49,6 +49,7 @@ template <class P> std::string subject(int line) {
   Step const s = P::schedule.step[line];
   bool const bucket = s.what == Do::Start || s.what == Do::Update;
   int const n = bucket ? P::schedule.bucket[s.node].node : s.node;
+  if (s.what == Do::Norm) return "gradients";
   if (n < 0) return {};
   place::Node const& node = P::placed.node[n];
   if (node.op < 0) {
@@ -78,7 +79,8 @@ template <class P> std::string listing(Ranks mesh, int rank = 0) {
   place::Request const request = P::request_of(mesh.data);
   std::string out;
   if (P::request.rounds > 1) {
-    out = "in each of " + std::to_string(P::request.rounds) + " rounds, but start and update in the last alone:\n";
+    out = "in each of " + std::to_string(P::request.rounds) + " rounds, but " +
+          (P::request.clips ? "start, norm and update" : "start and update") + " in the last alone:\n";
   }
   for (int k = 0; k < P::schedule.steps; ++k) {
     Step const s = P::schedule.step[k];
@@ -90,6 +92,7 @@ template <class P> std::string listing(Ranks mesh, int rank = 0) {
       line += text::pad(text::shape(P::placed.node[n].local.y), 20) +
               (ranks.model > 1 ? text::placement(P::placed.node[n].y) : "");
     }
+    if (s.what == Do::Norm) line += text::grouped(P::schedule.weight_elements) + " weights";
     if (bucket) line += text::grouped(P::schedule.bucket[s.node].count) + " weights";
     Message const m = message(s, P::schedule, P::placed, request, P::format, ranks, rank % ranks.world());
     if (m.verb != op::Verb::None) {

@@ -11,7 +11,7 @@ inline constexpr int most_narrow = 128;  // columns of a product, in and out, th
 template <int Ops> struct Schedule {
   static constexpr int most_nodes = Ops * 3 + 2;
   static constexpr int most_buffers = most_nodes * 4 + 4;
-  Step step[most_nodes * 4 + 2];
+  Step step[most_nodes * 4 + 3];
   int steps = 0, forward_steps = 0;
   Weight weight[Ops * 2 + 1];
   int weights = 0;

@@ -16,12 +16,13 @@ enum class Do : unsigned char {
   ConvertBack,     // the adjoint of Convert
   SumBack,         // the adjoint of Sum
   Add,             // a value read twice has two gradients
+  Norm,            // wait for all sums; over all weights, take the norm that gradients are clipped to
   Update           // wait for a bucket's sum and step its weights
 };
 
 constexpr std::string_view name(Do d) {
   constexpr std::string_view names[] = {"forward",      "convert",  "sum", "backward_input", "backward_weight", "start",
-                                        "convert_back", "sum_back", "add", "update"};
+                                        "convert_back", "sum_back", "add", "norm",           "update"};
   return names[static_cast<int>(d)];
 }
 

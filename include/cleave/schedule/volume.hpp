@@ -103,6 +103,12 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
   } else if (step.what == Do::Sum || step.what == Do::SumBack) {
     bytes_each = f.sum;
     sum(placed.node[step.node].rows_cut, placed.node[step.node].local.y.size());
+  } else if (step.what == Do::Norm && ranks.model > 1) {  // each way has the squares of its own part
+    bytes_each = norm_word;
+    m.verb = op::Verb::AllGather;
+    m.model = true;
+    m.elements = m.ranks = ranks.model;
+    m.sent = op::sent(m.verb, m.elements, 1, m.ranks);
   } else if (step.what == Do::Convert || step.what == Do::ConvertBack) {
     place::Node const& n = placed.node[step.node];
     m.verb = step.what == Do::Convert ? n.conversion.forward : n.conversion.backward;

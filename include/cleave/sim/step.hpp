@@ -53,9 +53,10 @@ template <class M, class P> constexpr Step step(int replicas) {
     if (s.what == schedule::Do::Start) {
       free = (free > out.total ? free : out.total) + sending<M, P>(m, ranks);
       arrives[s.node] = free;
-    } else if (s.what == schedule::Do::Update) {
-      double const wait = arrives[s.node] - out.total;
+    } else if (s.what == schedule::Do::Update || s.what == schedule::Do::Norm) {  // a norm is of all that is on its way
+      double const wait = (s.node < 0 ? free : arrives[s.node]) - out.total;
       if (wait > 0) out.exposed += wait, out.total += wait;
+      if (s.what == schedule::Do::Norm) out.total += sending<M, P>(m, ranks);
     } else if (m.verb != op::Verb::None) {
       out.total += sending<M, P>(m, ranks);
     } else if (s.node >= 0 && P::placed.node[s.node].op >= 0) {

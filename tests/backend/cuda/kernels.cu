@@ -1,5 +1,6 @@
 // backend/cuda/kernels.cu - the kernels' own tests, compiled for a device: forward and backward of each against f64.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "../gpu/clip.cpp"
 #include "../gpu/coder.cpp"
 #include "../gpu/columns.cpp"
 #include "../gpu/convolve.cpp"

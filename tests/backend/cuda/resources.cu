@@ -1,6 +1,7 @@
 // backend/cuda/resources.cu - kernels beside what one would write by hand; resources.sh compares what ptxas makes of both.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/backend/cuda/device.hpp>
+#include <cleave/backend/gpu/clip.hpp>
 #include <cleave/backend/gpu/top_k.hpp>
 #include <cleave/backend/gpu/linked.hpp>
 #include <cleave/backend/gpu/norms.hpp>
@@ -84,6 +85,9 @@ __global__ void __launch_bounds__(256, 1) twin_CopyLines(__grid_constant__ Narro
 
 // --- no spills: the widest of each kind -----------------------------------------------------------------------------
 
+struct ClippedAdam : Adam {
+  static constexpr float clip_norm = 1;
+};
 template <class T> void products() {
   constexpr op::Local l{256, 256, Shape(768), {}, Shape(3072), Shape(768, 3072), {}};
   constexpr op::Local odd{31, 31, Shape(77), {}, Shape(33), Shape(77, 33), {}};
@@ -120,6 +124,9 @@ template <class T> void products() {
   use<gpu::JoinSums<gpu::BatchSum<c, T>>>();
   use<gpu::Update<Momentum, T, A>>();
   use<gpu::Update<Adam, T, T>>();
+  use<gpu::Update<ClippedAdam, T, A, gpu::Clipped<A, A>>>();
+  use<gpu::Squares<T>>();
+  use<gpu::ClipScale<ClippedAdam, A>>();
   use<gpu::Keep<T, A>>();
   use<gpu::Copy<T, A>>();
   use<gpu::AddTo<T, false>>();

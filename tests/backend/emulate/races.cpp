@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cleave/backend/emulate/block.hpp>
+#include <cleave/backend/gpu/clip.hpp>
 #include <cleave/backend/gpu/linked.hpp>
 #include <cleave/backend/gpu/norms.hpp>
 #include <cleave/backend/gpu/product.hpp>
@@ -62,6 +63,11 @@ void softmax_rows() {
 void add_up() {
   auto of = floats(1500), loss = floats(1);
   emulate::launch<Mutant<gpu::AddUp<float>>, emulate::Threads>(1, {loss.data(), of.data(), 1500});
+}
+void squares() {
+  auto const g = floats(1500);
+  double to = 0;
+  emulate::launch<Mutant<gpu::Squares<float>>, emulate::Threads>(1, {&to, 0, 1500, 1500, {1, {g.data()}}});
 }
 void layer_norm() {
   constexpr op::Local l = rows(1, 1100);
@@ -149,6 +155,7 @@ struct Case {
 Case const cases[] = {{"softmax", softmax, "0111"},
                       {"softmax by rows", softmax_rows, "0111"},
                       {"adding up", add_up, "01"},
+                      {"squares", squares, "01"},
                       {"layer norm", layer_norm, "0111"},
                       {"sums across", across, "111"},
                       {"sums along", along, "01010101"},

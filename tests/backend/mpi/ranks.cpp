@@ -18,6 +18,10 @@ struct Words : Sequential<Vector<5>, Embedding<31, 6>, Linear<16>, Tanh, Linear<
 struct Factored : Sequential<Vector<20>, Linear<96, SendFactors>, Relu, Linear<4>, CrossEntropy> {};
 template <class N, class... Ps>
 struct Of : Plan<N, Batch<16>, MicroBatches<16>, Momentum, DataParallel<Sync>, Ps...> {};
+struct Clip : Momentum {
+  static constexpr float clip_norm = 0.05f;
+};
+template <class... Ps> struct Clipped : Plan<Net, Batch<16>, MicroBatches<16>, Clip, DataParallel<Sync>, Ps...> {};
 
 template <class P> std::vector<double> trained(int replicas, backend::host::Remote* remote, int steps = 6) {
   Trainer<P> t(replicas, 7, remote);
@@ -126,6 +130,11 @@ int main(int argc, char** argv) {
     same<Of<Words>>(process, "by data, rows");
     same<Of<Words, Fastest, Precision<bf16>>>(process, "by data, rows in bf16");
     same<Of<Mixed>>(process, "by data, with statistics of the batch");
+    same<Clipped<>>(process, "by data, clipped");
+    same<Clipped<Precision<bf16>, Accumulate<2>>>(process, "by data, clipped, bf16 in rounds");
+    same<Clipped<Fastest, Compress<Int8>>>(process, "by data, clipped, int8");
+    same<Clipped<ModelParallel<SplitCols>>>(process, "by columns, clipped");
+    same<Clipped<ModelParallel<SplitColsRows, Ways<4>>>>(process, "by columns and rows, clipped");
     same<Of<Net, ModelParallel<SplitCols>>>(process, "by columns");
     same<Of<Net, ModelParallel<SplitRows>>>(process, "by rows");
     same<Of<Net, ModelParallel<SplitColsRows, Ways<4>>>>(process, "by columns and rows");

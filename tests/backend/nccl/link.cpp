@@ -96,6 +96,13 @@ TEST_CASE("columns split, two replicas") {
 TEST_CASE("rows split in bf16, in rounds") {
   as_together<Of<Mlp, DataParallel<Sync>, ModelParallel<SplitRows>, Precision<bf16>, Accumulate<2>>>(2);
 }
+struct Clipped : Adam {
+  static constexpr float clip_norm = 0.05f;
+};
+TEST_CASE("clipped by the norm over both axes") {
+  as_together<Of<Mlp, DataParallel<Sync>, ModelParallel<SplitCols>, Clipped>>(2);
+  as_together<Of<Mlp, DataParallel<Sync>, Clipped>>(2);
+}
 TEST_CASE("the batch cut over both axes") { as_together<Of<Mlp, DataParallel<Sync>, ModelParallel<SplitBatch>>>(2); }
 TEST_CASE("rows 43, 44: encoded, and by a route") {
   as_together<Of<Mlp, DataParallel<Sync>, Fastest, Compress<Int8>, Momentum>>(3);

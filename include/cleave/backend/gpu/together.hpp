@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "clip.hpp"
 #include "converter.hpp"
 #include "direct.hpp"
 #include "encoded.hpp"
 #include "routed.hpp"
-#include "update.hpp"
+#include "rows.hpp"
 
 namespace cleave::backend::gpu {
 
@@ -97,7 +98,6 @@ template <class P, class Machine, class Link> class Together {
   void update(int b, int step, int round) {
     schedule::Bucket const& bucket = P::schedule.bucket[b];
     host::Axis const axis = axis_of(b);
-    auto const alone = [&](int bucket_) { return ranks_.at(0).m.size(axis_of(bucket_)) == 1; };
     if (alone(b)) {
       if (b > 0 && alone(b - 1)) return;  // with the one below
       int end = b;
@@ -105,20 +105,51 @@ template <class P, class Machine, class Link> class Together {
       long const count = P::schedule.bucket[end].offset + P::schedule.bucket[end].count - bucket.offset;
       ranks_.open_all(&One::compute, host::Did::Line, step, round);
       for (One& one : ranks_.all) {
-        if (one.here)
-          put_update<A>(one, bucket.offset, count,
-                        {ranks_.template in_arena<A>(one, ranks_.layout.gradients) + bucket.offset});
+        if (one.here) put_update(one, bucket.offset, count, sources(own_sum(one, b)));
       }
       ranks_.close_all(&One::compute);
       return;
     }
-    ranks_.meet(axis, &One::sums, &One::compute);
+    if (!P::clips) ranks_.meet(axis, &One::sums, &One::compute);
     ranks_.open_all(&One::compute, host::Did::Line, step, round);
     with(b, [&](auto& exchange) {
       for (One& one : ranks_.all) {
-        auto const from = exchange.sums(one, b, axis);
-        if (one.here) put_update(one, bucket.offset, bucket.count, from);
+        auto const from = [&] {
+          if constexpr (P::clips) {
+            return found(exchange, one, b);
+          } else {
+            return exchange.sums(one, b, axis);
+          }
+        }();
+        if (one.here) put_update(one, bucket.offset, bucket.count, sources(from));
       }
+    });
+    ranks_.close_all(&One::compute);
+  }
+
+  /// Where gradients are clipped, before any update: when all sums are there, what gradients are multiplied by.
+  void norm(int step, int round) {
+    for (host::Axis a : {host::Axis::Data, host::Axis::World}) {
+      bool any = false;
+      for (int b = 0; b < P::schedule.buckets; ++b) any = any || (axis_of(b) == a && !alone(b));
+      if (any) ranks_.meet(a, &One::sums, &One::compute);
+    }
+    ranks_.open_all(&One::compute, host::Did::Line, step, round);
+    for (int b = P::schedule.buckets - 1; b >= 0; --b) {
+      if (!alone(b)) with(b, [&](auto& exchange) { find(exchange, b); });
+    }
+    for (One& one : ranks_.all) {
+      if (one.here && !ranks_.rehearsing()) put_squares(one);
+    }
+    if (P::ways > most_sources) throw Error(too_many("ways", most_sources));
+    if (P::ways > 1) ranks_.meet(host::Axis::Model);
+    ranks_.phase(&One::compute, [&](One& one) {
+      typename ClipScale<typename P::optimizer, A>::Args args{scale(one), P::ways, {}};
+      for (int w = 0; w < P::ways; ++w) {
+        args.squares[w] =
+            ranks_.template reach<double>(one, one.m.peer(host::Axis::Model, w), ranks_.layout.norm, 0, 1);
+      }
+      if (!ranks_.planning()) one.compute.template launch<ClipScale<typename P::optimizer, A>>(1, args);
     });
     ranks_.close_all(&One::compute);
   }
@@ -132,11 +163,59 @@ template <class P, class Machine, class Link> class Together {
   static host::Axis axis_of(int bucket) {
     return P::schedule.bucket[bucket].world ? host::Axis::World : host::Axis::Data;
   }
-  template <class G> void put_update(One& one, long offset, long count, std::vector<G const*> const& from) {
+  bool alone(int bucket) const { return ranks_.at(0).m.size(axis_of(bucket)) == 1; }
+  std::vector<A const*> own_sum(One const& one, int b) const {
+    return {ranks_.template in_arena<A>(one, ranks_.layout.gradients) + P::schedule.bucket[b].offset};
+  }
+  template <class G> static Sources<G> sources(std::vector<G const*> const& from) {
     if (from.size() > most_sources) throw Error(too_many("parts", most_sources));
-    if (ranks_.rehearsing()) return;
     Sources<G> g{static_cast<int>(from.size()), {}};
     for (std::size_t i = 0; i < from.size(); ++i) g.from[i] = from[i];
+    return g;
+  }
+
+  /// Each rank asks once in a step where its sums are: what it reads then is counted.
+  template <class E> void find(E& exchange, int b) {
+    for (One& one : ranks_.all) {
+      auto const from = exchange.sums(one, b, axis_of(b));
+      place(one, b).assign(from.begin(), from.end());
+    }
+  }
+  template <class E> auto found(E& exchange, One& one, int b) {
+    decltype(exchange.sums(one, b, axis_of(b))) from;
+    for (void const* p : place(one, b)) from.push_back(static_cast<typename decltype(from)::value_type>(p));
+    return from;
+  }
+  std::vector<void const*>& place(One const& one, int b) {
+    return found_[static_cast<std::size_t>(one.m.rank * P::schedule.buckets + b)];
+  }
+  A* scale(One const& one) const {
+    return reinterpret_cast<A*>(ranks_.template in_arena<double>(one, ranks_.layout.norm, schedule::norm_scale));
+  }
+  /// The squares that a rank counts: piece by piece, then their sum.
+  void put_squares(One& one) {
+    double *const words = ranks_.template in_arena<double>(one, ranks_.layout.norm),
+                  *to = words + schedule::norm_pieces;
+    schedule::each_of_norm<P>([&](schedule::OfNorm const& n) {
+      if (n.alike && one.m.way() != 0) return;
+      schedule::Bucket const& bucket = P::schedule.bucket[n.bucket];
+      int const pieces = blocks_for(n.count, schedule::norm_piece);
+      auto const put = [&](auto g) {
+        one.compute.template launch<Squares<typename decltype(g)::format>>(
+            pieces, {to, n.offset - bucket.offset, n.count, bucket.count, g});
+      };
+      if (alone(n.bucket)) {
+        put(sources(own_sum(one, n.bucket)));
+      } else {
+        with(n.bucket, [&](auto& exchange) { put(sources(found(exchange, one, n.bucket))); });
+      }
+      to += pieces;
+    });
+    one.compute.template launch<AddUp<double>>(
+        1, {words, words + schedule::norm_pieces, to - words - schedule::norm_pieces});
+  }
+  template <class G> void put_update(One& one, long offset, long count, Sources<G> const& g) {
+    if (ranks_.rehearsing()) return;
     auto const& l = ranks_.layout;
     A* const weights = ranks_.template in_arena<A>(one, l.weights) + offset;
     T* const copies = narrow ? ranks_.template in_arena<T>(one, l.copies) + offset : nullptr;
@@ -145,10 +224,17 @@ template <class P, class Machine, class Link> class Together {
           blocks_each(count, Keep<T, G>::width),
           {ranks_.template in_arena<A>(one, l.outbox) + offset, weights, copies, count, control_, g});
     } else {
-      using K = Update<typename P::optimizer, T, G>;
-      one.compute.template launch<K>(blocks_each(count, K::width),
-                                     {weights, copies, ranks_.template in_arena<A>(one, l.moments) + offset,
-                                      P::schedule.weight_elements, count, control_, g});
+      auto const step = [&](auto const& from) {
+        using K = Update<typename P::optimizer, T, G, std::remove_cvref_t<decltype(from)>>;
+        one.compute.template launch<K>(blocks_each(count, K::width),
+                                       {weights, copies, ranks_.template in_arena<A>(one, l.moments) + offset,
+                                        P::schedule.weight_elements, count, control_, from});
+      };
+      if constexpr (P::clips) {
+        step(Clipped<G, A>{g, scale(one)});
+      } else {
+        step(g);
+      }
     }
   }
 
@@ -157,6 +243,9 @@ template <class P, class Machine, class Link> class Together {
   Exchange exchange_;
   Direct<P, Machine, Link> direct_;
   host::Reduction sums_[2];
+  std::vector<std::vector<void const*>> found_{
+      ranks_.all.size() *
+      static_cast<std::size_t>(P::schedule.buckets)};  // of each rank and bucket, the parts of its sum
 };
 
 }  // namespace cleave::backend::gpu

@@ -18,15 +18,11 @@ template <class A> struct Control {
 
 /// A gradient of n elements: part p of it lies with source p, at the same place.
 template <class G> struct Sources {
+  using format = G;
   int parts;
   G const* from[most_sources];
-  /// Part p begins at floor(n p / parts), so that i is of part i parts / n or one further; of several further where
-  /// there are fewer elements than parts.
-  CLEAVE_HD int part(long i, long n) const {
-    int p = static_cast<int>(i * parts / n);
-    while (p + 1 < parts && op::part_begin(n, p + 1, parts) <= i) ++p;
-    return p;
-  }
+  /// The last part that begins, at floor(n p / parts), by i.
+  CLEAVE_HD int part(long i, long n) const { return parts == 1 ? 0 : static_cast<int>(((i + 1) * parts - 1) / n); }
   /// W neighbours from i on.
   template <class A, int W> CLEAVE_HD Pack<A, W> at(long i, long n) const {
     Pack<A, W> g;
@@ -43,7 +39,7 @@ template <class G> struct Sources {
 };
 
 /// w (n) in the format of sums; copy (n) in that of the data, or null; moments `apart` elements from each other.
-template <class Optimizer, class T, class G> struct Update : Each {
+template <class Optimizer, class T, class G, class From = Sources<G>> struct Update : Each {
   using A = tensor::accumulate_t<T>;
   static constexpr int width = pack_of<A>();
   struct Args {
@@ -52,7 +48,7 @@ template <class Optimizer, class T, class G> struct Update : Each {
     A* moments;
     long apart, n;
     Control<A> const* control;
-    Sources<G> gradient;
+    From gradient;
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     optim::Now<A> const now = a.control->now;

@@ -58,7 +58,7 @@ template <class P, class Machine, class Link> class Walk {
  private:
   static bool meets(host::Act a) {
     using enum host::Act;
-    return a == Convert || a == Sum || a == Start || a == Update;
+    return a == Convert || a == Sum || a == Start || a == Norm || a == Update;
   }
   static std::string title(int line) {
     return std::string(schedule::name(P::schedule.step[line].what)) + " " + schedule::subject<P>(line);
@@ -72,6 +72,9 @@ template <class P, class Machine, class Link> class Walk {
         return together_.sum(a.step, round, offset(a.from), offset(a.to), a.n);
       case host::Act::Start:
         return together_.reduce(a.bucket, a.step, round);
+      case host::Act::Norm:
+        if constexpr (P::clips) together_.norm(a.step, round);
+        return;
       default:
         return together_.update(a.bucket, a.step, round);
     }

@@ -22,6 +22,7 @@ enum class Act : unsigned char {
   Sum,  // over the ranks; blocks
   Start,
   Add,
+  Norm,
   Update,
   UpdateWeight
 };
@@ -35,7 +36,8 @@ template <class T> struct Stepping {
   long apart = 0;
   A* kept = nullptr;  // if set, gradients are added to what is there, and the optimizer is somewhere else
   A own_rate = 0;     // of kept gradients: by which weights are stepped here all the same, by plain SGD
-  optim::Now<A> now;
+  optim::Now<A> now{};
+  A scale = 1;  // of gradients that are clipped
 
   template <class Optimizer, class G> void step(long offset, long count, G const* g) const {
     if (kept) {
@@ -46,7 +48,8 @@ template <class T> struct Stepping {
       }
       return;
     }
-    update<Optimizer, T>(weights + offset, copies ? copies + offset : nullptr, g, moments + offset, apart, count, now);
+    update<Optimizer, T>(weights + offset, copies ? copies + offset : nullptr, g, moments + offset, apart, count, now,
+                         scale);
   }
 };
 
@@ -111,7 +114,8 @@ template <class P, class On> struct Table {
       } else if constexpr (!P::schedule.in_backward_tail[K]) {
         k.backward_input = &Kernel::template backward_input<n.local, T>;
       }
-      constexpr bool may_fuse = On::updates_in_gradients && P::micro_batches == 1 && Op::weights > 0 && Op::inputs == 1;
+      constexpr bool may_fuse =
+          On::updates_in_gradients && P::micro_batches == 1 && Op::weights > 0 && Op::inputs == 1 && !P::clips;
       if constexpr (may_fuse) k.update_weight = &host::update_weight<Op, n.local, typename P::optimizer, T>;
       if constexpr (!may_fuse || P::replicas != 1) k.backward_weight = &Kernel::template backward_weight<n.local, T>;
       using Map = map_of<P, P::schedule.map[K]>;

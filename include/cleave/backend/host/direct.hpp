@@ -7,7 +7,8 @@
 namespace cleave::backend::host {
 
 /// One way for a bucket's gradients to become their sum. `start` makes what peers read; then come `stages`, each behind
-/// those of `whom` that have done the one before; then `step`, behind all of them where it `reads_peers`.
+/// those of `whom` that have done the one before; then `step`, behind all of them where it `reads_peers`. Where all
+/// sums are wanted before a step, `gather` stands there in its place.
 template <class P> class Direct {
  public:
   using T = typename P::number;
@@ -65,6 +66,22 @@ template <class P> class Direct {
                                                     m_->at<Wire const>(peer, wire(0, bucket.offset)) + at);
     }
   }
+  /// The other parts come to where this rank's own branch was, which its peers have read; then the sum is `whole`.
+  void gather(int b) {
+    schedule::Bucket const& bucket = P::schedule.bucket[b];
+    Axis const ax = axis_of(bucket);
+    for (int i = 0; i < m_->size(ax); ++i) {
+      int const peer = m_->peer(ax, i);
+      if (peer == m_->rank) continue;
+      long const at = op::part_begin(bucket.count, i, m_->size(ax)),
+                 count = op::part_size(bucket.count, i, m_->size(ax));
+      m_->read_from(peer, count, sizeof(Wire));
+      m_->fetch<Wire>(peer, wire(0, bucket.offset), at, count);
+      std::copy_n(m_->at<Wire const>(peer, wire(0, bucket.offset)) + at, count,
+                  m_->at<Wire>(m_->rank, wire(0, bucket.offset)) + at);
+    }
+  }
+  Wire const* whole(int b) const { return m_->at<Wire const>(m_->rank, wire(0, P::schedule.bucket[b].offset)); }
 
  private:
   long wire(int branch, long offset) const {

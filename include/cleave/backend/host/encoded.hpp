@@ -50,6 +50,12 @@ template <class P> class Encoded {
       stepping.template step<typename P::optimizer>(bucket.offset + begin(b, p), count(b, p), to);
     }
   }
+  void gather(int b) {
+    for (int p = 0; p < pieces(b); ++p) {
+      send::decode<C>(count(b, p), read(m_->peer(axis_of(P::schedule.bucket[b]), p), b, p), sums(b) + begin(b, p));
+    }
+  }
+  A const* whole(int b) const { return sums(b); }
 
  private:
   int pieces(int b) const { return schedule::pieces(encoding, m_->size(axis_of(P::schedule.bucket[b]))); }

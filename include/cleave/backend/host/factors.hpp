@@ -55,6 +55,7 @@ template <class P> class Factors {
   void step(int b, Stepping<T> const& stepping) {
     stepping.template step<typename P::optimizer>(bucket(b).offset, bucket(b).count, level_of(b, 0));
   }
+  A const* whole(int b) const { return level_of(b, 0); }
 
  private:
   static constexpr schedule::Bucket const& bucket(int b) { return P::schedule.bucket[b]; }

@@ -5,6 +5,7 @@
 #include "direct.hpp"
 #include "encoded.hpp"
 #include "factors.hpp"
+#include "norm.hpp"
 #include "routed.hpp"
 #include "rows.hpp"
 
@@ -56,22 +57,33 @@ template <class P> class Gradients {
   }
   void update(int b, Stepping<T> const& stepping) {
     schedule::Bucket const& bucket = P::schedule.bucket[b];
-    if (m_->size(axis(b)) == 1) {
-      A const* const sums = m_->at<A>(m_->rank, gradients_);
-      return stepping.template step<typename P::optimizer>(bucket.offset, bucket.count, sums + bucket.offset);
+    auto const step = [&](auto const* g) {
+      stepping.template step<typename P::optimizer>(bucket.offset, bucket.count, g);
+    };
+    if constexpr (P::clips) {
+      whole(b, step);
+    } else if (m_->size(axis(b)) == 1) {
+      step(own_sum(b));
+    } else {
+      finish(b, [&](auto& e) { e.step(b, stepping); });
     }
-    double const before = m_->waited;
-    while (!started_.empty() && started_.front() >= b) {
-      int const first = started_.front();
-      await(first, of(first, [&](auto& e) { return e.whom(first, stage_); }), 1 + stage_);
-      advance();
+  }
+  /// Where gradients are clipped, before any update: waits for all sums and brings them here. Of the squares of all
+  /// gradients, the sum of those that this way counts.
+  double squares() {
+    for (int b = P::schedule.buckets - 1; b >= 0; --b) {
+      if (m_->size(axis(b)) == 1) continue;
+      finish(b, [&](auto& e) {
+        if constexpr (std::remove_reference_t<decltype(e)>::reads_peers) e.gather(b);
+      });
     }
-    of(b, [&](auto& e) {
-      if (e.reads_peers) await(b, everybody, 1 + e.stages(b));
-      exposed_ += m_->waited - before;
-      e.step(b, stepping);
+    double sum = 0;
+    schedule::each_of_norm<P>([&](schedule::OfNorm const& n) {
+      if (n.alike && m_->way() != 0) return;
+      whole(n.bucket,
+            [&](auto const* g) { sum += host::squares(g + n.offset - P::schedule.bucket[n.bucket].offset, n.count); });
     });
-    m_->reach(start_step_[b], done);
+    return sum;
   }
   void trained() { trained_ = m_->round; }
   /// In a step, at most so many stages and waits.
@@ -83,6 +95,27 @@ template <class P> class Gradients {
   double exposed() const { return exposed_; }
 
  private:
+  /// A bucket's stages are done; `last` is the last that reads from peers.
+  template <class Last> void finish(int b, Last last) {
+    double const before = m_->waited;
+    while (!started_.empty() && started_.front() >= b) {
+      int const first = started_.front();
+      await(first, of(first, [&](auto& e) { return e.whom(first, stage_); }), 1 + stage_);
+      advance();
+    }
+    of(b, [&](auto& e) {
+      if (e.reads_peers) await(b, everybody, 1 + e.stages(b));
+      exposed_ += m_->waited - before;
+      last(e);
+    });
+    m_->reach(start_step_[b], done);
+  }
+  A const* own_sum(int b) const { return m_->at<A const>(m_->rank, gradients_) + P::schedule.bucket[b].offset; }
+  /// The sum of a bucket that is all here.
+  template <class Visit> void whole(int b, Visit visit) {
+    if (m_->size(axis(b)) == 1) return visit(own_sum(b));
+    of(b, [&](auto& e) { visit(e.whole(b)); });
+  }
   static constexpr int done = Member::marks - 1;
   static constexpr bool any(int schedule::Bucket::*what) {
     for (int b = 0; b < P::schedule.buckets; ++b) {

@@ -30,7 +30,7 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
     for (round_ = 0; round_ < rounds; ++round_) {
       for (int s = 0; s < P::schedule.steps; ++s) {
         schedule::Do const what = P::schedule.step[s].what;
-        bool const once = what == schedule::Do::Start || what == schedule::Do::Update;
+        bool const once = what == schedule::Do::Start || what == schedule::Do::Norm || what == schedule::Do::Update;
         if (!once || round_ == rounds - 1) add(s);
       }
       all.push_back(std::exchange(out_, {}));
@@ -138,6 +138,9 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
         a.n = long{slices(rows).size()} * P::request.rows * shape.size();
         return;
       }
+      case Norm:
+        emit(Act::Norm, s);
+        return;
       case Convert:
       case ConvertBack:
         emit(Act::Convert, s);

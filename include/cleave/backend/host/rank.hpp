@@ -54,7 +54,7 @@ template <class P> class Rank : public Arena<P> {
       value_.push_back(std::move(v));
     }
     stepping_ = {
-        weights(), narrow ? at<T>(layout_.copies) : nullptr, moments(), P::schedule.weight_elements, nullptr, 0, {}};
+        weights(), narrow ? at<T>(layout_.copies) : nullptr, moments(), P::schedule.weight_elements, nullptr, 0, {}, 1};
     host::start<P>(seed, m_.way(), weights(), states());
     this->refresh_copies();
     if (world.remote()) {
@@ -87,7 +87,7 @@ template <class P> class Rank : public Arena<P> {
     std::size_t each = gradients_.most_spans() + more;
     for (auto const& round : train_) {
       each += 1 + round.size();
-      for (Action<T> const& a : round) each += a.act == Act::Convert || a.act == Act::Sum ? waits_of_a_meeting : 0;
+      for (Action<T> const& a : round) each += waits(a.act) ? waits_of_a_meeting : 0;
     }
     timeline_ = Timeline(steps, each);
   }
@@ -132,6 +132,7 @@ template <class P> class Rank : public Arena<P> {
   schedule::Range told_in(int round) const {
     return m_.slices(share_, P::placed.node[P::placed.count - 1].rows_cut, round);
   }
+  static bool waits(Act a) { return a == Act::Convert || a == Act::Sum || a == Act::Norm; }
   Context context() const { return {at<std::byte>(layout_.workspace)}; }
 
   void pass(long step, bool training) {
@@ -200,6 +201,9 @@ template <class P> class Rank : public Arena<P> {
         return gradients_.reclaim(a.bucket);
       case Act::Start:
         return gradients_.start(a.bucket);
+      case Act::Norm:
+        if constexpr (P::clips) norm(a.step);
+        return;
       case Act::Update:
         return gradients_.update(a.bucket, stepping_);
       case Act::UpdateWeight:
@@ -207,6 +211,11 @@ template <class P> class Rank : public Arena<P> {
     }
   }
 
+  void norm(int step) {
+    double squares = gradients_.squares();
+    if (P::ways > 1) squares = sum_over_ways(m_, step, layout_.norm, norms_++, squares);
+    stepping_.scale = optim::clip_scale<typename P::optimizer, A>(squares);
+  }
   void sum(Action<T> const& a) {
     bool const world = P::placed.node[P::schedule.step[a.step].node].rows_cut;
     auto const offset = [&](A const* p) { return reinterpret_cast<std::byte const*>(p) - base_; };
@@ -247,6 +256,7 @@ template <class P> class Rank : public Arena<P> {
   std::vector<Value> value_;  // by rounds
   Timeline timeline_;
   int round_ = 0;
+  long norms_ = 0;  // taken so far
 };
 
 }  // namespace cleave::backend::host

@@ -53,6 +53,7 @@ template <class P> class Routed {
   void step(int b, Stepping<T> const& stepping) {
     stepping.template step<typename P::optimizer>(bucket(b).offset, bucket(b).count, wire(m_->rank, b));
   }
+  Wire const* whole(int b) const { return wire(m_->rank, b); }
 
  private:
   static constexpr schedule::Bucket const& bucket(int b) { return P::schedule.bucket[b]; }

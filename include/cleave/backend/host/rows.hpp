@@ -66,6 +66,7 @@ template <class P> class SparseRows {
   void step(int b, Stepping<T> const& stepping) {
     stepping.template step<typename P::optimizer>(bucket(b).offset, bucket(b).count, sums(0, bucket(b).offset));
   }
+  A const* whole(int b) const { return sums(0, bucket(b).offset); }
 
  private:
   /// A message, and how far its rows have been added.

@@ -9,16 +9,18 @@
 namespace cleave::backend::host {
 
 /// w (n) in the format of sums; copy (n) in that of the data, null when they are one; g (n) in either; the moments lie
-/// `apart` elements from each other.
+/// `apart` elements from each other. `scale` is what gradients that are clipped are multiplied by.
 template <class Optimizer, class T, class G>
 void update(tensor::accumulate_t<T>* w, T* copy, G const* g, tensor::accumulate_t<T>* moments, long apart, long n,
-            optim::Now<tensor::accumulate_t<T>> const now) {
+            optim::Now<tensor::accumulate_t<T>> const now, tensor::accumulate_t<T> scale = 1) {
   using A = tensor::accumulate_t<T>;
   A const none = 0;
   tensor::each(n, [&](long i) {
     A m0 = Optimizer::moments > 0 ? moments[i] : none, m1 = Optimizer::moments > 1 ? moments[apart + i] : none,
       value = w[i];
-    Optimizer::template step<Optimizer, A>(value, static_cast<A>(g[i]), m0, m1, now);
+    A gradient = static_cast<A>(g[i]);
+    if constexpr (optim::Clips<Optimizer>) gradient *= scale;
+    Optimizer::template step<Optimizer, A>(value, gradient, m0, m1, now);
     w[i] = value;
     if constexpr (Optimizer::moments > 0) moments[i] = m0;
     if constexpr (Optimizer::moments > 1) moments[apart + i] = m1;

@@ -1,0 +1,51 @@
+// schedule/norm.hpp - the norm over all gradients: in which order squares are added up, and who counts which weights.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../place/placement.hpp"
+#include "schedule.hpp"
+
+namespace cleave::schedule {
+
+/// Weights of one layer that lie over the ways alike: their squares are one sum. These do not depend on the number of
+/// replicas, nor on which layers share a message.
+struct OfNorm {
+  int bucket = 0;
+  long offset = 0, count = 0;
+  bool alike = false;  // every way has all of them: the first counts them
+};
+
+/// visit(OfNorm) from the first weight to the last.
+template <class P, class Visit> constexpr void each_of_norm(Visit visit) {
+  auto const& s = P::schedule;
+  auto const alike = [&](Weight const& w) {
+    return P::ways > 1 && P::placed.node[w.node].w[w.which].kind != place::Kind::Shard;
+  };
+  auto const leaf = [](Weight const& w) { return P::signatures.op[P::placed.node[w.node].op].leaf; };
+  auto const in = [](Bucket const& b, Weight const& w) { return w.offset < b.offset + b.count; };
+  OfNorm n;
+  for (int i = 0; i < s.weights; ++i) {
+    Weight const& w = s.weight[i];
+    if (n.count == 0) n = {n.bucket, w.offset, 0, alike(w)};
+    while (!in(s.bucket[n.bucket], w)) ++n.bucket;
+    n.count += w.count;
+    Weight const* const next = i + 1 < s.weights ? &s.weight[i + 1] : nullptr;
+    if (next && leaf(*next) == leaf(w) && alike(*next) == n.alike && in(s.bucket[n.bucket], *next)) continue;
+    visit(n);
+    n.count = 0;
+  }
+}
+
+// In the arena, in words of 8 bytes, all sums in f64:
+//   0, 1   the sum of a way, for steps in turn: who writes the next one may have peers that still read the last
+//   2      on a device, what gradients are multiplied by
+//   3 ...  on a device, the sums of pieces
+inline constexpr int norm_word = sizeof(double), norm_scale = 2, norm_pieces = 3;
+inline constexpr long norm_piece = 4096;  // weights
+
+/// Every sum ends with a piece of its own.
+template <int Ops> constexpr long norm_bytes(Schedule<Ops> const& s) {
+  return (norm_pieces + s.weight_elements / norm_piece + s.weights) * norm_word;
+}
+
+}  // namespace cleave::schedule
