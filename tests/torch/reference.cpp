@@ -17,15 +17,15 @@ template <int number, int low, int high>
 constexpr int any = low + static_cast<int>(tensor::Random{CLEAVE_SHAPE_SEED, tensor::Purpose::Shuffle, 0}.below(
                               high - low + 1, number));
 
-template <class NetT, class Number>
-struct Shown : Plan<NetT, Batch<4>, MicroBatches<2>, Precision<Number>, InputGradient> {
+template <class NetT, class Number, class Optimizer>
+struct Shown : Plan<NetT, Batch<4>, MicroBatches<2>, Precision<Number>, Optimizer, InputGradient> {
   static constexpr Rate rate = Rate::constant(1);
 };
 
 /// Input, labels, weights before and gradients, the loss and the input's gradient of one step on one layer.
-template <class Loss, class Input, class... Layers>
-void show_loss(std::string const& folder, std::string const& name, std::string const& layer) {
-  using P = Shown<Sequential<Input, Layers..., Loss>, f64>;
+template <class Optimizer, class Loss, class Input, class... Layers>
+void show_by(std::string const& folder, std::string const& name, std::string const& layer) {
+  using P = Shown<Sequential<Input, Layers..., Loss>, f64, Optimizer>;
   session::Probing<P> probe;
   Trainer<P> trainer(1, 5);
   auto const kept = session::kept<P>();
@@ -69,14 +69,22 @@ void show_loss(std::string const& folder, std::string const& name, std::string c
     add("w" + std::to_string(w), session::extents(kept[w].shape), before[w]);
     add("dw" + std::to_string(w), session::extents(kept[w].shape), gradient[w]);
   }
-  io::save_safetensors(folder + "/" + name + ".safetensors", std::move(all),
-                       {{"layer", layer}, {"loss", std::is_same_v<Loss, CrossEntropy> ? "cross_entropy" : "mse"}});
+  std::string clip;
+  if constexpr (P::clips) clip = std::to_string(Optimizer::clip_norm);
+  io::save_safetensors(
+      folder + "/" + name + ".safetensors", std::move(all),
+      {{"layer", layer}, {"loss", std::is_same_v<Loss, CrossEntropy> ? "cross_entropy" : "mse"}, {"clip", clip}});
+}
+template <class Loss, class Input, class... Layers>
+void show_loss(std::string const& folder, std::string const& name, std::string const& layer) {
+  show_by<Sgd, Loss, Input, Layers...>(folder, name, layer);
 }
 template <class Input, class... Layers>
 void show(std::string const& folder, std::string const& name, std::string const& layer) {
   show_loss<MeanSquaredError, Input, Layers...>(folder, name, layer);
 }
 
+template <int Percent> struct Clipped : Sgd { static constexpr float clip_norm = Percent / 100.f; };
 struct GentleConstants {
   static constexpr double k = 2, alpha = 0.5, beta = 0.75;
 };
@@ -125,5 +133,9 @@ int main(int, char** argv) {
       to, "branches", "torch.cat([F.conv2d(x, w[0], w[1]), F.relu(F.conv2d(x, w[2], w[3], padding=1))], 1)");
   show_loss<CrossEntropy, Vector<any<58, 1, 20>>, Linear<any<59, 2, 12>>>(to, "cross_entropy",
                                                                           "F.linear(x, w[0].T, w[1])");
+  show_by<Clipped<1>, CrossEntropy, Vector<any<60, 1, 20>>, Linear<any<61, 2, 12>>>(to, "clipped",
+                                                                                    "F.linear(x, w[0].T, w[1])");
+  show_by<Clipped<10000>, CrossEntropy, Vector<any<62, 1, 20>>, Linear<any<63, 2, 12>>>(to, "not_clipped",
+                                                                                        "F.linear(x, w[0].T, w[1])");
   std::printf("written, with shapes of seed %d\n", CLEAVE_SHAPE_SEED);
 }

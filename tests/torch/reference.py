@@ -23,7 +23,7 @@ def read(path):
         begin, end = entry["data_offsets"]
         data = bytearray(raw[8 + length + begin : 8 + length + end])
         tensors[name] = torch.frombuffer(data, dtype=torch.float64).reshape(entry["shape"])
-    return meta["layer"], meta["loss"], tensors
+    return meta["layer"], meta["loss"], meta["clip"], tensors
 
 
 def worst(a, b):
@@ -33,13 +33,15 @@ def worst(a, b):
 failed = 0
 cases = sorted(pathlib.Path(sys.argv[1]).glob("*.safetensors"))
 for path in cases:
-    layer, kind, t = read(path)
+    layer, kind, clip, t = read(path)
     x = t["x"].clone().requires_grad_()
     w = [t[f"w{i}"].clone().requires_grad_() for i in range(sum(k.startswith("w") for k in t))]
     y = eval(layer, {"F": F, "torch": torch, "x": x, "w": w}).flatten(1)
     labels = t["labels"].long()
     loss = F.cross_entropy(y, labels) if kind == "cross_entropy" else F.mse_loss(y, F.one_hot(labels, y.shape[1]).double())
     loss.backward()
+    if clip:
+        torch.nn.utils.clip_grad_norm_(w, float(clip))
     errors = {"loss": worst(t["loss"][0], loss.detach()), "dx": worst(t["dx"], x.grad)}
     errors |= {f"dw{i}": worst(t[f"dw{i}"], v.grad) for i, v in enumerate(w)}
     bad = {k: e for k, e in errors.items() if not e <= 1e-5}
