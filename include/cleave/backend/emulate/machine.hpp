@@ -130,8 +130,8 @@ class Machine {
     }
   }
   std::function<void(bool late)> while_waiting;  // see cuda/machine.hpp; here nothing is late
-  void finish(Event) { finish(); }
-  void finish() {
+  void finish(Event) const { finish(); }
+  void finish() const {
     if (while_waiting) while_waiting(false);
   }
   long launches() const { return launches_; }
