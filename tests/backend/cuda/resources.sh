@@ -12,8 +12,8 @@ awk '
   END { print kernels " kernels, " wrong + 0 " with spills or a stack"; exit wrong > 0 || kernels == 0 }' "$folder/$arch.txt"
 awk '
   /\.entry/ { name = $0; reads = writes = 0 }
-  /ld\.global\.v4\.[fu]32|ld\.global\.v2\.(f64|u64)/ { ++reads }
-  /st\.global\.v2\.u64|st\.global\.u64/ { ++writes }  # a copy in bf16 of 16 bytes has 8
+  /ld\.global\.v4\.[fub]32|ld\.global\.v2\.[fub]64/ { ++reads }
+  /st\.global\.v2\.[ub]64|st\.global\.[ub]64/ { ++writes }  # a copy in bf16 of 16 bytes has 8
   /^}/ && name ~ /gpu(6Update|4Keep|4Copy|5AddTo|9AddValues|9SumLeaves|4Take)I/ {
     ++kernels
     if (!reads || !writes) { print "element by element: " name; ++wrong }
