@@ -14,8 +14,8 @@ namespace cleave::backend::gpu {
 //   struct Scale {
 //     struct Args { float* x; long n; };
 //     static constexpr int threads = 256, shared_bytes = 0;
-//     static constexpr bool alone = true;                 // its threads never meet: no barrier, no shuffle, none
-//     shared template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+//     static constexpr bool alone = true;  // its threads never meet: no barrier, no shuffle, nothing shared
+//     template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
 //       c.each(a.n, [&](long i) { a.x[i] *= 2; });
 //     }
 //   };
