@@ -110,12 +110,11 @@ template <class T> void update(Rows const& rows, std::string const& row) {
     gpu::Control<float> const control{{}, optim::now<AdamW, float>(1e-3, 0)};
     auto* const there = reinterpret_cast<gpu::Control<float>*>(b.machine.allocate(sizeof control));
     check(cudaMemcpy(there, &control, sizeof control, cudaMemcpyHostToDevice), "copy");
-    typename K::Args args{b.tensor<float>(n), nullptr, b.tensor<float>(2 * n, 0), n, n, there, 1, {}};
+    typename K::Args args{b.tensor<float>(n), nullptr, b.tensor<float>(2 * n, 0), n, n, there, {1, {}}};
     if constexpr (sizeof(T) < sizeof(float)) args.copy = b.tensor<T>(n);
-    args.from[0] = b.tensor<float>(n);
+    args.gradient.from[0] = b.tensor<float>(n);
     long const bytes = n * (7 * 4 + (args.copy ? static_cast<long>(sizeof(T)) : 0));
-    beside_copy(rows, b, row, bytes,
-                rows.timed(b.q.stream, [&] { b.q.template launch<K>(gpu::blocks_each(n, K::width), args); }));
+    beside_copy(rows, b, row, bytes, rows.timed(b.q.stream, [&] { gpu::stream<K>(b.q, args); }));
   });
 }
 
@@ -131,8 +130,7 @@ void sum(Rows const& rows, int sources) {
       args.from[s] = b.tensor<float>(n);
       for (int left = s + 1; left % 2 == 0; left /= 2) ++args.merges[s];
     }
-    beside_copy(rows, b, row, (sources + 1) * n * 4,
-                rows.timed(b.q.stream, [&] { b.q.template launch<K>(gpu::blocks_each(n, K::width), args); }));
+    beside_copy(rows, b, row, (sources + 1) * n * 4, rows.timed(b.q.stream, [&] { gpu::stream<K>(b.q, args); }));
   });
 }
 

@@ -10,6 +10,8 @@ function(cleave_add name)
   set(_on cleave::cleave)  # what it stands on
   set(_links "")           # what it links; said as `taken`
   set(_include "")
+  set(_language "")        # the only one that is told of it
+  set(_options "")
   set(_because "")         # why there is none
   set(_needs "")
   cmake_language(CALL cleave_find_${name})
@@ -21,17 +23,15 @@ function(cleave_add name)
     return()
   endif()
   string(TOUPPER CLEAVE_${name} _defined)
-  if(NOT _on STREQUAL cleave::cleave OR name STREQUAL cuda)
-    set(_defined $<$<COMPILE_LANGUAGE:CUDA>:${_defined}>)
+  if(_language)
+    set(_defined $<$<COMPILE_LANGUAGE:${_language}>:${_defined}>)
   endif()
   add_library(cleave_${name} INTERFACE)
   add_library(cleave::${name} ALIAS cleave_${name})
   target_link_libraries(cleave_${name} INTERFACE ${_on} ${_links})
   target_include_directories(cleave_${name} SYSTEM INTERFACE ${_include})
   target_compile_definitions(cleave_${name} INTERFACE ${_defined})
-  if(name STREQUAL cuda)  # CMake before 3.25.2 knows no C++20 for CUDA, and cxx_std_20 does not speak of it
-    target_compile_options(cleave_cuda INTERFACE $<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++20>)
-  endif()
+  target_compile_options(cleave_${name} INTERFACE ${_options})
   message(STATUS "cleave: cleave::${name} takes ${_taken}")
 endfunction()
 
@@ -86,6 +86,9 @@ endmacro()
 # Kernels on a GPU, by an nvcc of CUDA 13 or newer.
 macro(cleave_find_cuda)
   get_property(_enabled GLOBAL PROPERTY ENABLED_LANGUAGES)
+  set(_language CUDA)
+  # CMake before 3.25.2 knows no C++20 for CUDA, and cxx_std_20 does not speak of it
+  set(_options $<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-std=c++20>)
   set(_taken "${CMAKE_CUDA_COMPILER}, for ${CMAKE_CUDA_ARCHITECTURES}")
   if(NOT "CUDA" IN_LIST _enabled)
     set(_because "the language CUDA is not enabled; kernels run on the host")
@@ -126,6 +129,7 @@ endmacro()
 # A library of the toolkit, or of its own home.
 macro(cleave_find_on_cuda NAME header library because needs)
   set(_on cleave::cuda)
+  set(_language CUDA)
   if(NOT TARGET cleave::cuda)
     set(_needs ${needs})
   else()

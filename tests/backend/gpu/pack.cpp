@@ -44,9 +44,9 @@ template <class T> struct Line {
   }
 };
 
-template <class K> void run(long n, typename K::Args const& args) {
+template <class K> void run(typename K::Args const& args) {
   static Machine m;
-  gpu::Queue<Machine>{&m, m.stream(), nullptr}.template launch<K>(gpu::blocks_each(n, K::width), args);
+  gpu::stream<K>(gpu::Queue<Machine>{&m, m.stream(), nullptr}, args);
   m.finish();
 }
 
@@ -67,7 +67,7 @@ template <class T, class G> void updates() {
             w.data(),   sizeof(T) < sizeof(A) ? copy.data() : nullptr, moments.data(), apart, n, control.data(),
             {parts, {}}};
         for (int p = 0; p < parts; ++p) args.gradient.from[p] = from[static_cast<std::size_t>(p)].data();
-        run<K>(n, args);
+        run<K>(args);
         bool same = w.whole(n) && moments.whole(apart + n) && copy.whole(n);
         for (int p = 0; p < parts; ++p) {
           for (long i = op::part_begin(n, p, parts); i < op::part_begin(n, p + 1, parts); ++i) {
@@ -102,7 +102,7 @@ TEST_CASE("a step has the same bits in a pack and alone: how many ranks there ar
     Line<float> w(n, at, 1), moments(2 * n, at, 2), g(n, at, 3);
     for (long i = 0; i < 2 * n; ++i) moments[i] = std::fabs(moments[i]) / 3;
     for (long i = 0; i < n; ++i) g[i] /= 7;
-    run<K>(n, {w.data(), nullptr, moments.data(), n, n, control.data(), {1, {g.data()}}});
+    run<K>({w.data(), nullptr, moments.data(), n, n, control.data(), {1, {g.data()}}});
     std::vector<float> const got(w.data(), w.data() + n);
     if (at == 0) first = got;
     CHECK(got == first);
@@ -114,9 +114,9 @@ TEST_CASE("copies between formats, sums and values added, from places that do no
       int const other = at / 2;
       Line<float> x(n, other, 1), sum(n, at % 4, 2), sum0(n, at % 4, 2);
       Line<bf16> narrow(n, at, 3), value(n, other, 4), value0(n, other, 4);
-      run<gpu::Copy<bf16, float>>(n, {narrow.data(), x.data(), n});
-      run<gpu::AddTo<bf16, true>>(n, {sum.data(), x.data(), n});
-      run<gpu::AddValues<bf16>>(n, {value.data(), narrow.data(), n});
+      run<gpu::Copy<bf16, float>>({narrow.data(), x.data(), n});
+      run<gpu::AddTo<bf16, true>>({sum.data(), x.data(), n});
+      run<gpu::AddValues<bf16>>({value.data(), narrow.data(), n});
       bool same = narrow.whole(n) && sum.whole(n) && value.whole(n);
       for (long i = 0; i < n; ++i) {
         same = same && static_cast<float>(narrow[i]) == static_cast<float>(static_cast<bf16>(x[i])) &&
@@ -133,8 +133,8 @@ TEST_CASE("leaves in the order of a tree, and what a route brings") {
     for (int at = 0; at < 4; ++at) {
       Line<float> a(n, at, 1), b(n, at, 2), d(n, (at + 1) % 4, 3), to(n, at, 4), sum(n, at, 5), sum0(n, at, 5);
       Line<bf16> wire(n, 2 * at, 6), from(n, at, 7);
-      run<gpu::SumLeaves<float, float, false>>(n, {to.data(), n, 3, {a.data(), b.data(), d.data()}, {0, 1, 1}});
-      run<gpu::Take<bf16, bf16, true, false>>(n, {sum.data(), wire.data(), from.data(), n});
+      run<gpu::SumLeaves<float, float, false>>({to.data(), n, 3, {a.data(), b.data(), d.data()}, {0, 1, 1}});
+      run<gpu::Take<bf16, bf16, true, false>>({sum.data(), wire.data(), from.data(), n});
       bool same = to.whole(n) && sum.whole(n) && wire.whole(n);
       for (long i = 0; i < n; ++i) {
         float const v = sum0[i] + static_cast<float>(from[i]);

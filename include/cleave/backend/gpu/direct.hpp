@@ -49,7 +49,7 @@ void put_sum(Ranks& ranks, typename Ranks::One& one, Q const& q, host::Axis axis
     args.merges[args.leaves++] = merges;
   }
   if (tree.deepest > K::most_depth) throw Error(too_many("levels", K::most_depth));
-  if (count > 0 && !ranks.planning()) q.template launch<K>(blocks_each(count, K::width), args);
+  if (count > 0 && !ranks.planning()) stream<K>(q, args);
 }
 
 /// Where a branch of a rank's gradients stands in the format in which it is sent.

@@ -21,6 +21,17 @@ template <class To, class From> CLEAVE_HD To in_format(From v) {
     return static_cast<To>(v);
   }
 }
+template <class To, class From, int W> CLEAVE_HD Pack<To, W> converted(Pack<From, W> const& from) {
+  Pack<To, W> to;
+  CLEAVE_UNROLL
+  for (int k = 0; k < W; ++k) to.v[k] = in_format<To>(from.v[k]);
+  return to;
+}
+/// Puts a kernel that goes over n elements, K::width at once.
+template <class K, class Q> void stream(Q const& q, typename K::Args const& args) {
+  q.template launch<K>(blocks_each(args.n, K::width), args);
+}
+
 template <class To, class From> struct Copy : Each {
   static constexpr int width = pack_of<To, From>();
   struct Args {
@@ -31,11 +42,7 @@ template <class To, class From> struct Copy : Each {
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     each_pack<width>(c, a.n, a.to, [&](long i, auto few) {
       constexpr int W = decltype(few)::count;
-      auto const from = load<W>(a.from + i);
-      Pack<To, W> to;
-      CLEAVE_UNROLL
-      for (int k = 0; k < W; ++k) to.v[k] = in_format<To>(from.v[k]);
-      store<W>(a.to + i, to);
+      store<W>(a.to + i, converted<To>(load<W>(a.from + i)));
     });
   }
 };
@@ -59,8 +66,7 @@ template <class To, class From, class Q>
 void copy_lines(Q const& q, To* to, From const* from, long lines, long width, long to_apart, long from_apart) {
   if (lines * width == 0) return;
   if (lines == 1 || (width == to_apart && width == from_apart)) {
-    using K = Copy<To, From>;
-    q.template launch<K>(blocks_each(lines * width, K::width), {to, from, lines * width});
+    stream<Copy<To, From>>(q, {to, from, lines * width});
   } else {
     q.template launch<CopyLines<To, From>>(blocks_each(lines * width), {to, from, lines, width, to_apart, from_apart});
   }

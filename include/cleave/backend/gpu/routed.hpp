@@ -68,11 +68,10 @@ template <class P, class Machine, class Link> class Routed {
         long const at = bucket.offset + m.begin;
         A* const sum = ranks_.template in_arena<A>(one, ranks_.layout.gradients, at);
         Wire* const own = ranks_.template in_arena<Wire>(one, ranks_.layout.wire, at);
-        int const few = blocks_each(n, Take<T, Wire, true, rounded>::width);
         if (m.add) {
-          one.sums.template launch<Take<T, Wire, true, rounded>>(few, {sum, own, from, n});
+          stream<Take<T, Wire, true, rounded>>(one.sums, {sum, own, from, n});
         } else {
-          one.sums.template launch<Take<T, Wire, false, rounded>>(few, {sum, own, from, n});
+          stream<Take<T, Wire, false, rounded>>(one.sums, {sum, own, from, n});
         }
       });
     }

@@ -220,15 +220,13 @@ template <class P, class Machine, class Link> class Together {
     A* const weights = ranks_.template in_arena<A>(one, l.weights) + offset;
     T* const copies = narrow ? ranks_.template in_arena<T>(one, l.copies) + offset : nullptr;
     if constexpr (P::pushes_gradients) {
-      one.compute.template launch<Keep<T, G>>(
-          blocks_each(count, Keep<T, G>::width),
-          {ranks_.template in_arena<A>(one, l.outbox) + offset, weights, copies, count, control_, g});
+      stream<Keep<T, G>>(one.compute,
+                         {ranks_.template in_arena<A>(one, l.outbox) + offset, weights, copies, count, control_, g});
     } else {
       auto const step = [&](auto const& from) {
-        using K = Update<typename P::optimizer, T, G, std::remove_cvref_t<decltype(from)>>;
-        one.compute.template launch<K>(blocks_each(count, K::width),
-                                       {weights, copies, ranks_.template in_arena<A>(one, l.moments) + offset,
-                                        P::schedule.weight_elements, count, control_, from});
+        stream<Update<typename P::optimizer, T, G, std::remove_cvref_t<decltype(from)>>>(
+            one.compute, {weights, copies, ranks_.template in_arena<A>(one, l.moments) + offset,
+                          P::schedule.weight_elements, count, control_, from});
       };
       if constexpr (P::clips) {
         step(Clipped<G, A>{g, scale(one)});

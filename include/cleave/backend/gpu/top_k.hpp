@@ -178,7 +178,7 @@ template <int PerMille, class A> struct Coded<TopK<PerMille>, A> {
   static_assert(sizeof(typename S::Board) <= C::workspace);
 
   template <class Q> static void write(Q const& q, A const* g, A* left, std::byte* out, long n, std::byte* workspace) {
-    if (left) q.template launch<AddTo<A, false>>(blocks_each(n, AddTo<A, false>::width), {left, g, n});
+    if (left) stream<AddTo<A, false>>(q, {left, g, n});
     typename S::Args a{left ? left : const_cast<A*>(g),
                        left != nullptr,
                        n,

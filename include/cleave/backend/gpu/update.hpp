@@ -25,16 +25,15 @@ template <class G> struct Sources {
   CLEAVE_HD int part(long i, long n) const { return parts == 1 ? 0 : static_cast<int>(((i + 1) * parts - 1) / n); }
   /// W neighbours from i on.
   template <class A, int W> CLEAVE_HD Pack<A, W> at(long i, long n) const {
-    Pack<A, W> g;
     int const p = part(i, n);
-    if (W == 1 || p + 1 == parts || op::part_begin(n, p + 1, parts) >= i + W) {
-      auto const few = load<W>(from[p] + i);
-      CLEAVE_UNROLL
-      for (int k = 0; k < W; ++k) g.v[k] = static_cast<A>(few.v[k]);
+    if constexpr (W == 1) {
+      return {{static_cast<A>(from[p][i])}};
     } else {
+      if (p + 1 == parts || op::part_begin(n, p + 1, parts) >= i + W) return converted<A>(load<W>(from[p] + i));
+      Pack<A, W> g;
       for (int k = 0; k < W; ++k) g.v[k] = static_cast<A>(from[part(i + k, n)][i + k]);
+      return g;
     }
-    return g;
   }
 };
 
@@ -65,10 +64,7 @@ template <class Optimizer, class T, class G, class From = Sources<G>> struct Upd
       if constexpr (Optimizer::moments > 0) store<W>(a.moments + i, m0);
       if constexpr (Optimizer::moments > 1) store<W>(a.moments + a.apart + i, m1);
       if constexpr (sizeof(T) < sizeof(A)) {
-        Pack<T, W> copy;
-        CLEAVE_UNROLL
-        for (int k = 0; k < W; ++k) copy.v[k] = static_cast<T>(value.v[k]);
-        store<W>(a.copy + i, copy);
+        store<W>(a.copy + i, converted<T>(value));
       }
     });
   }
@@ -101,10 +97,7 @@ template <class T, class G> struct Keep : Each {
       for (int k = 0; k < W; ++k) value.v[k] -= rate * g.v[k];
       store<W>(a.w + i, value);
       if constexpr (sizeof(T) < sizeof(A)) {
-        Pack<T, W> copy;
-        CLEAVE_UNROLL
-        for (int k = 0; k < W; ++k) copy.v[k] = static_cast<T>(value.v[k]);
-        store<W>(a.copy + i, copy);
+        store<W>(a.copy + i, converted<T>(value));
       }
     });
   }

@@ -92,12 +92,12 @@ template <class P, class Machine, class Link> class Walk {
       case host::Act::Kernel:
         return a.make_sums ? a.make_sums(q, a.t, a.branches) : a.call(q, a.t);
       case host::Act::Merge:
-        return a.rounded ? q.template launch<AddTo<T, true>>(blocks_each(a.n, pack_of<A>()), {a.to, a.from, a.n})
-                         : q.template launch<AddTo<T, false>>(blocks_each(a.n, pack_of<A>()), {a.to, a.from, a.n});
+        return a.rounded ? stream<AddTo<T, true>>(q, {a.to, a.from, a.n})
+                         : stream<AddTo<T, false>>(q, {a.to, a.from, a.n});
       case host::Act::Round:
-        return q.template launch<AddTo<T, true>>(blocks_each(a.n, pack_of<A>()), {a.to, nullptr, a.n});
+        return stream<AddTo<T, true>>(q, {a.to, nullptr, a.n});
       case host::Act::Add:
-        return q.template launch<AddValues<T>>(blocks_each(a.n, pack_of<T>()), {a.add_to, a.add_from, a.n});
+        return stream<AddValues<T>>(q, {a.add_to, a.add_from, a.n});
       default:
         return;  // Reclaim: the pass before has ended, everywhere
     }
