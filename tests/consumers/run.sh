@@ -1,36 +1,96 @@
 #!/usr/bin/env bash
-# run.sh WAY SOURCE WORK CXX - use the library as a stranger would: package, subdirectory, pkgconfig or bare.
+# run.sh WAY SOURCE WORK CXX - use the library as a stranger would: package, subdirectory, pkgconfig, bare, libc++, conan,
+# vcpkg, spack. Conan is looked for in SOURCE/build/tools and on the path; 77 says that it is not there. Of vcpkg and Spack the
+# recipes are run: what they call of these stands in tests/consumers.
 set -eu
 export CMAKE_GENERATOR=Ninja
 way=$1 source=$2 work=$3 cxx=$4
 rm -rf "$work" && mkdir -p "$work"
+
+# The project of a user who calls find_package, configured with the further arguments; its programs are built and run.
+find_package() {
+  cmake -S "$source/tests/consumers/package" -B "$work/use" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release "$@"
+  build_and_run
+}
+build_and_run() {
+  cmake --build "$work/use"
+  for hello in "$work"/use/hello*; do "$hello"; done
+}
+# configure [ARGUMENT ...] - what CMake says of a user's project
+configure() { cmake -S "$source/tests/consumers/$way" -B "$work/said" -DCMAKE_CXX_COMPILER="$cxx" "$@" 2>&1; }
+says() { [[ $1 == *"$2"* ]] || { echo "does not say '$2':"; echo "$1"; exit 1; }; }
+is_silent() { [[ $1 != *"cleave: CMAKE_BUILD_TYPE"* ]] || { echo "warns: $1"; exit 1; }; }
+warns_without_optimisation() {
+  said=$(configure "$@" -DCMAKE_BUILD_TYPE= | tr -s ' \n' ' ')
+  says "$said" 'cleave: CMAKE_BUILD_TYPE is empty'
+  says "$said" 'Configure with -DCMAKE_BUILD_TYPE=Release'
+  said=$(configure "$@" -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_FLAGS=-O2) || { echo "$said"; exit 1; }
+  is_silent "$said"
+  said=$(configure "$@" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS=) || { echo "$said"; exit 1; }
+  is_silent "$said"
+}
+install() {
+  cmake -S "$source" -B "$work/build" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_INSTALL_PREFIX="$work/prefix" "$@"
+  cmake --install "$work/build"
+}
+
 case $way in
-  package | pkgconfig)
-    cmake -S "$source" -B "$work/build" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_INSTALL_PREFIX="$work/prefix" -DCLEAVE_BUILD_EXAMPLES=OFF
-    cmake --install "$work/build"
+  package)
+    install -DCLEAVE_BUILD_EXAMPLES=OFF
+    find_package -DCMAKE_PREFIX_PATH="$work/prefix"
+    warns_without_optimisation -DCMAKE_PREFIX_PATH="$work/prefix"
+    ! said=$(configure -DWANTED=onednn -DCMAKE_PREFIX_PATH="$work/prefix" -DCLEAVE_ONEDNN_INCLUDE=/nowhere) || exit 1
+    says "$said" "component 'onednn' needs oneDNN 2 (libdnnl-dev"
     ;;
-esac
-case $way in
-  package) cmake -S "$source/tests/consumers/package" -B "$work/use" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_PREFIX_PATH="$work/prefix" ;;
-  subdirectory) cmake -S "$source/tests/consumers/subdirectory" -B "$work/use" -DCMAKE_CXX_COMPILER="$cxx" -DCLEAVE_SOURCE="$source" ;;
-esac
-case $way in
-  package | subdirectory)
-    cmake --build "$work/use"
-    for hello in "$work"/use/hello*; do "$hello"; done
-    ;;&
-  package)  # what a missing component wants is said
-    ! said=$(cmake -S "$source/tests/consumers/package" -B "$work/missing" -DCMAKE_CXX_COMPILER="$cxx" -DWANTED=onednn \
-      -DCMAKE_PREFIX_PATH="$work/prefix" -DCLEAVE_ONEDNN_INCLUDE=/nowhere 2>&1) || exit 1
-    [[ $said == *"component 'onednn' needs oneDNN 2 (libdnnl-dev"* ]] || { echo "$said"; exit 1; }
+  subdirectory)
+    cmake -S "$source/tests/consumers/subdirectory" -B "$work/use" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release -DCLEAVE_SOURCE="$source"
+    build_and_run
+    warns_without_optimisation -DCLEAVE_SOURCE="$source"
     ;;
   pkgconfig)
+    install -DCLEAVE_BUILD_EXAMPLES=OFF
     pc=$(dirname "$(find "$work/prefix" -name cleave.pc)")
-    "$cxx" $(PKG_CONFIG_PATH=$pc pkg-config --cflags cleave) "$source/tests/consumers/hello.cpp" -o "$work/hello" $(PKG_CONFIG_PATH=$pc pkg-config --libs cleave)
-    exec "$work/hello"
+    "$cxx" -O2 $(PKG_CONFIG_PATH=$pc pkg-config --cflags cleave) "$source/tests/consumers/hello.cpp" -o "$work/hello" $(PKG_CONFIG_PATH=$pc pkg-config --libs cleave)
+    "$work/hello"
     ;;
   bare)
-    "$cxx" -std=c++20 -I "$source/include" -pthread "$source/tests/consumers/hello.cpp" -o "$work/hello"
-    exec "$work/hello"
+    "$cxx" -std=c++20 -O2 -I "$source/include" -pthread "$source/tests/consumers/hello.cpp" -o "$work/hello"
+    "$work/hello"
     ;;
+  libc++)
+    printf 'int main() {}' >"$work/empty.cpp"
+    "$cxx" -stdlib=libc++ -include cstddef "$work/empty.cpp" -o "$work/empty" || { echo "no libc++ here: skipped"; exit 77; }
+    "$cxx" -std=c++20 -O1 -stdlib=libc++ -I "$source/include" -pthread "$source/tests/consumers/hello.cpp" -o "$work/hello"
+    "$work/hello"
+    ;;
+  conan)
+    PATH=$source/build/tools/bin:$PATH
+    command -v conan >/dev/null || { echo "no Conan here: skipped"; exit 77; }
+    export CONAN_HOME=$work/home CXX=$cxx
+    conan profile detect
+    # Conan writes beside the test package: what a user has, without what is built here
+    mkdir "$work/checkout"
+    cp -r "$source"/{CMakeLists.txt,LICENSE,conanfile.py,include,cmake,packaging} "$work/checkout"
+    mkdir -p "$work/checkout/tests/consumers" && cp "$source/tests/consumers/hello.cpp" "$work/checkout/tests/consumers"
+    conan create "$work/checkout" --no-remote -s compiler.cppstd=20
+    conan create "$work/checkout" --no-remote -s compiler.cppstd=20 -s build_type=Debug --test-folder=
+    said=$(conan list 'cleave/*:*' --format=json)
+    # the SHA-1 of nothing, whatever the settings
+    says "$said" '"da39a3ee5e6b4b0d3255bfef95601890afd80709"'
+    [ "$(grep -c '"info"' <<<"$said")" -eq 1 ] || { echo "more than one package: $said"; exit 1; }
+    version=$(sed -n 's/.*char version\[\] = "\(.*\)".*/\1/p' "$source/include/cleave/version.hpp")
+    conan install --no-remote -s compiler.cppstd=20 --requires "cleave/$version" -g CMakeToolchain -g CMakeDeps --output-folder "$work/conan"
+    find_package -DCMAKE_TOOLCHAIN_FILE="$work/conan/conan_toolchain.cmake"
+    ;;
+  vcpkg)
+    cmake -DPORT_DIR="$source/packaging/vcpkg/ports/cleave" -DOUT="$work" -DCXX="$cxx" -P "$source/tests/consumers/vcpkg/portfile.cmake"
+    find_package -DCMAKE_PREFIX_PATH="$work/packages/cleave"
+    ;;
+  spack)
+    python3 "$source/tests/consumers/spack/arguments.py" "$source/packaging/spack/spack_repo/cleave/packages/cleave/package.py" >"$work/arguments"
+    mapfile -t arguments <"$work/arguments"
+    install "${arguments[@]}"
+    find_package -DCMAKE_PREFIX_PATH="$work/prefix"
+    ;;
+  *) echo "no such way: $way"; exit 1 ;;
 esac
