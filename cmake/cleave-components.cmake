@@ -35,6 +35,21 @@ function(cleave_add name)
   message(STATUS "cleave: cleave::${name} takes ${_taken}")
 endfunction()
 
+# The kernels are templates of the program that includes them: without optimisation it trains some ten times slower.
+function(cleave_check_optimisation)
+  get_property(_many GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" _type)
+  if(_many OR "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${_type}}" MATCHES "[-/]O[1-3sgzf]")
+    return()
+  endif()
+  if(CMAKE_BUILD_TYPE)  # asked for, as in Debug
+    message(STATUS "cleave: ${CMAKE_BUILD_TYPE} builds without optimisation; training is some ten times slower than in Release")
+  else()
+    message(WARNING "cleave: CMAKE_BUILD_TYPE is empty, so programs are built without optimisation and train some ten "
+                    "times slower. Configure with -DCMAKE_BUILD_TYPE=Release.")
+  endif()
+endfunction()
+
 # A source that is to run on a device is compiled as CUDA: says so of all of a target's sources.
 function(cleave_on_cuda target)
   get_target_property(_sources ${target} SOURCES)
@@ -94,9 +109,11 @@ macro(cleave_find_cuda)
     set(_because "the language CUDA is not enabled; kernels run on the host")
   elseif(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 13)
     set(_because "cleave::cuda needs CUDA 13, ${CMAKE_CUDA_COMPILER} is ${CMAKE_CUDA_COMPILER_VERSION}")
+  elseif(CMAKE_CUDA_FLAGS MATCHES "use_fast_math")
+    set(_because "cleave::cuda: take --use_fast_math out of CMAKE_CUDA_FLAGS, its sums and roots lose digits")
   endif()
   if(_because)
-    set(_needs "CUDA 13 and enable_language(CUDA) before find_package")
+    set(_needs "CUDA 13 and enable_language(CUDA) before find_package, without --use_fast_math")
   endif()
 endmacro()
 

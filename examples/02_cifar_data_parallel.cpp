@@ -9,7 +9,7 @@ struct CifarNet : Sequential<Image<3, 32, 32>,                                  
                              Linear<384>, Relu, Linear<192>, Relu, Linear<10>, CrossEntropy> {};
 
 struct Train : Plan<CifarNet, Batch<128>, DataParallel<Sync>, Momentum> {
-  static constexpr Rate rate = Rate::cosine(0.02f, 7 * 390).warm_up(200);
+  static constexpr Rate rate = Rate::cosine(0.02f).warm_up(200);
   static constexpr int epochs = 7;
 };
 

@@ -15,7 +15,7 @@ struct InAsync : Plan<Mlp, Batch<32>, DataParallel<Async>, Sgd> {
   static constexpr Rate rate = Rate::cosine(0.1f).warm_up(50);
 };
 // Between processes that know an address and a name: the optimizer is the server's, and the client's code the same.
-struct BetweenSync : Plan<Mlp, Batch<64>, DataParallel<Sync>, Shards<2>, Momentum> {
+struct BetweenSync : Plan<Mlp, Batch<64>, DataParallel<Sync>, Shards<1>, Momentum> {
   static constexpr Rate rate = Rate::cosine(0.05f).warm_up(50);
 };
 struct BetweenAsync : Plan<Mlp, Batch<32>, DataParallel<Async>, Shards<2>, Sgd> {

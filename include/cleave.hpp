@@ -4,14 +4,18 @@
 
 // meta: can we say it? Lists of types, laws and their sentences.
 #include "cleave/meta/error.hpp"
+#include "cleave/meta/fast_math.hpp"
 #include "cleave/meta/law.hpp"
 #include "cleave/meta/list.hpp"
 #include "cleave/version.hpp"
 
 // The laws stand first, so that a refusal names few files before its sentence.
 #include "cleave/agree/laws.hpp"
+#include "cleave/layer/laws.hpp"
 #include "cleave/place/laws.hpp"
 #include "cleave/plan/laws.hpp"
+#include "cleave/plan/members.hpp"
+#include "cleave/run/laws.hpp"
 #include "cleave/send/laws.hpp"
 
 // tensor: what is a datum? Shapes, number formats, random numbers by index.

@@ -5,6 +5,9 @@
 #if __cplusplus < 202002L
 #error "cleave needs C++20: pass -std=c++20"
 #endif
+#ifndef __cpp_exceptions
+#error "cleave reports errors by exceptions: compile without -fno-exceptions"
+#endif
 
 namespace cleave {
 

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "cleave/tensor/philox.hpp"
 
@@ -41,6 +42,32 @@ TEST_CASE("numbers that come out of order count once each") {
   CHECK(hear(k, {Heard::Pushed, 0, 1, 0, 40, 0}).of[0].what == Done::Take);
   CHECK(hear(k, {Heard::Pushed, 0, 1, 0, 3, 0}).of[0].what == Done::Drop);  // 36 before the newest: too far back
   CHECK(hear(k, {Heard::Pushed, 0, 1, 0, 39, 0}).of[0].what == Done::Take);
+}
+TEST_CASE("numbers far ahead cost no more than the next one, and the last there is counts never") {
+  constexpr int last = std::numeric_limits<int>::max();
+  static_assert([] {  // a loop over the numbers between would be too long for a compiler
+    Free<1> k;
+    Actions<1> out;
+    k.hear({Heard::Joined, 0, 1}, out);
+    k.hear({Heard::Pushed, 0, 1, 0, last - 1, 0}, out);
+    return out.of[1].what == Done::Take && k.heard[0] == last && k.version == 1;
+  }());
+  Free<1> k;
+  hear(k, {Heard::Joined, 0, 1});
+  CHECK(hear(k, {Heard::Pushed, 0, 1, 0, last, 0}).of[0].what == Done::Drop);
+  CHECK(hear(k, {Heard::Pushed, 0, 1, 0, -1, 0}).of[0].what == Done::Drop);
+  CHECK(hear(k, {Heard::Pushed, 0, 1, 0, std::numeric_limits<int>::min(), 0}).of[0].what == Done::Drop);
+  CHECK(hear(k, {Heard::Pushed, 0, 1, 0, 0, 0}).of[0].what == Done::Take);
+}
+TEST_CASE("a gradient of weights that there were not is dropped: its age would be below zero") {
+  Free<1, Stale<Damp>> k;
+  hear(k, {Heard::Joined, 0, 1});
+  for (int const version : {1, 2, -1, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()}) {
+    auto const a = hear(k, {Heard::Pushed, 0, 1, version, k.heard[0], 0});
+    CHECK(a.of[0].what == Done::Drop);
+    CHECK(a.of[0].share == 0);
+    CHECK(k.version == 0);
+  }
 }
 TEST_CASE("a gradient of an earlier life is dropped") {
   Free<2> k;

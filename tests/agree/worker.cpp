@@ -32,6 +32,38 @@ TEST_CASE("row 18: pushes every n_push, fetches every n_fetch") {
     if (ask[i]) CHECK(w.granted(0, i) == Turn::Compute);
   }
 }
+TEST_CASE("a flush pushes what no push has had, once, and begins a new round with the weights that answer it") {
+  Worker<2> w;
+  w.pace = {4, 4};
+  w.granted(0, 0);
+  w.granted(1, 0);
+  CHECK(!w.flush().push);  // nothing is pending
+  for (int i = 0; i < 3; ++i) CHECK(w.ready().turn == Turn::ComputeOnOwn);
+  CHECK(w.step() == 3);
+  Said const s = w.flush();
+  CHECK((s.push && s.ask && s.count == 0));
+  CHECK(s.turn == Turn::Nothing);
+  CHECK(!w.flush().push);
+  CHECK(w.granted(0, 1) == Turn::Nothing);
+  CHECK(w.granted(1, 1) == Turn::Compute);
+  w.from_step = 3, w.from_version = 1;
+  CHECK(w.step() == 3);
+  for (int i = 0; i < 3; ++i) CHECK(!w.ready().push);
+  CHECK(w.step() == 6);
+  CHECK(w.ready().push);  // four after the flush
+}
+TEST_CASE("a flush between a fetch and a push: both begin anew") {
+  Worker<1> w;
+  w.pace = {2, 3};
+  w.granted(0, 0);
+  w.ready();
+  CHECK(w.ready().ask);
+  CHECK(w.granted(0, 5) == Turn::Compute);
+  CHECK(w.flush().push);
+  CHECK(w.granted(0, 6) == Turn::Compute);
+  CHECK(!w.ready().ask);
+  CHECK(w.ready().ask);
+}
 TEST_CASE("what is said again is the last push by its number") {
   Worker<1> w;
   w.granted(0, 0);

@@ -8,6 +8,11 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 
 field() { sed -n '$p' "$1" | sed -E "s/.*\"$2\":([^,}]*).*/\1/"; }
+# all_end PROCESS ... - each of them ends with 0
+all_end() {
+  local process
+  for process in "$@"; do wait "$process" || { echo "a process ended with code $?"; tail -n 3 ./*.txt; exit 1; }; done
+}
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }' || { echo "got $1, wanted at least $2"; exit 1; }; }
 needs_data() { [ -n "${CLEAVE_DATA:-}" ] && [ -d "$CLEAVE_DATA" ] || { echo "skipped: CLEAVE_DATA names no folder"; exit 77; }; }
 
@@ -40,6 +45,14 @@ case $case in
     refuses "this program has host; for CUDA link cleave::cuda" "$bin/02_cifar_data_parallel" --backend cuda
     refuses "--backend cdua: this program has host" "$bin/08_sandblaster" --backend cdua
     refuses "a server makes no steps" "$bin/07_downpour" --serve 29500 --trace t.json
+    refuses "listening on 0.0.0.0: a server that other machines can reach asks for a token" \
+      "$bin/07_downpour" --serve 29500 --listen 0.0.0.0
+    CLEAVE_TOKEN=short refuses "CLEAVE_TOKEN: a token has at least 16 characters" "$bin/07_downpour" --serve 29500
+    openssl rand -hex 16 >token 2>/dev/null || echo 0123456789abcdef0123456789abcdef >token
+    chmod 644 token
+    refuses "token: other users may read or change this token" "$bin/07_downpour" --serve 29500 --token-file token
+    CLEAVE_TOKEN=0123456789abcdef refuses "cannot listen on 192.0.2.1:29500" "$bin/07_downpour" --serve 29500 --listen 192.0.2.1
+    refuses "no file: cannot open" "$bin/07_downpour" --serve 29500 --resume "no file"
     ;;
   standin)  # trains, writes what it says, resumes bit for bit, on another number of ranks too
     run() { "$bin/02_cifar_data_parallel" --limit 512 --seed 3 --json "$@" >out.txt 2>log.txt; }
@@ -77,19 +90,57 @@ case $case in
     done
     until grep -q "iteration 2:" apart0.log 2>/dev/null || ! kill -0 "${process[0]}" 2>/dev/null; do sleep 0.05; done
     kill -9 "${process[2]}"
-    wait "${process[0]}" && wait "${process[1]}"
+    all_end "${process[0]}" "${process[1]}"
     cat apart0.txt
     [ "$(field apart0.txt loss)" = "$(field out1.txt loss)" ]
     "$bin/08_sandblaster" --data "$CLEAVE_DATA" --limit 6000 --epochs 21 --resume apart0/checkpoint.safetensors --json >more.txt 2>log.txt
     [ "$(field more.txt steps)" = 21 ]
     ;;
-  cifar)  # a reduced run: 10,000 images
+  server)  # a token for everybody; stopped by a signal it saves, and goes on with its clients, which have the same bits
+    needs_data
+    port=$((20000 + $$ % 12000))
+    sync="$bin/05_four_setups between-sync --ranks 2"
+    train="--data $CLEAVE_DATA --epochs 1"
+    printf '%s\n' 0123456789abcdef0123456789abcdef >token
+    chmod 600 token
+    refuses "asks for a token: set CLEAVE_TOKEN" bash -c "
+      $sync --serve $port --token-file token --out s >server0.txt & server=\$!
+      until grep -qs 'with a token' server0.txt; do sleep 0.1; done
+      code=0; $sync --join 127.0.0.1:$port --replica 0 $train --out c || code=\$?
+      kill -TERM \$server; stopped=0; wait \$server || stopped=\$?
+      [ \$stopped -eq 75 ] || echo \"the server ended with code \$stopped, wanted 75\" >&2
+      exit \$code"
+    serve() { $sync --serve "$1" --linger 3 --token-file token --out "$2" --resume auto >>"$2.txt" 2>&1 & server=$!; }
+    clients() {
+      for r in 0 1; do
+        $sync --join "127.0.0.1:$1" --replica $r --token-file token $train --out "$2$r" >"$2$r.txt" 2>&1 &
+        client[$r]=$!
+      done
+    }
+    serve $port whole
+    clients $port undisturbed
+    all_end "${client[@]}" $server
+    port=$((port + 1))
+    serve $port stopped
+    clients $port disturbed
+    until grep -qs "step" disturbed0.txt || ! kill -0 "${client[0]}"; do sleep 0.02; done
+    kill -TERM $server
+    code=0
+    wait $server || code=$?
+    [ $code -eq 75 ] && [ -s stopped/cleave.server0.safetensors ] || { echo "stopped with code $code"; cat stopped.txt; exit 1; }
+    serve $port stopped
+    all_end "${client[@]}" $server
+    grep -q "goes on from stopped/cleave.server0.safetensors" stopped.txt
+    grep -q "connected again" disturbed0.txt
+    cmp undisturbed0/checkpoint.safetensors disturbed0/checkpoint.safetensors
+    ;;
+  cifar)  # a reduced run, on 10,000 images: it learns (chance is 10 %). What a full run reaches is measured, not tested
     needs_data
     "$bin/02_cifar_data_parallel" --data "$CLEAVE_DATA" --limit 10000 --epochs 2 --ranks 2 --out r2 --json >out.txt 2>log.txt
     cat out.txt
     at_least "$(field out.txt accuracy)" 0.38
     ;;
-  split)  # two devices share a layer
+  split)  # two ranks share a layer, and send what the constants say; tests/run/trainer.cpp compares with the whole net
     needs_data
     "$bin/03_split_a_layer" --data "$CLEAVE_DATA" --epochs 2 --json >out.txt 2>log.txt
     cat out.txt
@@ -111,7 +162,7 @@ case $case in
       "$bin/05_four_setups" $setup --join 127.0.0.1:$port --container a --replica 1 $common >one.txt 2>log.txt &
       one=$!
       "$bin/05_four_setups" $setup --join 127.0.0.1:$port --container a --replica 0 $common --out $setup >out.txt 2>log.txt
-      wait $one $server
+      all_end $one $server
       at_least "$(field out.txt accuracy)" 0.9
     done
     cmp in-sync/checkpoint.safetensors between-sync/checkpoint.safetensors

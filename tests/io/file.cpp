@@ -8,6 +8,7 @@
 #include <cleave/io/file.hpp>
 #include <csignal>
 
+#include "heap.hpp"
 #include "scratch.hpp"
 
 using namespace cleave::io;
@@ -47,6 +48,16 @@ TEST_CASE("io/file: parts are written one after another") {
 
 TEST_CASE("io/file: a file whose size cannot be known beforehand is read to its end") {
   CHECK(read_file("/proc/self/status").size() > 100);
+}
+
+TEST_CASE("io/file: a file that does not fit in memory is an Error") {
+  scratch::Folder const folder;
+  write_file(folder / "x", scratch::bytes("a"));
+  REQUIRE(::truncate((folder / "x").c_str(), 50'000'000) == 0);
+  scratch::heap_most = 10'000'000;
+  std::string const message = scratch::message([&] { read_file(folder / "x"); });
+  scratch::heap_most = static_cast<std::size_t>(-1);
+  CHECK(message == (folder / "x") + ": there is no memory for its 50000000 bytes");
 }
 
 TEST_CASE("io/file: a missing file and a folder are refused with the name and the system's words") {

@@ -4,13 +4,17 @@
 
 #include <cleave/io/json.hpp>
 
+#include "heap.hpp"
+#include "json_tree.hpp"
 #include "scratch.hpp"
 
 using namespace cleave::io;
+using scratch::Json;
+using scratch::parse_json;
 
 TEST_CASE("io/json: every kind of value") {
   Json const json = parse_json(R"( { "n" : null , "t":true,"f":false, "a":[ ] , "o":{}, "x":[1,[2]], "s":"q" } )");
-  REQUIRE(json.is(Json::Kind::Object));
+  REQUIRE(json.is(Json::Kind::BeginObject));
   CHECK(json.names == std::vector<std::string>{"n", "t", "f", "a", "o", "x", "s"});
   CHECK(json.find("n")->is(Json::Kind::Null));
   CHECK(json.find("t")->boolean);
@@ -108,11 +112,75 @@ TEST_CASE("io/json: a key given twice is refused by name, however it is spelt an
 TEST_CASE("io/json: nesting ends at 64") {
   std::string const fine = std::string(64, '[') + "1" + std::string(64, ']');
   std::string const deep = std::string(65, '[') + "1" + std::string(65, ']');
-  CHECK(parse_json(fine).is(Json::Kind::Array));
+  CHECK(parse_json(fine).is(Json::Kind::BeginArray));
   CHECK(scratch::has(scratch::message([&] { parse_json(deep); }), "deeper than 64"));
   CHECK_THROWS_AS(parse_json(std::string(1000000, '[')), cleave::Error);
 }
 
 TEST_CASE("io/json: a message names the source and the byte") {
   CHECK(scratch::message([] { parse_json("[1,x]", "f.json"); }) == "f.json: not valid JSON: no value at byte 3");
+}
+
+namespace {
+
+constexpr std::size_t ten_megabytes = 10'000'000;
+
+/// `begin`, then `item(0)`, `item(1)`, ... until the text has ten megabytes, then `end`.
+template <typename Item> std::string large(std::string const& begin, Item item, std::string const& end) {
+  std::string text;
+  text.reserve(ten_megabytes + 100);
+  text = begin;
+  for (int i = 0; text.size() < ten_megabytes; ++i) text += item(i);
+  return text += end;
+}
+
+/// Most bytes that are out while this text is read, the text among them; also where it is refused.
+std::size_t peak_of_reading(std::string const& text) {
+  return text.capacity() + scratch::peak_of([&] {
+           try {
+             JsonReader json(text, "text");
+             while (json.next() != JsonToken::End) {
+             }
+           } catch (cleave::Error const&) {
+           }
+         });
+}
+
+}  // namespace
+
+TEST_CASE("io/json: ten megabytes of any shape are read in at most forty") {
+  constexpr std::size_t most = 4 * ten_megabytes;
+  CHECK(peak_of_reading(large(
+            "[0", [](int) { return ",0"; }, "]")) < most);
+  CHECK(peak_of_reading(large(
+            "[[]", [](int) { return ",[]"; }, "]")) < most);
+  CHECK(peak_of_reading(large(
+            "[{}", [](int) { return ",{}"; }, "]")) < most);
+  auto const name = [](int i) { return "\"" + std::to_string(i) + "\":0"; };
+  CHECK(peak_of_reading(large(
+            "{\"\":0", [&](int i) { return "," + name(i); }, "}")) < most);
+  CHECK(peak_of_reading(large(
+            "[{}", [&](int i) { return ",{" + name(i) + "}"; }, "]")) < most);
+  CHECK(peak_of_reading(large(
+            "\"", [](int) { return "a"; }, "\"")) < most);
+  CHECK(peak_of_reading(large(
+            "{\"", [](int) { return "a"; }, "\":0}")) < most);
+  CHECK(peak_of_reading(large(
+            "{\"", [](int) { return "a"; }, "\":0")) < most);
+  CHECK(peak_of_reading(large(
+            "", [](int) { return "1"; }, "")) < most);
+}
+
+TEST_CASE("io/json: the reader tells its tokens one by one, and skips what nobody wants") {
+  JsonReader json(R"({"a":[1,{"b":[]}],"c":{"d":2},"e":true,"f":null})", "text");
+  CHECK(json.next() == JsonToken::BeginObject);
+  for (char const* const name : {"a", "c", "e", "f"}) {
+    CHECK(json.next() == JsonToken::Name);
+    CHECK(json.string() == name);
+    json.next();
+    json.skip();
+  }
+  CHECK(json.next() == JsonToken::EndObject);
+  CHECK(json.next() == JsonToken::End);
+  CHECK(json.next() == JsonToken::End);
 }

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 
-#include <cleave/io/json.hpp>
+#include <cleave/io/json_line.hpp>
 #include <limits>
 
+#include "json_tree.hpp"
+
 using namespace cleave::io;
+using scratch::parse_json;
 
 TEST_CASE("io/json_line: one object on one line") {
   CHECK(JsonLine().text() == "{}");

@@ -5,6 +5,7 @@
 #include <cleave/io/safetensors.hpp>
 #include <cstring>
 
+#include "heap.hpp"
 #include "scratch.hpp"
 
 using namespace cleave::io;
@@ -230,4 +231,54 @@ TEST_CASE("io/safetensors: what cannot be loaded is not saved either") {
   CHECK(has(complaint({{"\xFF", Dtype::U8, {1}, some(1)}}), "not UTF-8"));
   CHECK(has(complaint({a}, {{"k", "\xFF"}}), "not UTF-8"));
   CHECK_FALSE(exists(folder / "x"));
+}
+
+TEST_CASE("io/safetensors: a header whose checksum fails is told by it, whatever its text says") {
+  std::string text(reinterpret_cast<char const*>(saved_bytes().data()), saved_bytes().size());
+  text[text.find("\"shape\"")] = '#';
+  CHECK(has(refusal(scratch::bytes(text)), "its header_checksum is"));
+}
+
+TEST_CASE("io/safetensors: a header of ten megabytes is read, or refused, in at most forty") {
+  constexpr std::size_t size = 10'000'000;
+  auto const peak = [](std::string const& begin, auto item, std::string const& end, std::string const& told) {
+    std::string header = begin;
+    header.reserve(size + 100);
+    for (int i = 0; header.size() < size; ++i) header += item(i);
+    std::vector<unsigned char> file = by_hand(header + end, 0);
+    file.shrink_to_fit();
+    header = std::string();
+    std::string message;
+    std::size_t const own = file.size();
+    std::size_t const more = scratch::peak_of([&] { message = refusal(std::move(file)); });
+    CHECK(has(message, told));
+    CHECK(message.empty() == told.empty());
+    return own + more;
+  };
+  constexpr std::size_t most = 4 * size;
+  std::string const u8 = R"({"dtype":"U8","data_offsets":[0,0],"shape":)";
+  auto const same_each = [](std::string const& text) { return [text](int) { return text; }; };
+  CHECK(peak("{\"a\":[0", same_each(",0"), "]}", "needs dtype") < most);
+  CHECK(peak("{\"a\":" + u8 + "[0", same_each(",0"), "]}}", "more than 64 numbers") < most);
+  auto const tensor = [&](int i) { return (i ? ",\"" : "\"") + std::to_string(i) + "\":" + u8 + "[0]}"; };
+  CHECK(peak("{", tensor, "}", "") < most);
+  auto const key = [](int i) { return (i ? ",\"" : "\"") + std::to_string(i) + "\":\"\""; };
+  CHECK(peak("{\"__metadata__\":{", key, "}}", "more than 65536 metadata keys") < most);
+  CHECK(peak("{\"__metadata__\":{\"note\":\"", same_each("a"), "\"}}", "") < most);
+  CHECK(peak("{\"__metadata__\":{\"checksum\":\"", same_each("a"), "\"}}", "no known form") < most);
+  CHECK(peak("{\"__metadata__\":{\"", same_each("a"), "\":\"\"}}", "metadata key of more than") < most);
+  CHECK(peak("{\"", same_each("a"), "\":" + u8 + "[0]}}", "by more than 65536 bytes") < most);
+}
+
+TEST_CASE("io/safetensors: a header that does not fit in memory is an Error") {
+  scratch::Folder const folder;
+  std::string header = "{";
+  for (int i = 0; i < 1000; ++i)
+    header += (i ? ",\"" : "\"") + std::to_string(i) + R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+  std::vector<unsigned char> const file = by_hand(header + "}", 0);
+  write_file(folder / "x", file);
+  scratch::heap_most = file.size() + 64;  // the file fits, its list of tensors does not
+  std::string const message = scratch::message([&] { load_safetensors(folder / "x", Checksum::IfPresent); });
+  scratch::heap_most = static_cast<std::size_t>(-1);
+  CHECK(has(message, "there is no memory for what its header lists"));
 }

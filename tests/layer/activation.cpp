@@ -33,13 +33,7 @@ TEST_CASE("one's own layer") {
     CHECK_MESSAGE(report.ok, report.text);
   }
 }
-TEST_CASE("Relu, Gelu, Tanh, Sigmoid") {
-  {
-    auto const report = check_layer<Relu, Vector<8>>();
-    CHECK_MESSAGE(report.ok, report.text);
-  }
-  {
-    auto const report = check_layer<Gelu, Vector<8>>();
-    CHECK_MESSAGE(report.ok, report.text);
-  }
+TEST_CASE_TEMPLATE("slopes", Layer, Relu, Gelu, Tanh, Sigmoid) {
+  auto const report = check_layer<Layer, Vector<8>>();
+  CHECK_MESSAGE(report.ok, report.text);
 }

@@ -1,9 +1,60 @@
-// layer/norm.cpp - gradients, every cut of the input, any replicas: batch statistics are right wherever the batch is cut.
+// layer/norm.cpp - gradients, every cut of the input, any replicas; batch statistics of numbers that are far from zero.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
+#include <cleave/run/emulated.hpp>
 
 using namespace cleave;
+
+namespace {
+
+/// Uniform numbers of deviation 0.7 around a mean.
+template <class P> struct Far {
+  double mean;
+  backend::host::Feed feed() const {
+    return {this,
+            [](void const* self, long step, long first, int count, float* out) {
+              long const n = P::Net::input::shape.size();
+              tensor::Random const random{3, tensor::Purpose::Augment, 0};
+              for (long i = 0; i < count * n; ++i) {
+                double const u = random.uniform(static_cast<std::uint64_t>((step * P::batch + first) * n + i)) - 0.5;
+                out[i] = static_cast<float>(static_cast<Far const*>(self)->mean + 0.7 * std::sqrt(12.0) * u);
+              }
+            },
+            [](void const*, long, long first, int count, int* out) {
+              for (int i = 0; i < count; ++i) out[i] = static_cast<int>((first + i) % 4);
+            }};
+  }
+};
+
+/// Losses of three steps, then all that a checkpoint holds.
+template <class P, class Trained> std::vector<double> trained(Trained&& trainer, double mean) {
+  Far<P> const far{mean};
+  std::vector<double> all = trainer.train(0, 3, far.feed());
+  CHECK(session::miscounted(trainer, 3) == "");
+  for (session::Kept const& k : session::kept<P>()) {
+    for (auto v : session::whole(trainer, k)) {
+      all.push_back(static_cast<double>(v));
+      if (k.name == "0.running_var") CHECK(v > 0);
+    }
+  }
+  return all;
+}
+double furthest(std::vector<double> const& got, std::vector<double> const& wanted) {
+  double most = 0;
+  REQUIRE(got.size() == wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i)
+    most = std::max(most, std::fabs(got[i] - wanted[i]) / std::max(1.0, std::fabs(wanted[i])));
+  return std::isnan(most) ? 1e300 : most;
+}
+
+struct Normed : Sequential<Image<3, 4, 4>, BatchNorm, Linear<4>, CrossEntropy> {};
+template <class Number>
+struct Normalised : Plan<Normed, Batch<24>, MicroBatches<12>, DataParallel<Sync>, Precision<Number>> {
+  static constexpr Rate rate = Rate::constant(0.05f);
+};
+
+}  // namespace
 
 TEST_CASE("LocalResponseNorm") {
   {
@@ -15,6 +66,20 @@ TEST_CASE("BatchNorm of images") {
   {
     auto const report = check_layer<BatchNorm, Image<4, 3, 3>>();
     CHECK_MESSAGE(report.ok, report.text);
+  }
+}
+TEST_CASE("BatchNorm in f32 far from zero: as in f64, and the same bits on any number of replicas and on a device") {
+  using Single = Normalised<f32>;
+  for (double mean : {300.0, 1000.0, 3000.0, 100000.0}) {
+    CAPTURE(mean);
+    auto const oracle = trained<Normalised<f64>>(Trainer<Normalised<f64>>(1, 2), mean);
+    auto const one = trained<Single>(Trainer<Single>(1, 2), mean);
+    CHECK(furthest(one, oracle) <= 2e-6);
+    for (int n : {2, 3, 4}) CHECK(trained<Single>(Trainer<Single>(n, 2), mean) == one);
+    using Device = DeviceTrainer<Single, backend::emulate::Machine>;
+    auto const device = trained<Single>(Device(1, 2), mean);
+    CHECK(furthest(device, oracle) <= 2e-6);
+    for (int n : {2, 3}) CHECK(trained<Single>(Device(n, 2), mean) == device);
   }
 }
 TEST_CASE("LayerNorm") {

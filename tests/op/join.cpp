@@ -1,4 +1,4 @@
-// op/join.cpp - sums and rows end to end, and gradients only for those who want them.
+// op/join.cpp - sums, products and rows end to end, and gradients only for those who want them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave/op/join.hpp>
@@ -40,4 +40,27 @@ TEST_CASE("a sum hands its gradient to both") {
   op::Add::backward_input<l>(test::Serial{}, t);
   CHECK(dx == y);
   CHECK(dx2 == y);
+}
+
+TEST_CASE("a product with a factor for each channel, whose gradient is a sum over the channel") {
+  static_assert(op::Multiply::joins(Shape(3, 4, 5), Shape(3)) && op::Multiply::joins(Shape(3, 4, 5), Shape(3, 1, 1)));
+  static_assert(op::Multiply::joins(Shape(3), Shape(3)) && op::Multiply::joins(Shape(3, 4), Shape(3, 4)));
+  static_assert(!op::Multiply::joins(Shape(3, 4, 5), Shape(4)) && !op::Multiply::joins(Shape(3), Shape(3, 4)));
+  static_assert(!op::Multiply::joins(Shape(3, 4, 5), Shape(3, 1, 5)) && !op::Multiply::joins(Shape(3, 4), Shape(12)));
+  static constexpr op::Local l{2, 2, Shape(2, 2), Shape(2), Shape(2, 2), {}, {}};
+  std::vector<float> const x{1, 2, 3, 4, 5, 6, 7, 8}, x2{10, 100, 2, 3}, dy{1, 1, 1, 2, 1, 0, 0, 1};
+  auto y = test::zeros(8), dx = y, dx2 = test::zeros(4);
+  op::Operands<float> t;
+  t.x = x.data();
+  t.x2 = x2.data();
+  t.y = y.data();
+  op::Multiply::forward<l>(test::Serial{}, t);
+  CHECK(y == std::vector<float>{10, 20, 300, 400, 10, 12, 21, 24});
+  t.dy = dy.data();
+  t.dx2 = dx2.data();
+  op::Multiply::backward_input<l>(test::Serial{}, t);
+  CHECK(dx2 == std::vector<float>{3, 11, 5, 8});
+  t.dx = dx.data();
+  op::Multiply::backward_input<l>(test::Serial{}, t);
+  CHECK(dx == std::vector<float>{10, 10, 100, 200, 2, 0, 0, 3});
 }

@@ -1,5 +1,6 @@
 // refused: Accumulate: every replica needs a micro-batch in each of its rounds
 // refused: every_round_has_a_micro_batch<16, 1, 8>
+// refused: would_do<cleave::MicroBatches<16>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

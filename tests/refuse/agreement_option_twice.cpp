@@ -1,5 +1,6 @@
 // refused: each at most once
 // refused: Async
+// refused: every_option_is_known_and_said_once<1, 2>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -1,4 +1,5 @@
 // refused: Buckets<n>: a message of gradients grows to n bytes, at least 1
+// refused: buckets_hold_something<0
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

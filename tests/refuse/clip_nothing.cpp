@@ -1,4 +1,6 @@
 // refused: clip_norm: gradients are clipped to a norm above 0
+// refused: gradients_are_clipped_to_something<false>
+// refused: Clipped
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

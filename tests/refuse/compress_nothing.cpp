@@ -1,4 +1,6 @@
 // refused: Compress: this plan sends no gradients; say DataParallel, or leave Compress out
+// refused: what_is_compressed_is_sent<true, false>
+// refused: Compress<cleave::Int8
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -1,4 +1,6 @@
 // refused: SendFactors: in rounds, those of earlier rounds are gone; leave Accumulate out, or SendFactors
+// refused: factors_are_there_at_once<true, 2>
+// refused: Linear<10, cleave::SendFactors>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -1,4 +1,6 @@
 // refused: SendFactors: ranks of this plan sum no gradients with each other; say DataParallel<Sync>, or
+// refused: factors_go_between_ranks<true, false>
+// refused: Linear<10, cleave::SendFactors>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -1,5 +1,6 @@
 // refused: MicroBatches: the batch must divide evenly into its micro-batches
 // refused: micro_batches_divide_the_batch<100, 8>
+// refused: would_do<cleave::MicroBatches<10>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -1,4 +1,6 @@
 // refused: Plan: say Batch<samples>
+// refused: the_batch_is_said<0>
+// refused: Net
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -1,4 +1,6 @@
 // refused: Compress and ReduceBy: compressed gradients have a route of their own; say one of the two
+// refused: compressed_gradients_have_a_route_of_their_own<true, true>
+// refused: Compress<cleave::bf16
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

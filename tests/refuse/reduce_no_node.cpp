@@ -1,4 +1,6 @@
 // refused: Hierarchical<n>: a node has n replicas, at least 1
+// refused: nodes_have_replicas<0>
+// refused: Hierarchical<0>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

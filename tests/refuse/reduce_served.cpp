@@ -1,4 +1,6 @@
 // refused: ReduceBy: ranks of this plan sum no gradients with each other; say DataParallel<Sync>
+// refused: routes_are_for_collectives<true, false>
+// refused: Ring
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <cleave/agree/laws.hpp>
+#include <cleave/layer/laws.hpp>
 #include <cleave/place/laws.hpp>
 #include <cleave/plan/laws.hpp>
 #include <cleave/send/laws.hpp>
 //
 #include <cleave/layer/activation.hpp>
 #include <cleave/layer/conv.hpp>
+#include <cleave/layer/dropout.hpp>
+#include <cleave/layer/embedding.hpp>
 #include <cleave/layer/input.hpp>
 #include <cleave/layer/linear.hpp>
 #include <cleave/layer/loss.hpp>

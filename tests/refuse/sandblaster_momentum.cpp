@@ -1,4 +1,6 @@
 // refused: Sandblaster: weights are stepped by L-BFGS; leave the plan's optimizer out
+// refused: portions_are_stepped_by_lbfgs<cleave::Momentum>
+// refused: Train
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -1,4 +1,6 @@
 // refused: Sandblaster: a replica is one rank; leave ModelParallel and Mesh out
+// refused: portions_are_not_split<2>
+// refused: Train
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -1,4 +1,6 @@
 // refused: Sandblaster: replicas compute portions on their own; say DataParallel<Async>
+// refused: portions_are_computed_alone<cleave::DataParallel<cleave::Sync>
+// refused: Train
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -118,7 +118,7 @@ TEST_CASE("a micro-batch for every rank in every round, or an error that says so
   using P = In<Dense, 3, DataParallel<Sync>>;
   CHECK_THROWS_WITH_AS(Trainer<P>(5), doctest::Contains("5 replicas x 1 ways x 3 rounds cannot share 12 micro-batches"),
                        Error);
-  CHECK_THROWS_WITH_AS(Trainer<P>(5), doctest::Contains("MicroBatches<15>"), Error);
+  CHECK_THROWS_WITH_AS(Trainer<P>(5), doctest::Contains("MicroBatches<24>"), Error);
   using Cut = In<Dense, 4, DataParallel<Sync>, ModelParallel<SplitBatch>>;
-  CHECK_THROWS_WITH_AS(Trainer<Cut>(2), doctest::Contains("MicroBatches<16>"), Error);
+  CHECK_THROWS_WITH_AS(Trainer<Cut>(2), doctest::Contains("MicroBatches<24>"), Error);
 }

@@ -28,6 +28,25 @@ struct Slicewise : op::Map<Square> {
   }
 };
 
+/// A join of one's own, x * x2 + x, whose way back reads both inputs.
+struct Modulate : op::Base {
+  static constexpr auto name = "modulate";
+  static constexpr auto equation = "b*->b*";
+  static constexpr int inputs = 2;
+  static constexpr bool reads_x = true, elementwise = true, pointwise = true;
+  static constexpr Shape output(Shape x) { return x; }
+  template <op::Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, op::Operands<T> const& t) {
+    ctx.each(L.rows * L.y.size(), [&](long i) { t.y[i] = t.x[i] * t.x2[i] + t.x[i]; });
+  }
+  template <op::Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, op::Operands<T> const& t) {
+    ctx.each(L.rows * L.y.size(), [&](long i) {
+      T const x = t.x[i], x2 = t.x2[i], dy = t.dy[i];
+      if (t.dx) t.dx[i] = dy * (x2 + T{1});
+      if (t.dx2) t.dx2[i] = dy * x;
+    });
+  }
+};
+
 template <class L> LayerReport checked() { return check_layer<L, Vector<6>>(); }
 
 }  // namespace
@@ -49,6 +68,11 @@ TEST_CASE("narrow products beside each other, behind a bias of its own, in resid
   CHECK(checked<Branches<Concat, Linear<5>, Path<Bias, Tanh, Linear<6>>>>().text == "right");
   CHECK(checked<Path<Linear<6>, Branches<Plus, Linear<6, NoBias>, Path<Bias, Linear<6>>>>>().text == "right");
   CHECK(checked<Residual<Bias, Linear<6>, Residual<Linear<6>, Tanh>, Bias>>().text == "right");
+}
+
+TEST_CASE("a join of one's own may read its second input on the way back") {
+  CHECK(checked<Branches<Modulate, Path<Linear<6>>, Path<Linear<4>, Tanh, Linear<6>>>>().text == "right");
+  CHECK(checked<Branches<Modulate, Path<Tanh, Linear<6>>, Path<Linear<6, NoBias>>>>().text == "right");
 }
 
 TEST_CASE("half a slope is no gradient") {

@@ -12,7 +12,7 @@ using namespace cleave;
 namespace {
 
 struct Net : Sequential<Vector<6>, Linear<8>, Relu, Linear<3>, CrossEntropy> {};
-struct P : Plan<Net, Batch<8>, MicroBatches<4>, DataParallel<Sync, Spares<1>>, Shards<2>, Momentum> {};
+struct P : Plan<Net, Batch<8>, MicroBatches<4>, DataParallel<Sync, Spares<1>>, Shards<1>, Momentum> {};
 constexpr int replicas = 3, shards = session::Server<P>::shards, steps = 5;
 constexpr float rate = 0.1f;
 

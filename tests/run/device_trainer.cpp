@@ -1,4 +1,4 @@
-// run/device_trainer.cpp - rows 5, 11: plans on an emulated device against the same plans on threads; checkpoints; errors.
+// run/device_trainer.cpp - plans summed by collectives on an emulated device, against the same plans on threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cstdio>
 
@@ -12,7 +12,9 @@ TEST_CASE("data parallel: a net of many layers") {
 }
 TEST_CASE("the other layers") { as_on_threads<Of<Other, DataParallel<Sync>, Adam>>(1e-5, {1, 2}); }
 TEST_CASE("f64, and sums as they come") {
+#ifndef __CUDACC__  // on a GPU the same kernels, and twice the code to compile
   as_on_threads<Of<Mlp, Precision<f64>, RmsProp>>(1e-12, {1});
+#endif
   as_on_threads<Of<Mlp, DataParallel<Sync>, Fastest, Adagrad>>(1e-5, {3});
 }
 
@@ -28,8 +30,10 @@ TEST_CASE("narrow products in one kernel, whose blocks do not wait for each othe
   as_on_threads<ManyRows<DataParallel<Sync>, Precision<bf16>>>(4e-3, {1, 2});
   as_on_threads<ManyRows<DataParallel<Sync>, Precision<tf32>>>(1e-4, {1, 3});
   as_on_threads<ManyRows<DataParallel<Sync>, Precision<fp8>>>(4e-2, {1, 2});  // each by a kernel of its own
+#ifndef __CUDACC__
   as_on_threads<ManyRows<Precision<f64>, Accumulate<2>>>(1e-12, {1});
   as_on_threads<ManyRows<DataParallel<Sync>, OneWeirdTrick<2>>>(1e-6, {1, 2});
+#endif
 }
 TEST_CASE("layers share a message of gradients") {
   as_on_threads<Of<Mlp, DataParallel<Sync>, Buckets<4096>, Momentum>>(1e-6, {1, 3});
@@ -82,5 +86,5 @@ TEST_CASE("a plan that does not fit the device is told before anything is alloca
                        Error);
   DeviceTrainer<P, OnDevice> t(1);
   t.set_rate(Rate::constant(1e30f));
-  CHECK_THROWS_WITH_AS(t.train(0, 9, feed<P>()), doctest::Contains("the loss is not finite at step"), Error);
+  CHECK_THROWS_WITH_AS(t.train(0, 9, feed<P>()), doctest::Contains("the loss is not finite at step"), Diverged);
 }

@@ -48,3 +48,39 @@ TEST_CASE("an allocation's shell is no launch; nonsense is an error") {
                        Error);
   CHECK_THROWS_WITH_AS(with({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), doctest::Contains("rank 2 of 2"), Error);
 }
+TEST_CASE("a job id may be as large as Slurm makes them") {
+  auto const port = [](char const* job) {
+    return with({{"SLURM_STEP_ID", "0"},
+                 {"SLURM_PROCID", "0"},
+                 {"SLURM_NTASKS", "2"},
+                 {"SLURM_STEP_NODELIST", "n1"},
+                 {"SLURM_JOB_ID", job}})
+        .port;
+  };
+  for (long const job : {1'000'001L, 67'108'864L, 4'294'967'294L})
+    CHECK(port(std::to_string(job).c_str()) == job % 4096 + 61440);
+  CHECK_THROWS_WITH_AS(port("12_3"), doctest::Contains("SLURM_JOB_ID=12_3, which is no job id"), Error);
+  CHECK_THROWS_WITH_AS(port("99999999999999999999"), doctest::Contains("no job id"), Error);
+}
+TEST_CASE("numbers of the environment are held to their ranges") {
+  auto const told = [](std::map<std::string, std::string> more) {
+    more.insert({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "h"}});
+    try {
+      return std::to_string(with(more).port);
+    } catch (Error const& e) {
+      return std::string(e.what());
+    }
+  };
+  CHECK(told({}) == "29501");
+  CHECK(told({{"MASTER_PORT", "65534"}}) == "65535");
+  for (char const* const port : {"0", "65535", "65536", "70000", "-1", "", " 80", "+80", "80 ", "8e1"}) {
+    CAPTURE(port);
+    CHECK(told({{"MASTER_PORT", port}}) == "the environment says MASTER_PORT=" + std::string(port) +
+                                               ", which is no port with another above it: those are from 1 to 65534");
+  }
+  CHECK(
+      told({{"WORLD_SIZE", "0"}}).find("WORLD_SIZE=0, which is no number of processes: those are from 1 to 1000000") !=
+      std::string::npos);
+  CHECK(told({{"LOCAL_RANK", "1000001"}}).find("no rank") != std::string::npos);
+  CHECK(told({{"RANK", "18446744073709551616"}}).find("no rank") != std::string::npos);
+}

@@ -24,8 +24,9 @@ inline auto device(int seed) { return std::make_unique<OnDevice>(static_cast<std
 struct Mlp : Sequential<Vector<20>, Linear<24>, Relu, Linear<16>, Gelu, Linear<4>, CrossEntropy> {};
 struct Net : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, BatchNorm, Relu, MaxPool<2>, Linear<24>, LayerNorm, Tanh,
                         Dropout<20>, Residual<Linear<24>, Relu>, Linear<4>, CrossEntropy> {};
-struct Other
-    : Sequential<Image<2, 6, 6>, Conv<4, 3>, Sigmoid, LocalResponseNorm<3>, AvgPool<2>, Linear<4>, MeanSquaredError> {};
+struct Other : Sequential<Image<2, 6, 6>, Conv<4, 3>, Sigmoid, LocalResponseNorm<3>,
+                          Branches<Times, Path<>, Path<AvgPool<4>, Linear<4>, Sigmoid>>, AvgPool<2>, Linear<4>,
+                          MeanSquaredError> {};
 
 template <class N, class... Ps> struct Of : Plan<N, Batch<24>, MicroBatches<12>, Ps...> {
   static constexpr Rate rate = Rate::constant(0.05f);
@@ -46,6 +47,9 @@ Outcome outcome(Trained&& t, int steps = 3, backend::host::Feed const& from = fe
   o.accuracy = t.accuracy(from, P::batch + 5);
   o.miscounted = session::miscounted(t, steps, 2);
   CHECK(o.miscounted == "");
+  bool const on_threads = !requires { t.machine(); };
+  CHECK(t.exposed(0).has_value() == on_threads);
+  CHECK(t.waited(0).has_value() == on_threads);
   for (session::Kept const& k : session::kept<P>()) {
     for (auto v : session::whole(t, k)) o.state.push_back(static_cast<double>(v));
   }

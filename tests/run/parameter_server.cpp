@@ -1,4 +1,4 @@
-// run/parameter_server.cpp - rows 13, 52, 53, 54, 57, 66: clients and servers as processes, some of them killed.
+// run/parameter_server.cpp - clients and servers as processes, some of them killed.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -7,8 +7,10 @@
 #include <cleave.hpp>
 
 #include <atomic>
+#include <limits>
 #include <utility>
 
+#include "../io/scratch.hpp"
 #include "cleave/run/client.hpp"
 #include "cleave/run/parameter_server.hpp"
 
@@ -20,8 +22,8 @@ using session::ParameterServer;
 namespace {
 
 struct Net : Sequential<Vector<12>, Linear<24>, Relu, Linear<4>, CrossEntropy> {};
-struct Sync3 : Plan<Net, Batch<24>, MicroBatches<12>, DataParallel<Sync>, Shards<2>, Momentum> {};
-struct Spare : Plan<Net, Batch<24>, MicroBatches<12>, DataParallel<Sync, Spares<2>>, Shards<2>, Momentum> {};
+struct Sync3 : Plan<Net, Batch<24>, MicroBatches<12>, DataParallel<Sync>, Shards<1>, Momentum> {};
+struct Spare : Plan<Net, Batch<24>, MicroBatches<12>, DataParallel<Sync, Spares<2>>, Shards<1>, Momentum> {};
 struct Wild : Plan<Net, Batch<24>, DataParallel<Async>, Shards<3>, Momentum> {};
 struct Half : Plan<Net, Batch<24>, DataParallel<Async>, Precision<bf16>, Momentum> {};
 struct Stretch : Plan<Net, Batch<24>, DataParallel<ElasticAveraging<4, 10>>, Momentum> {};
@@ -91,9 +93,23 @@ struct Place : Process {
   int port = 0;
   template <class P> static void serve(int to, int replicas, int part, int parts) {
     ParameterServer<P> s(0, replicas, 1, part, parts, patience);
-    int const here = s.port();
-    if (write(to, &here, sizeof here) != sizeof here) _exit(3);
+    says_where(to, s.port());
     s.serve();
+  }
+  static void says_where(int to, int here) {
+    if (write(to, &here, sizeof here) != sizeof here) _exit(3);
+  }
+  /// One that saves all the time, and goes on with what another has saved.
+  template <class P>
+  Place(P*, int replicas, std::string const& folder, int at)
+      : Process([=](int to) {
+          ParameterServer<P> s(at, replicas, 1, 0, 1, patience);
+          for (auto const& path : s.saved_in(folder)) s.load(path);
+          s.keep(folder, Milliseconds(1));
+          says_where(to, s.port());
+          s.serve();
+        }) {
+    REQUIRE(read(out, &port, sizeof port) == sizeof port);
   }
   template <class P>
   Place(P*, int replicas, int part = 0, int parts = 1) : Process([=](int to) { serve<P>(to, replicas, part, parts); }) {
@@ -115,10 +131,12 @@ void await_steps_of(int clients) {
 }
 
 template <class P>
-void take_part(int to, std::vector<int> const& ports, std::string const& name, int r, int n, long steps, int slow = 0) {
+void take_part(int to, std::vector<int> const& ports, std::string const& name, int r, int n, long steps, int slow = 0,
+               Milliseconds deadline = patience, Milliseconds reconnect = {}) {
   std::vector<backend::tcp::Address> at;
   for (int p : ports) at.push_back({"127.0.0.1", p});
-  Client<P> c(at, name, r, n, 1, patience);
+  Client<P> c(at, name, r, n, 1, deadline);
+  c.reconnect(reconnect, {});
   bool first = true;
   c.train(
       0, steps, feed, rate, [](long) {},
@@ -140,12 +158,13 @@ template <class P> std::vector<float> weights(std::vector<int> const& ports, std
 }
 template <class P> double accuracy(int port, std::string const& name, int n) {
   Client<P> c({{"127.0.0.1", port}}, name, -1, n, 1, patience);
+  CHECK(c.score(feed, 235).samples == 235);
   return c.accuracy(feed, 240);
 }
 
 }  // namespace
 
-TEST_CASE("rows 13, 53: synchronous clients in processes have the bits of threads, and of one rank") {
+TEST_CASE("synchronous clients in processes have the bits of threads, and of one rank") {
   Place a(of<Sync3>, 3);
   std::vector<std::unique_ptr<Process>> all;
   for (int r = 0; r < 3; ++r) {
@@ -162,8 +181,9 @@ TEST_CASE("rows 13, 53: synchronous clients in processes have the bits of thread
     for (float v : session::whole(t, k)) whole.push_back(v);
   }
   CHECK(apart == whole);
+  CHECK(accuracy<Sync3>(a.port, "net", 3) == t.accuracy(feed, 240));
 }
-TEST_CASE_TEMPLATE("row 52: asynchronous clients, each as if alone, share what they learn", P, Wild, Half, Stretch) {
+TEST_CASE_TEMPLATE("asynchronous clients, each as if alone, share what they learn", P, Wild, Half, Stretch) {
   Place server(of<P>, 3);
   std::vector<std::unique_ptr<Process>> all;
   for (int r = 0; r < 3; ++r) {
@@ -172,7 +192,7 @@ TEST_CASE_TEMPLATE("row 52: asynchronous clients, each as if alone, share what t
   for (auto& p : all) CHECK(p->wait() == "0 done");
   CHECK(accuracy<P>(server.port, "net", 3) > 0.9);
 }
-TEST_CASE("rows 57, 66: names keep jobs apart; who comes after the trainers reads, saves and goes on") {
+TEST_CASE("names keep jobs apart; who comes after the trainers reads, saves and goes on") {
   Place server(of<Wild>, 2);
   auto const fresh = weights<Wild>({server.port}, "a", 2);
   CHECK(Process([&](int to) { take_part<Wild>(to, {server.port}, "a", 0, 2, 50); }).wait() == "0 done");
@@ -258,11 +278,111 @@ TEST_CASE("kill -9 of too many, and of a part of the server: an error that names
     CHECK(second == "2 " + named);
   }
 }
+TEST_CASE("a replica that hangs is named by those that wait for it") {
+  Place server(of<Sync3>, 3);
+  stepping() = 0;
+  auto const go = [&](int r) {
+    return std::make_unique<Process>(
+        [&, r](int to) { take_part<Sync3>(to, {server.port}, "net", r, 3, 100000, 100, Milliseconds(3000)); });
+  };
+  auto const one = go(0), two = go(1), three = go(2);
+  await_steps_of(3);
+  ::kill(two->id, SIGSTOP);
+  for (Process* p : {one.get(), three.get()}) {
+    std::string const said = p->wait();
+    INFO(said);
+    CHECK(said.find("no new weights from 127.0.0.1:" + std::to_string(server.port)) != said.npos);
+    CHECK(said.find(" ms: replica 1 at 127.0.0.1:") != said.npos);
+    CHECK(said.find("it hangs or is far too slow") != said.npos);
+  }
+}
+TEST_CASE("a replica that never came is named too") {
+  Place server(of<Sync3>, 3);
+  auto const go = [&](int r) {
+    return std::make_unique<Process>(
+        [&, r](int to) { take_part<Sync3>(to, {server.port}, "net", r, 3, 10, 0, Milliseconds(1000)); });
+  };
+  auto const one = go(0), two = go(1);
+  for (Process* p : {one.get(), two.get()}) CHECK(p->wait().find("replica 2 has not joined yet") != std::string::npos);
+}
+TEST_CASE_TEMPLATE("kill -9 of the server: it starts again from its file, and its clients go on and finish", P, Sync3,
+                   Wild) {
+  scratch::Folder const folder;
+  auto server = std::make_unique<Place>(of<P>, 3, folder.path(), 0);
+  int const port = server->port;
+  stepping() = 0;
+  std::vector<std::unique_ptr<Process>> all;
+  for (int r = 0; r < 3; ++r) {
+    all.push_back(std::make_unique<Process>(
+        [&, r](int to) { take_part<P>(to, {port}, "net", r, 3, 1500, 1000, patience, patience); }));
+  }
+  await_steps_of(3);
+  std::string const saved = folder.path() + "/net.server0.safetensors";
+  auto const last = std::chrono::steady_clock::now() + patience;
+  while (!io::exists(saved) && std::chrono::steady_clock::now() < last) std::this_thread::sleep_for(Milliseconds(1));
+  server->end(SIGKILL);
+  REQUIRE(io::exists(saved));
+  server = std::make_unique<Place>(of<P>, 3, folder.path(), port);
+  for (auto& p : all) CHECK(p->wait() == "0 done");
+  if constexpr (P::agreed::waits) {
+    Place other(of<P>, 3);  // nothing happens to this one
+    all.clear();
+    for (int r = 0; r < 3; ++r) {
+      all.push_back(std::make_unique<Process>([&, r](int to) { take_part<P>(to, {other.port}, "net", r, 3, 1500); }));
+    }
+    for (auto& p : all) CHECK(p->wait() == "0 done");
+    CHECK(weights<P>({port}, "net", 3) == weights<P>({other.port}, "net", 3));
+  } else {
+    CHECK(accuracy<P>(port, "net", 3) > 0.9);
+  }
+}
+TEST_CASE("a server that does not come back: its clients try again for as long as they were told, and say so") {
+  auto server = std::make_unique<Place>(of<Wild>, 1);
+  stepping() = 0;
+  Process one(
+      [&](int to) { take_part<Wild>(to, {server->port}, "net", 0, 1, 100000, 100, patience, Milliseconds(300)); });
+  await_steps_of(1);
+  server->end(SIGKILL);
+  std::string const said = one.wait();
+  INFO(said);
+  CHECK(said.find("has closed the connection, and did not come back: no connection to") != said.npos);
+}
+TEST_CASE("a server's file: back with every bit; damaged, another's, or not finite: an error, and the old one stays") {
+  scratch::Folder const folder;
+  auto const of_two = session::ServerOf{2, 0, 1};
+  session::Replica<Wild> start((session::Server<Wild>::parts(2), 1), 0, 1);
+  session::Container<Wild> c(2, start);
+  auto const first = [&](session::Container<Wild>& of, auto visit) { of.server.look(0, visit); };
+  first(c, [](auto& shard) { shard.set_version(7), shard.weights()[3] = 5, shard.moments()[4] = 6; });
+  c.done = {11, 13};
+  std::string const path = folder.path() + "/a.server0.safetensors";
+  CHECK(session::save_container(c, "a", of_two, path));
+  CHECK(!session::save_container(c, "a", of_two, path));  // nothing has changed
+  auto const [name, back] = session::load_container<Wild>(path, of_two, start);
+  CHECK(name == "a");
+  CHECK(back->done == c.done);
+  first(*back, [](auto& shard) {
+    CHECK(shard.version() == 7);
+    CHECK(shard.weights()[3] == 5);
+    CHECK(shard.moments()[4] == 6);
+  });
+  auto const good = io::read_file(path);
+  first(c, [](auto& shard) { shard.set_version(8), shard.weights()[0] = std::numeric_limits<float>::quiet_NaN(); });
+  CHECK_THROWS_WITH_AS(session::save_container(c, "a", of_two, path), doctest::Contains("that is not finite"), Error);
+  CHECK(io::read_file(path) == good);
+  CHECK_THROWS_WITH_AS(session::load_container<Wild>(path, {3, 0, 1}, start), doctest::Contains("for 3 replicas"),
+                       Error);
+  auto bad = good;
+  bad[bad.size() / 2] ^= 1;
+  io::write_file(path, io::Bytes(bad));
+  CHECK_THROWS_WITH_AS(session::load_container<Wild>(path, of_two, start), doctest::Contains("altered"), Error);
+}
 TEST_CASE("a server of several parts is for replicas that do not wait") {
   CHECK_THROWS_WITH_AS(ParameterServer<Sync3>(0, 3, 1, 0, 2), doctest::Contains("need one part"), Error);
 }
 TEST_CASE("another plan, another number of replicas, another protocol: refused before any data") {
   Place server(of<Wild>, 2);
+  auto const fresh = weights<Wild>({server.port}, "net", 2);
   std::vector<backend::tcp::Address> const at{{"127.0.0.1", server.port}};
   CHECK_THROWS_WITH_AS(Client<Half>(at, "net", 0, 2), doctest::Contains("the server runs another plan"), Error);
   CHECK_THROWS_WITH_AS(Client<Wild>(at, "net", 0, 3), doctest::Contains("another number of replicas (2)"), Error);
@@ -272,5 +392,7 @@ TEST_CASE("another plan, another number of replicas, another protocol: refused b
   stranger.send(hello.data(), hello.size(), Milliseconds(1000));
   char c;
   CHECK_THROWS_AS(stranger.receive(&c, 1, Milliseconds(5000)), backend::tcp::Closed);
-  CHECK(accuracy<Wild>(server.port, "net", 2) >= 0);
+  CHECK(weights<Wild>({server.port}, "net", 2) == fresh);
+  CHECK(Process([&](int to) { take_part<Wild>(to, {server.port}, "net", 0, 2, 50); }).wait() == "0 done");
+  CHECK(weights<Wild>({server.port}, "net", 2) != fresh);
 }

@@ -18,7 +18,7 @@ struct Net : Sequential<Vector<20>, Linear<24>, Relu, Linear<4>, CrossEntropy> {
 template <class... Ps> struct Of : Plan<Net, Batch<32>, Momentum, Ps...> {};
 struct Even : Of<DataParallel<Sync>, MicroBatches<8>> {};
 struct Uneven : Of<DataParallel<Sync, PerReplica<12, 4>>> {};
-struct Served3 : Of<DataParallel<Sync, PerReplica<16, 8, 8>>, Shards<2>> {};
+struct Served3 : Of<DataParallel<Sync, PerReplica<16, 8, 8>>, Shards<1>> {};
 struct Wild : Of<DataParallel<Async, PerReplica<48, 16>>> {};
 
 static_assert(Uneven::replicas == 4 && Uneven::micro_batches == 8 && Served3::replicas == 3 && Wild::replicas == 0);

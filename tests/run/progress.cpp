@@ -30,6 +30,12 @@ TEST_CASE("a thousand steps at once are the first line and the last") {
   CHECK(text.back() == '\n');
 }
 
+TEST_CASE("what a backend does not know of its waiting is left out, and nothing is no unknown") {
+  CHECK(waiting(2.351, 0.0) == ", waited 2.35 s for others, 0.00 s of it for gradients after its backward pass");
+  CHECK(waiting(2.351, {}) == ", waited 2.35 s for others");
+  CHECK(waiting({}, {}) == "");
+}
+
 TEST_CASE("nothing to do is no division by zero") {
   CHECK(told(0, [](Progress& p) { p.show(0, 0); }).find("[########################] step 0/0") == 0);
 }

@@ -1,13 +1,13 @@
-// run/pushes.cpp - rows 40, 44, 48: what is pushed to a parameter server, by threads and over TCP, byte for byte.
+// run/pushes.cpp - what is pushed to a parameter server, by threads and over TCP, byte for byte.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
 
-#include <atomic>
 #include <thread>
 
 #include "cleave/run/client.hpp"
 #include "cleave/run/parameter_server.hpp"
+#include "cleave/run/simulated.hpp"
 
 using namespace cleave;
 
@@ -83,7 +83,7 @@ template <class P> auto over_tcp(int replicas, int steps) {
   return all;
 }
 
-template <class Word, class... Ps> using Waiting = Of<DataParallel<Sync>, Shards<2>, Compress<Word>, Ps...>;
+template <class Word, class... Ps> using Waiting = Of<DataParallel<Sync>, Shards<1>, Compress<Word>, Ps...>;
 template <class Word, class... Ps> using Free = Of<DataParallel<Async>, Shards<3>, Compress<Word>, Ps...>;
 
 // Row 48: half. A layer's part in each shard is encoded alone: 312 + 100 weights, cut behind 137 and 274 of all 412.
@@ -95,7 +95,7 @@ static_assert(traffic<Waiting<OneBit>>.bytes_per_step == OneBit::bytes(312) + On
 }  // namespace
 
 TEST_CASE("row 44: a format that loses nothing gives the bits of none") {
-  auto const whole = by_threads<Of<DataParallel<Sync>, Shards<2>>>(3, 20);
+  auto const whole = by_threads<Of<DataParallel<Sync>, Shards<1>>>(3, 20);
   CHECK(by_threads<Waiting<TopK<1000>>>(3, 20) == whole);
   CHECK(over_tcp<Waiting<TopK<1000>>>(3, 20) == whole);
   auto const alone = by_threads<Of<DataParallel<Async>, Shards<3>>>(1, 20);
@@ -188,7 +188,7 @@ template <class... Ps> void rows_are_pushed(int replicas, int steps) {
 }  // namespace
 
 TEST_CASE("row 40: rows of an embedding that are not zero are pushed, counted by hand, with the bits of all of it") {
-  rows_are_pushed<DataParallel<Sync>, Shards<2>>(3, 10);
+  rows_are_pushed<DataParallel<Sync>, Shards<1>>(3, 10);
   rows_are_pushed<DataParallel<Async>, Shards<1>>(1, 10);
   rows_are_pushed<DataParallel<Async>, Shards<7>>(1, 10);  // rows are cut
 }
@@ -222,32 +222,31 @@ TEST_CASE("row 40: rows over TCP, beside encoded layers too; averaged weights go
   Served<Mean>(2, 7).train(0, 4, talk);
 }
 
-TEST_CASE("rows 26, 30: what a server owes at once: all copies of all weights, a shard's part, or one by one") {
+TEST_CASE("what a server owes at once: all copies of all weights, a shard's part, or one by one") {
   using Waits = Of<DataParallel<Sync>, Shards<1>>;
   using Alone = Of<DataParallel<Async>, Shards<1>>;
   using Parts = Of<DataParallel<Async>, Shards<4>>;
   long const copy = 412 * 4;
   Served<Waits> waits(6, 7);
   waits.train(0, 20, feed);
-  CHECK(waits.most_owed(0) == 6 * copy);  // row 26: everybody's at almost the same time
-  // Row 30: those that do not wait are sent their copies as they come; at worst, which must be allowed, all at once.
-  Served<Alone> alone(6, 7);
-  std::atomic<long> owed{-1};
-  alone.before_push = [&](int r, long step, int) {  // all begin at once, and all rest in the end
-    std::this_thread::sleep_for(std::chrono::microseconds(1000 + 300 * r));  // as if on a device of its own
-    if (step == 60) alone.forget_most_owed();
-    if (step == 150) owed = alone.most_owed(0);
+  CHECK(waits.most_owed(0) == 6 * copy);  // everybody's at almost the same time
+  // Those that do not wait are sent their copies as they come: one at a time, where no two push at the same time.
+  auto const as_they_come = [&]<class P>(Simulated<P>&& alone) {
+    long owed = -1;
+    alone.delay = [&](int r, long step) {  // all join at once, and all rest in the end
+      if (step == 60) alone.forget_most_owed();
+      if (step == 150) owed = alone.most_owed(0);
+      return 1 + 0.01 * r;
+    };
+    alone.train(0, 200, feed);
+    return owed;
   };
-  alone.train(0, 200, feed);
-  CHECK((owed > 0 && owed <= waits.most_owed(0)));
-  WARN(owed < waits.most_owed(0));
+  CHECK(as_they_come(Simulated<Alone>(6, 7)) == copy);
+  CHECK(as_they_come(Simulated<Waits>(6, 7)) == 6 * copy);
   Served<Alone> one(1, 7);
   one.train(0, 20, feed);
   CHECK(one.most_owed(0) == copy);
-  // Row 26: a shard has its part to send.
-  Served<Parts> parts(6, 7);
-  parts.train(0, 200, feed);
-  for (int s = 0; s < 4; ++s) CHECK(parts.most_owed(s) <= 6 * copy / 4);
+  CHECK(as_they_come(Simulated<Parts>(6, 7)) == copy / 4);  // a shard has its part to send
   // And without a server nobody is asked for more than one copy at once, or for a part of one.
   static_assert(send::most_at_once<Tree>(412, {6, 1, 4}) == 412);
   static_assert(send::most_at_once<Ring>(412, {4, 1, 4}) == 103);

@@ -282,7 +282,8 @@ TEST_CASE("what is wrong is told: numbers, samples that are not finite, replicas
     std::fill_n(out, 5 * count, std::numeric_limits<float>::quiet_NaN());
   };
   Sandblaster<P> t(2, 4);
-  CHECK_THROWS_WITH_AS(t.step(bad), doctest::Contains("the loss is not finite at the weights of iteration 0"), Error);
+  CHECK_THROWS_WITH_AS(t.step(bad), doctest::Contains("the loss is not finite at the weights of iteration 0"),
+                       Diverged);
   bad.pixels = [](void const*, long, long, int, float*) { throw Error("no such picture"); };
   CHECK_THROWS_WITH_AS(t.step(bad), doctest::Contains(": no such picture"), Error);
 

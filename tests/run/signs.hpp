@@ -13,9 +13,11 @@ inline float value(long sample, int i) {
   return random.uniform(static_cast<std::uint64_t>(sample % 480)) - 0.5f;
 }
 
-/// Sample s of a step, wherever it is drawn. Two classes where there are four inputs or fewer, else four.
+/// Sample s of a step, wherever it is drawn. Two classes where there are four inputs or fewer, or no more outputs than
+/// that, else four.
 template <class P> cleave::backend::host::Feed feed() {
   constexpr int n = static_cast<int>(P::Net::input::shape.size());
+  constexpr bool four = n > 4 && P::signatures.op[P::ops::size - 1].x.size() >= 4;
   return {nullptr,
           [](void const*, long step, long first, int count, float* out) {
             for (long s = first; s < first + count; ++s) {
@@ -24,7 +26,7 @@ template <class P> cleave::backend::host::Feed feed() {
           },
           [](void const*, long step, long first, int count, int* out) {
             for (long s = first; s < first + count; ++s) {
-              *out++ = (value(step * P::batch + s, 0) > 0) + (n > 4 ? 2 * (value(step * P::batch + s, 1) > 0) : 0);
+              *out++ = (value(step * P::batch + s, 0) > 0) + (four ? 2 * (value(step * P::batch + s, 1) > 0) : 0);
             }
           }};
 }

@@ -1,16 +1,15 @@
 // run/trace.cpp - traces parse, hold every rank's steps as the schedule says, one span at a time on a track.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <cleave/io/json.hpp>
-
 #include <map>
 #include <string>
 
+#include "../io/json_tree.hpp"
 #include "../io/scratch.hpp"
 #include "on_device.hpp"
 
 using namespace cleave;
 using namespace cleave::testing;
-using io::Json;
+using scratch::Json;
 #ifdef __CUDACC__
 using Here = Cuda;
 #else
@@ -77,7 +76,7 @@ template <class P, class Trained> void traces(Trained&& trainer, int replicas, b
   session::Trace const trace = session::trace_of<P>(trainer.timelines());
   CHECK(trace.steps == 2);
   CHECK(trace.lost == 0);
-  Json const json = io::parse_json(trace.json);
+  Json const json = scratch::parse_json(trace.json);
   Tracks const all = tracks(json);
   int const ranks = replicas * P::ways;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -129,7 +128,7 @@ template <class P, class Trained> void traces_served(Trained&& trainer, int repl
   trainer.train(2, 4, feed<P>());
   session::Trace const trace = session::trace_of<P>(trainer.timelines());
   CHECK(trace.lost == 0);
-  Tracks const all = tracks(io::parse_json(trace.json));
+  Tracks const all = tracks(scratch::parse_json(trace.json));
   for (int replica = 0; replica < replicas; ++replica) {
     INFO("replica " << replica);
     REQUIRE(all.count({replica * P::ways, 0}) == 1);
@@ -224,7 +223,7 @@ TEST_CASE("--trace writes a file, and says at once where it cannot") {
     REQUIRE(ran({"dots", "--ranks", "2", "--trace", path, "--trace-steps", "3", "--out", out, "--backend", backend}) ==
             0);
     auto const bytes = io::read_file(path);
-    Json const json = io::parse_json({reinterpret_cast<char const*>(bytes.data()), bytes.size()}, path);
+    Json const json = scratch::parse_json({reinterpret_cast<char const*>(bytes.data()), bytes.size()}, path);
     CHECK(json.find("otherData")->find("steps")->number == 3);
     CHECK(tracks(json).size() == 4);
     std::remove(path.c_str());

@@ -1,4 +1,4 @@
-// run/trainer.cpp - rows 8, 16, 17, 24, 25, 74, 75, 84, 85: every way to split a net trains it to the whole net's weights.
+// run/trainer.cpp - every way to split a net trains it to the whole net's weights.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -110,7 +110,7 @@ TEST_CASE("rows 74, 75: columns, rows, both in turn, batch: equal to the whole")
   agrees<ByBatch>(whole, 1, 0);
 }
 
-TEST_CASE("rows 14, 15, 17: two replicas of two ways, one of four and four of one equal one device") {
+TEST_CASE("as threads: two replicas of two ways, one of four ways and four of one way equal one rank") {
   auto const alone = weights_after<Alone>(1, 20);
   agrees<Grid>(alone, 2, 1e-4f);
   agrees<Cols4>(alone, 1, 1e-4f);
@@ -190,7 +190,7 @@ TEST_CASE("the loss falls") {
 
 TEST_CASE("mistakes are told, not waited for") {
   CHECK_THROWS_WITH_AS(Trainer<ByData>(9), doctest::Contains("cannot share 8 micro-batches"), Error);
-  CHECK_THROWS_WITH_AS(Trainer<ByData>(0), doctest::Contains("0 replicas"), Error);
+  CHECK_THROWS_WITH_AS(Trainer<ByData>(0), doctest::Contains("replicas from 1 on, got 0"), Error);
   CHECK_THROWS_WITH_AS(Trainer<Grid>(3), doctest::Contains("exactly 2 replicas, got 3"), Error);
   Trainer<ByData> trainer(2);
   session::Probing<ByData> probe;

@@ -58,7 +58,8 @@ template <class P> void nothing_overlaps(int replicas) {
   auto const l = schedule::layout(P::schedule, P::request, P::format, {replicas, P::ways});
   int const own = P::share({replicas, P::ways}).most(false), cut = P::share({replicas, P::ways}).most(true);
   auto const bytes = [&](schedule::Buffer const& b) {
-    return b.elements * (b.per_slice ? (b.rows_cut ? cut : own) : 1) * (b.wide ? P::format.sum : P::format.data);
+    if (!b.per_slice) return b.elements * P::format.batch_sum;
+    return b.elements * (b.rows_cut ? cut : own) * (b.wide ? P::format.sum : P::format.data);
   };
   int pairs = 0;
   for (int i = 0; i < P::schedule.buffers; ++i) {

@@ -1,5 +1,6 @@
-// sim/saturation.cpp - rows 38, 41, 42: efficiencies that were reported, modelled from what compute and bytes cost.
+// sim/saturation.cpp - the model is the queue that it stands for, played out, also at reported efficiencies.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The ratio of computing to being served is read off each report; the queue, and the numbers between, test the model.
 #include <doctest/doctest.h>
 #include <cleave/sim/saturation.hpp>
 
@@ -15,19 +16,19 @@ namespace {
 
 constexpr bool near(double a, double b, double by) { return a - b < by && b - a < by; }
 
-// A dense model: a gradient takes 25 to 41 times as long to compute as its bytes take at the servers.
-// Row 41, modelled: 25 to 40 times on 50 devices, efficiencies of 0.50 to 0.80.
+// Reported for dense models: 25 to 40 times on 50 devices. So it is where a gradient takes 25 to 41 times as long to
+// compute as its bytes take at the servers.
 static_assert(near(Saturation{25, 1}.speedup(50), 25, 0.5) && near(Saturation{41, 1}.speedup(50), 40, 0.5));
 static_assert(near(Saturation{25, 1}.efficiency(50), 0.50, 0.01) && near(Saturation{41, 1}.efficiency(50), 0.80, 0.01));
-// Sparse: a tenth of the bytes of a dense one in between. 300 times on 500 devices.
+// Reported for sparse ones: 300 times on 500 devices. A tenth of the bytes of a dense one in between gives that.
 constexpr Saturation dense{30, 1}, sparse{30, 0.1};
 static_assert(near(sparse.speedup(500), 300, 1) && near(sparse.efficiency(500), 0.60, 0.005));
-// Translation, 6 times on 8, at 7.7; Inception, 32 times on 50, at 32; RankBrain, 300 times on 500, at 300.
+// The ratios that give 6 times on 8, 32 times on 50 and 300 times on 500.
 static_assert(near(Saturation{7.7, 1}.efficiency(8), 0.75, 0.01));
 static_assert(near(Saturation{32, 1}.efficiency(50), 0.64, 0.01));
 static_assert(near(Saturation{300, 1}.efficiency(500), 0.60, 0.01));
 
-// Row 42: it saturates at a few dozen devices where gradients are dense, at a few hundred where they are sparse.
+// It saturates at a few dozen devices where gradients are dense, at a few hundred where they are sparse.
 static_assert(near(dense.knee(), 31, 1e-9) && near(sparse.knee(), 301, 1e-9));
 static_assert(dense.speedup(24) > 0.9 * 24 * 0.9 && dense.speedup(100) < 31 && dense.speedup(200) < 31);
 static_assert(sparse.speedup(200) > 190 && sparse.speedup(2000) < 301);
@@ -52,7 +53,20 @@ double played(Saturation const& s, int n, int gradients) {
 
 }  // namespace
 
-TEST_CASE("row 38: the model is the queue, played out; its knee is where the queue saturates, to one device") {
+TEST_CASE("the numbers that were reported come out of a queue of those ratios that is played out") {
+  struct Reported {
+    Saturation at;
+    int devices;
+    double times;
+  };
+  for (Reported const& r : {Reported{{25, 1}, 50, 25}, Reported{{41, 1}, 50, 40}, Reported{sparse, 500, 300},
+                            Reported{{7.7, 1}, 8, 6}, Reported{{32, 1}, 50, 32}, Reported{{300, 1}, 500, 300}}) {
+    CAPTURE(r.devices);
+    CAPTURE(r.times);
+    CHECK(played(r.at, r.devices, 400'000) * r.at.compute == doctest::Approx(r.times).epsilon(0.02));
+  }
+}
+TEST_CASE("the model is the queue, played out; its knee is where the queue saturates, to one device") {
   for (Saturation const s : {Saturation{3, 1}, Saturation{7, 1}, Saturation{20, 1}}) {
     for (int n : {1, 2, 5, 10, 20, 40}) {
       CAPTURE(n);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <limits>
+
 #include "roster.hpp"
 #include "staleness.hpp"
 
@@ -54,6 +56,14 @@ template <int Most, class Staleness = Stale<>, int WarmUpUpdates = 0, int Bound 
     }
   }
 
+  /// May others wait for this worker?
+  constexpr bool waited_for(int w) const {
+    if (version < WarmUpUpdates) return alone == w + 1;
+    if (Bound < 0 || !roster.here[w]) return false;
+    int const slowest = slowest_but(w);
+    return slowest < 0 || clock[w] <= slowest;
+  }
+
  private:
   constexpr int slowest_but(int w) const {
     int slowest = -1;
@@ -69,6 +79,7 @@ template <int Most, class Staleness = Stale<>, int WarmUpUpdates = 0, int Bound 
   }
   /// Numbers may be lost, doubled, and overtake each other; each counts once.
   constexpr bool first_time(int w, int count) {
+    if (count < 0 || count == std::numeric_limits<int>::max()) return false;
     int const back = heard[w] - 1 - count;
     if (back >= 32) return false;
     if (back >= 0) {
@@ -76,14 +87,16 @@ template <int Most, class Staleness = Stale<>, int WarmUpUpdates = 0, int Bound 
       missing[w] &= ~(1u << back);
       return first;
     }
-    for (; heard[w] <= count; ++heard[w]) missing[w] = missing[w] << 1 | 1u;
+    missing[w] = -back >= 32 ? ~0u : (missing[w] << -back) | ((1u << -back) - 1);
     missing[w] &= ~1u;
+    heard[w] = count + 1;
     return true;
   }
   constexpr void pushed(Event const& e, Actions<Most>& out) {
-    int const w = e.worker, age = version - e.version;
+    bool const possible = e.version >= 0 && e.version <= version;  // made with weights that there were
+    int const w = e.worker, age = possible ? version - e.version : 0;
     bool const fresh = roster.knows(e) && first_time(w, e.count);
-    bool const drop = !fresh || Staleness::drops(age);
+    bool const drop = !fresh || !possible || Staleness::drops(age);
     out.add({drop ? Done::Drop : Done::Take, w, version, age, drop ? 0 : Staleness::share(age)});
     if (!drop) out.add({Done::Update, w, ++version});
     if (fresh) ++clock[w];

@@ -36,6 +36,9 @@ template <int Most> struct Quorum {
     }
   }
 
+  /// May others wait for this worker?
+  constexpr bool waited_for(int w) const { return w < workers && !counted[w]; }
+
  private:
   constexpr int still_possible() const {
     int n = 0;

@@ -28,10 +28,15 @@ template <int Shards> struct Worker {
   Pace pace;
   int version[Shards]{}, mailbox[Shards]{};  // 0: none; else version + 1, so that all zero is a new worker
   int computed = 0, pushed = 0, computing = 0, asked = 0;
+  int from_step = 0, from_version = 0;  // of the first gradient made with that version
 
   constexpr int weights_of(int shard) const { return version[shard] - 1; }
   /// Of its next gradient, where all workers push alike.
-  constexpr long step() const { return long{weights_of(0)} * pace.push + computed % pace.push; }
+  constexpr long step() const {
+    return from_step + (long{weights_of(0)} - from_version) * pace.push + computed % pace.push;
+  }
+  /// Has it made gradients, or steps of its own, that no push has had?
+  constexpr bool pending() const { return computed % pace.push != 0; }
 
   constexpr Turn granted(int shard, int its_version) {
     if (its_version + 1 > mailbox[shard]) mailbox[shard] = its_version + 1;
@@ -55,6 +60,19 @@ template <int Shards> struct Worker {
     } else {
       s.turn = begin();
     }
+    return s;
+  }
+  /// A pause: what is pending is pushed as it is, and with the weights that answer it a new round of `pace` begins.
+  constexpr Said flush() {
+    Said s;
+    if (!pending()) return s;
+    s.push = s.ask = true;
+    s.count = pushed++;
+    int const round = pace.push * pace.fetch;
+    computed += round - computed % round;
+    computing = 0;
+    asked = 1;
+    s.turn = begin();
     return s;
   }
   /// Nothing has come for long: say it again. Keepers know a push that they have heard.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cleave/io/json_line.hpp>
+#include <cleave/io/parse_double.hpp>
 #include <cleave/meta/error.hpp>
 #include <cmath>
 #include <cstddef>
@@ -198,10 +199,16 @@ class Options {
     return (whole ? "a whole number from " : "a number from ") + bound(option.low) + " to " + bound(option.high);
   }
 
+  static std::from_chars_result from_text(char const* first, char const* last, double& out) {
+    return parse_double(first, last, out);
+  }
+  template <typename Number> static std::from_chars_result from_text(char const* first, char const* last, Number& out) {
+    return std::from_chars(first, last, out);
+  }
   template <typename Number> static bool read(Option const& option, std::string_view value, Number& out) {
     char const* const last = value.data() + value.size();
     Number read{};
-    auto const [end, code] = std::from_chars(value.data(), last, read);
+    auto const [end, code] = from_text(value.data(), last, read);
     bool const good = code == std::errc{} && end == last && read >= option.low && read <= option.high;
     if (good) out = read;
     return good;

@@ -52,6 +52,8 @@ inline Images read_cifar(std::string const& folder, Split split, int limit = -1)
   }
   if (images.count == 0) throw Error(path + ": no pictures in this file");
   images.keep_first(limit);
+  images.classes = 10;
+  images.class_names.assign(cifar_names.begin(), cifar_names.end());
   return images;
 }
 

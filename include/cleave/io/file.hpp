@@ -6,40 +6,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
+#include <cleave/io/descriptor.hpp>
+#include <cleave/io/temporary.hpp>
 #include <cleave/meta/error.hpp>
 #include <cstddef>
-#include <cstdio>
+#include <new>
 #include <span>
+#include <stdexcept>
 #include <string>
-#include <system_error>
-#include <utility>
 #include <vector>
 
 namespace cleave::io {
 
 using Bytes = std::span<unsigned char const>;
-
-/// The words for an errno value, as in "No space left on device".
-inline std::string errno_text(int code) { return std::generic_category().message(code); }
-
-/// Owns one POSIX file descriptor; -1 owns none.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor const&) = delete;
-  Descriptor& operator=(Descriptor const&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  int number() const { return number_; }
-  /// Some file systems report a failed write only here, so the answer matters. 0, or the errno.
-  int close() { return ::close(std::exchange(number_, -1)) == 0 ? 0 : errno; }
-
- private:
-  int number_;
-};
 
 /// True when something, file or folder, is there under this name.
 inline bool exists(std::string const& path) {
@@ -68,25 +48,36 @@ inline void make_folder(std::string const& path) {
   }
 }
 
-/// All bytes of a file. Throws Error when it is missing or cannot be read.
+/// Reads all that comes; the size is only a hint (pipes and /proc say 0). 0, or the errno of the read that failed.
+inline int read_to_end(int file, std::size_t size, std::vector<unsigned char>& bytes) {
+  bytes.resize(size + 1);  // one byte more lets the end be seen without growing
+  std::size_t filled = 0;
+  ssize_t got = 0;
+  do {
+    if (filled == bytes.size()) bytes.resize(2 * filled + 4096);
+    got = ::read(file, bytes.data() + filled, bytes.size() - filled);
+    if (got > 0) filled += static_cast<std::size_t>(got);
+  } while (got > 0 || (got < 0 && errno == EINTR));
+  int const code = got < 0 ? errno : 0;
+  bytes.resize(filled);
+  return code;
+}
+
+/// All bytes of a file. Throws Error when it is missing, cannot be read or does not fit in memory.
 inline std::vector<unsigned char> read_file(std::string const& path) {
   Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat about {};
   if (file.number() < 0 || ::fstat(file.number(), &about) != 0)
     throw Error(path + ": cannot open this file for reading: " + errno_text(errno));
-  // The size is only a hint (pipes and /proc say 0); one byte more lets the end be seen without growing.
-  std::vector<unsigned char> bytes(static_cast<std::size_t>(about.st_size) + 1);
-  std::size_t filled = 0;
-  for (;;) {
-    if (filled == bytes.size()) bytes.resize(2 * filled + 4096);
-    ssize_t const got = ::read(file.number(), bytes.data() + filled, bytes.size() - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0)
-      throw Error(path + ": reading failed after " + std::to_string(filled) + " bytes: " + errno_text(errno));
-    if (got == 0) break;
-    filled += static_cast<std::size_t>(got);
+  std::vector<unsigned char> bytes;
+  try {
+    if (int const code = read_to_end(file.number(), static_cast<std::size_t>(about.st_size), bytes); code != 0)
+      throw Error(path + ": reading failed after " + std::to_string(bytes.size()) + " bytes: " + errno_text(code));
+  } catch (std::bad_alloc const&) {
+    throw Error(path + ": there is no memory for its " + std::to_string(about.st_size) + " bytes");
+  } catch (std::length_error const&) {
+    throw Error(path + ": there is no memory for its " + std::to_string(about.st_size) + " bytes");
   }
-  bytes.resize(filled);
   return bytes;
 }
 
@@ -104,20 +95,15 @@ inline int write_parts(int file, std::span<Bytes const> parts) {
 }
 
 /// Replaces (or makes) a file by these parts in order. The bytes go to a temporary beside it, reach the disk, and only
-/// then take its name: a crash or a full disk leaves the old file as it was. Throws Error, the temporary removed.
+/// then take its name: a crash or a full disk leaves the old file as it was. Temporaries that dead processes left in
+/// the folder are removed. Throws Error, its own temporary removed.
 inline void write_file(std::string const& path, std::span<Bytes const> parts) {
-  static std::atomic<unsigned> serial{0};
-  std::string const temporary = path + ".new-" + std::to_string(::getpid()) + "-" + std::to_string(serial++);
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (file.number() < 0) throw Error(path + ": cannot write here: " + errno_text(errno));
+  remove_stale_temporaries(folder_of(path));
+  Temporary file(path);
+  if (file.number() < 0) throw Error(path + ": cannot write here: " + errno_text(file.code()));
   int code = write_parts(file.number(), parts);
-  if (code == 0 && ::fsync(file.number()) != 0) code = errno;
-  if (int const closing = file.close(); code == 0) code = closing;
-  if (code == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) code = errno;
-  if (code != 0) {
-    ::unlink(temporary.c_str());
-    throw Error(path + ": writing failed, nothing was changed: " + errno_text(code));
-  }
+  if (code == 0) code = file.land();
+  if (code != 0) throw Error(path + ": writing failed, nothing was changed: " + errno_text(code));
   // Without this the new name may be lost with the power. A file system that cannot sync folders says EINVAL.
   Descriptor const folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if ((folder.number() < 0 || ::fsync(folder.number()) != 0) && errno != EINVAL)

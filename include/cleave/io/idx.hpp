@@ -74,7 +74,8 @@ inline Images read_mnist(std::string const& folder, Split split, int limit = -1)
                 .height = static_cast<int>(pictures.extents[1]),
                 .width = static_cast<int>(pictures.extents[2]),
                 .pixels = std::move(pictures.data),
-                .labels = std::move(labels.data)};
+                .labels = std::move(labels.data),
+                .classes = 10};
   images.keep_first(limit);
   return images;
 }

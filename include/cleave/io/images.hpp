@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace cleave::io {
@@ -18,6 +19,8 @@ struct Images {
   int width = 0;
   std::vector<unsigned char> pixels;  ///< (count, channels, height, width), 0 to 255
   std::vector<unsigned char> labels;  ///< (count)
+  int classes = 0;                    ///< labels are below this; 0: unknown
+  std::vector<std::string> class_names{};
 
   /// Bytes in one picture.
   std::size_t stride() const {
@@ -28,6 +31,10 @@ struct Images {
   std::span<unsigned char const> picture(int i) const {
     return std::span(pixels).subspan(static_cast<std::size_t>(i) * stride(), stride());
   }
+
+  /// What a model is given of sample i, and into how many channels it is cut.
+  std::span<unsigned char const> input(int i) const { return picture(i); }
+  int channel_count() const { return channels; }
 
   int label(int i) const { return labels[static_cast<std::size_t>(i)]; }
 

@@ -1,13 +1,17 @@
-// io/json.hpp - a strict JSON reader for what may come from anywhere; json_line.hpp, included here, writes.
+// io/json.hpp - a strict JSON reader for what may come from anywhere, token by token; json_line.hpp, included here, writes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cleave/io/json_line.hpp>
+#include <cleave/io/parse_double.hpp>
 #include <cleave/meta/error.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,43 +21,57 @@
 
 namespace cleave::io {
 
-/// One JSON value and all below it; `kind` says which of the members count.
-struct Json {
-  enum class Kind { Null, Bool, Number, String, Array, Object };
+/// What JsonReader::next has read. `Name` is the key of an object's member; its value comes next.
+enum class JsonToken { Null, Bool, Number, String, Name, BeginArray, EndArray, BeginObject, EndObject, End };
 
-  Kind kind = Kind::Null;
-  bool boolean = false;
-  double number = 0;
-  std::optional<std::int64_t> whole;     ///< Exact, when written without fraction or exponent and it fits.
-  std::optional<std::uint64_t> natural;  ///< The same for 0 to 2^64-1.
-  std::string string;
-  std::vector<std::string> names;  ///< Object: its keys in the order written; names[i] belongs to items[i].
-  std::vector<Json> items;         ///< Array or object: the values.
-
-  bool is(Kind asked) const { return kind == asked; }
-
-  /// The value under a key of an object; null when there is none.
-  Json const* find(std::string_view name) const {
-    auto const at = std::find(names.begin(), names.end(), name);
-    return at == names.end() ? nullptr : &items[static_cast<std::size_t>(at - names.begin())];
-  }
-};
-
-/// Reads one JSON text by RFC 8259 and refuses whatever it leaves open: duplicate keys, text that is no UTF-8, lone
-/// surrogates, numbers no double can hold, and nesting deeper than 64.
+/// Reads one JSON text by RFC 8259, one token a call, and refuses whatever it leaves open: duplicate keys, text that is
+/// no UTF-8, lone surrogates, numbers no double can hold, and nesting deeper than 64. It keeps no values: besides one
+/// string it holds 8 bytes for each key of the objects that are open, to find duplicates.
+///
+///     JsonReader json(text, "file.json");
+///     if (json.next() == JsonToken::BeginArray)
+///       while (json.next() != JsonToken::EndArray) json.skip();
+///
+/// Every call may throw Error, which names the source and the byte.
 class JsonReader {
  public:
-  JsonReader(std::string_view text, std::string source) : text_(text), source_(std::move(source)) {}
+  /// The text must outlive the reader; `source` (a file name) begins every message.
+  JsonReader(std::string_view text, std::string source) : text_(text), source_(std::move(source)) {
+    if (text.size() > std::numeric_limits<std::uint32_t>::max()) fail("text longer than 4 GiB");
+  }
 
-  Json read() {
-    Json value = read_value(0);
-    skip_space();
-    if (at_ != text_.size()) fail("more text after the end of the value");
-    return value;
+  /// Reads the next token. After the end of the value it is End, always.
+  JsonToken next() { return token_ = read_next(); }
+
+  JsonToken token() const { return token_; }
+  bool boolean() const { return boolean_; }              ///< Of Bool.
+  double number() const { return number_; }              ///< Of Number.
+  std::string const& string() const { return string_; }  ///< Of String and Name; changed by the next call of either.
+  /// Number: exact, when written without fraction or exponent and it fits.
+  std::optional<std::int64_t> whole() const { return whole_; }
+  /// Number: the same for 0 to 2^64-1.
+  std::optional<std::uint64_t> natural() const { return natural_; }
+
+  /// Passes over the rest of the value that the last token began: to its end if it began an array or object.
+  void skip() {
+    if (token_ != JsonToken::BeginArray && token_ != JsonToken::BeginObject) return;
+    int const outside = depth_ - 1;
+    while (depth_ > outside) next();
   }
 
  private:
   static constexpr int depth_limit = 64;
+  /// What may come next: a value, the first item or the end of an array, the first member or the end of an object, a
+  /// member's value, what follows an item or a member, nothing more.
+  enum class Wanted { Value, FirstItem, FirstName, MemberValue, Following };
+
+  struct Key {
+    std::uint32_t hash, at;  // the byte behind its opening quote
+  };
+  struct Level {
+    bool object = false;
+    std::size_t first_key = 0;  // of its keys in keys_
+  };
 
   [[noreturn]] void fail(std::string const& what) const {
     throw Error(source_ + ": not valid JSON: " + what + " at byte " + std::to_string(at_));
@@ -69,67 +87,105 @@ class JsonReader {
 
   void skip_space() { at_ = std::min(text_.find_first_not_of(" \t\n\r", at_), text_.size()); }
 
-  Json read_value(int depth) {
-    if (depth > depth_limit) fail("nesting deeper than " + std::to_string(depth_limit));
+  JsonToken read_next() {
     skip_space();
-    Json value;
-    if (take('{')) {
-      value.kind = Json::Kind::Object;
-      read_object(value, depth);
-    } else if (take('[')) {
-      value.kind = Json::Kind::Array;
-      read_array(value, depth);
-    } else if (take('"')) {
-      value.kind = Json::Kind::String;
-      value.string = read_string();
-    } else if (peek() == '-' || is_digit()) {
-      value.kind = Json::Kind::Number;
-      read_number(value);
-    } else {
-      read_word(value);
+    switch (wanted_) {
+      case Wanted::Value:
+        return read_value();
+      case Wanted::FirstItem:
+        return take(']') ? close(JsonToken::EndArray) : read_value();
+      case Wanted::FirstName:
+        return take('}') ? close(JsonToken::EndObject) : read_name();
+      case Wanted::MemberValue:
+        if (!take(':')) fail("':' missing");
+        skip_space();
+        return read_value();
+      case Wanted::Following:
+        break;
     }
-    return value;
+    if (depth_ == 0) {
+      if (at_ != text_.size()) fail("more text after the end of the value");
+      return JsonToken::End;
+    }
+    if (level().object) {
+      if (take(',')) return skip_space(), read_name();
+      if (!take('}')) fail("',' or '}' missing");
+      return close(JsonToken::EndObject);
+    }
+    if (take(',')) return skip_space(), read_value();
+    if (!take(']')) fail("',' or ']' missing");
+    return close(JsonToken::EndArray);
   }
 
-  void read_word(Json& value) {
+  JsonToken read_value() {
+    if (peek() == '{' || peek() == '[') return open();
+    wanted_ = Wanted::Following;
+    if (take('"')) {
+      read_string(string_);
+      return JsonToken::String;
+    }
+    if (peek() == '-' || is_digit()) {
+      read_number();
+      return JsonToken::Number;
+    }
+    return read_word();
+  }
+
+  Level& level() { return levels_[static_cast<std::size_t>(depth_ - 1)]; }
+
+  JsonToken open() {
+    if (depth_ == depth_limit) fail("nesting deeper than " + std::to_string(depth_limit));
+    bool const object = text_[at_++] == '{';
+    ++depth_;
+    level() = {object, keys_.size()};
+    wanted_ = object ? Wanted::FirstName : Wanted::FirstItem;
+    return object ? JsonToken::BeginObject : JsonToken::BeginArray;
+  }
+
+  JsonToken close(JsonToken end) {
+    if (level().object) check_keys(level().first_key);
+    --depth_;
+    wanted_ = Wanted::Following;
+    return end;
+  }
+
+  JsonToken read_name() {
+    if (!take('"')) fail("key missing");
+    auto const at = static_cast<std::uint32_t>(at_);
+    read_string(string_);
+    keys_.push_back({static_cast<std::uint32_t>(std::hash<std::string>()(string_)), at});
+    wanted_ = Wanted::MemberValue;
+    return JsonToken::Name;
+  }
+
+  /// No key of the object that ends may come twice. Sorted, for a hostile object may have millions of keys and
+  /// comparing each with each would never end; keys of equal hash are read again from the text.
+  void check_keys(std::size_t first) {
+    auto const begin = keys_.begin() + static_cast<std::ptrdiff_t>(first);
+    std::sort(begin, keys_.end(), [&](Key const& a, Key const& b) {
+      return a.hash != b.hash ? a.hash < b.hash : a.at != b.at && key(a) < key(b);
+    });
+    auto const twin = std::adjacent_find(
+        begin, keys_.end(), [&](Key const& a, Key const& b) { return a.hash == b.hash && key(a) == key(b); });
+    if (twin != keys_.end()) fail("key " + quote(key(*twin).substr(0, 80)) + " twice in the object that ends");
+    keys_.erase(begin, keys_.end());
+  }
+
+  std::string key(Key const& k) const {
+    JsonReader again(text_, {});
+    again.at_ = k.at;
+    again.read_string(again.string_);
+    return again.string_;
+  }
+
+  JsonToken read_word() {
     for (std::string_view const word : {"null", "true", "false"}) {
       if (text_.substr(at_, word.size()) != word) continue;
       at_ += word.size();
-      value.kind = word == "null" ? Json::Kind::Null : Json::Kind::Bool;
-      value.boolean = word == "true";
-      return;
+      boolean_ = word == "true";
+      return word == "null" ? JsonToken::Null : JsonToken::Bool;
     }
     fail(at_ == text_.size() ? "the text ends where a value should be" : "no value");
-  }
-
-  void read_array(Json& array, int depth) {
-    skip_space();
-    if (take(']')) return;
-    do {
-      array.items.push_back(read_value(depth + 1));
-      skip_space();
-    } while (take(','));
-    if (!take(']')) fail("',' or ']' missing");
-  }
-
-  void read_object(Json& object, int depth) {
-    skip_space();
-    if (take('}')) return;
-    do {
-      skip_space();
-      if (!take('"')) fail("key missing");
-      object.names.push_back(read_string());
-      skip_space();
-      if (!take(':')) fail("':' missing");
-      object.items.push_back(read_value(depth + 1));
-      skip_space();
-    } while (take(','));
-    if (!take('}')) fail("',' or '}' missing");
-    // Sorted, for a hostile object may have millions of keys and comparing each with each would never end.
-    std::vector<std::string_view> sorted(object.names.begin(), object.names.end());
-    std::sort(sorted.begin(), sorted.end());
-    auto const twin = std::adjacent_find(sorted.begin(), sorted.end());
-    if (twin != sorted.end()) fail("key " + quote(*twin) + " twice in the object that ends");
   }
 
   bool is_digit() const { return peek() >= '0' && peek() <= '9'; }
@@ -139,7 +195,7 @@ class JsonReader {
     while (is_digit()) ++at_;
   }
 
-  void read_number(Json& value) {
+  void read_number() {
     std::size_t const begin = at_;
     take('-');
     if (!take('0'))
@@ -154,16 +210,18 @@ class JsonReader {
     }
     char const* const first = text_.data() + begin;
     char const* const last = text_.data() + at_;
-    if (std::from_chars(first, last, value.number).ec != std::errc{}) fail("number beyond what a double holds");
+    if (parse_double(first, last, number_).ec != std::errc{}) fail("number beyond what a double holds");
+    whole_.reset();
+    natural_.reset();
     if (whole_end != at_) return;
     std::int64_t whole = 0;
     std::uint64_t natural = 0;
-    if (std::from_chars(first, last, whole).ec == std::errc{}) value.whole = whole;
-    if (*first != '-' && std::from_chars(first, last, natural).ec == std::errc{}) value.natural = natural;
+    if (std::from_chars(first, last, whole).ec == std::errc{}) whole_ = whole;
+    if (*first != '-' && std::from_chars(first, last, natural).ec == std::errc{}) natural_ = natural;
   }
 
-  std::string read_string() {
-    std::string out;
+  void read_string(std::string& out) {
+    out.clear();
     while (!take('"')) {
       if (at_ == text_.size()) fail("string without its end");
       if (static_cast<unsigned char>(peek()) < 0x20) fail("control character in a string");
@@ -176,7 +234,6 @@ class JsonReader {
       out += text_.substr(at_, length);
       at_ += length;
     }
-    return out;
   }
 
   void read_escape(std::string& out) {
@@ -226,11 +283,16 @@ class JsonReader {
   std::string_view text_;
   std::string source_;
   std::size_t at_ = 0;
+  Wanted wanted_ = Wanted::Value;
+  int depth_ = 0;
+  std::array<Level, depth_limit> levels_{};
+  std::vector<Key> keys_;  // of the objects that are open, one behind the other
+  JsonToken token_ = JsonToken::Null;
+  bool boolean_ = false;
+  double number_ = 0;
+  std::optional<std::int64_t> whole_;
+  std::optional<std::uint64_t> natural_;
+  std::string string_;
 };
-
-/// Reads one JSON text. `source` (a file name) begins every message; Error names the byte.
-inline Json parse_json(std::string_view text, std::string source = "text") {
-  return JsonReader(text, std::move(source)).read();
-}
 
 }  // namespace cleave::io

@@ -11,6 +11,7 @@
 #include <cleave/meta/error.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -72,22 +73,37 @@ class SafeTensors {
              " are there; the file is cut short");
     std::string_view const header(reinterpret_cast<char const*>(file.data()) + 8, length);
     if (!header.starts_with('{')) refuse("its header does not begin with '{'");
-    Json const json = parse_json(header, source_ + ": header");
+    // Before it is parsed: when its checksum fails, what it says means nothing.
+    std::optional<std::uint32_t> const found = header_checksum(header);
+    if (found) compare_value("header_checksum", claimed_digits(header), *found);
     payload_ = file.subspan(8 + length);
-    if (Json const* entry = json.find("__metadata__")) read_metadata(*entry);
-    // The header first: when its checksum fails, what it says of the payload means nothing.
-    compare("header_checksum", header_checksum(header), checksum);
-    for (std::size_t i = 0; i < json.names.size(); ++i)
-      if (json.names[i] != "__metadata__") read_tensor(json.names[i], json.items[i]);
+    auto const objects = static_cast<std::size_t>(std::count(header.begin(), header.end(), '{'));
+    tensors_.reserve(std::min(objects, header.size() / shortest_entry));
+    JsonReader json(header, source_ + ": header");
+    json.next();
+    while (json.next() == JsonToken::Name) {
+      if (json.string() == "__metadata__") {
+        read_metadata(json);
+      } else {
+        read_tensor(json);
+      }
+    }
+    json.next();  // nothing may follow
+    compare("header_checksum", found, checksum);
     check_layout();
     compare("checksum", Crc32c().add(payload_).value(), checksum);
   }
 
-  void read_metadata(Json const& entry) {
-    if (!entry.is(Json::Kind::Object)) refuse("__metadata__ is not an object");
-    for (std::size_t i = 0; i < entry.names.size(); ++i) {
-      if (!entry.items[i].is(Json::Kind::String)) refuse("metadata " + quote(entry.names[i]) + " is not a string");
-      metadata_.emplace_back(entry.names[i], entry.items[i].string);
+  void read_metadata(JsonReader& json) {
+    if (json.next() != JsonToken::BeginObject) refuse("__metadata__ is not an object");
+    while (json.next() == JsonToken::Name) {
+      if (json.string().size() > longest_name)
+        refuse("it has a metadata key of more than " + std::to_string(longest_name) + " bytes");
+      std::string key = json.string();
+      if (json.next() != JsonToken::String) refuse("metadata " + quote(key) + " is not a string");
+      if (metadata_.size() == most_metadata)
+        refuse("it has more than " + std::to_string(most_metadata) + " metadata keys");
+      metadata_.emplace_back(std::move(key), json.string());
     }
   }
 
@@ -95,24 +111,38 @@ class SafeTensors {
     std::string const* const claimed = find_metadata(key);
     if (claimed == nullptr && checksum == Checksum::IfPresent) return;
     if (claimed == nullptr) refuse("its metadata has no \"" + key + "\", so damage could not be seen");
-    std::string const actual = found ? "crc32c:" + hex(*found) : "of no known form";
-    if (*claimed != actual)
-      refuse("its " + key + " is " + quote(*claimed) + " but its bytes give " + actual + "; the file was altered");
+    if (!found || claimed->size() != std::string_view("crc32c:00000000").size())
+      refuse("its " + key + " is of no known form, so damage could not be seen");
+    compare_value(key, *claimed, *found);
+  }
+  void compare_value(std::string const& key, std::string const& claimed, std::uint32_t found) const {
+    std::string const actual = "crc32c:" + hex(found);
+    if (claimed != actual)
+      refuse("its " + key + " is " + quote(claimed) + " but its bytes give " + actual + "; the file was altered");
   }
 
-  void read_tensor(std::string const& name, Json const& entry) {
-    std::string const who = "tensor " + quote(name);
-    Json const* const dtype = entry.find("dtype");
-    Json const* const shape = entry.find("shape");
-    Json const* const offsets = entry.find("data_offsets");
-    if (dtype == nullptr || shape == nullptr || offsets == nullptr || entry.items.size() != 3)
-      refuse(who + " needs dtype, shape and data_offsets, and nothing else");
-    auto const* const known = std::find_if(dtype_facts.begin(), dtype_facts.end(),
-                                           [&](DtypeFacts const& f) { return f.name == dtype->string; });
-    if (known == dtype_facts.end()) refuse(who + " has the unknown dtype " + quote(dtype->string));
-    NamedTensor tensor{
-        name, static_cast<Dtype>(known - dtype_facts.begin()), read_naturals(who + "'s shape", *shape), {}};
-    std::vector<std::size_t> const range = read_naturals(who + "'s data_offsets", *offsets);
+  void read_tensor(JsonReader& json) {
+    if (json.string().size() > longest_name)
+      refuse("it names a tensor by more than " + std::to_string(longest_name) + " bytes");
+    NamedTensor tensor{json.string(), Dtype::F32, {}, {}};
+    std::string const who = "tensor " + quote(tensor.name);
+    auto const strange = [&] { refuse(who + " needs dtype, shape and data_offsets, and nothing else"); };
+    if (json.next() != JsonToken::BeginObject) strange();
+    std::vector<std::size_t> range;
+    int members = 0;  // the reader refuses a key that comes twice
+    while (json.next() == JsonToken::Name) {
+      ++members;
+      if (json.string() == "dtype") {
+        tensor.dtype = read_dtype(who, json);
+      } else if (json.string() == "shape") {
+        tensor.shape = read_naturals(who, "shape", most_extents, json);
+      } else if (json.string() == "data_offsets") {
+        range = read_naturals(who, "data_offsets", most_extents, json);
+      } else {
+        strange();
+      }
+    }
+    if (members != 3) strange();
     if (range.size() != 2) refuse(who + " has " + std::to_string(range.size()) + " data_offsets instead of 2");
     std::string const where = "[" + std::to_string(range[0]) + ", " + std::to_string(range[1]) + ")";
     if (range[0] > range[1] || range[1] > payload_.size())
@@ -126,14 +156,25 @@ class SafeTensors {
     tensors_.push_back(std::move(tensor));
   }
 
-  std::vector<std::size_t> read_naturals(std::string const& what, Json const& list) const {
+  Dtype read_dtype(std::string const& who, JsonReader& json) const {
+    std::string const name = json.next() == JsonToken::String ? json.string() : "";
+    auto const* const known =
+        std::find_if(dtype_facts.begin(), dtype_facts.end(), [&](DtypeFacts const& f) { return f.name == name; });
+    if (known == dtype_facts.end()) refuse(who + " has the unknown dtype " + quote(name.substr(0, 80)));
+    return static_cast<Dtype>(known - dtype_facts.begin());
+  }
+
+  std::vector<std::size_t> read_naturals(std::string const& who, std::string const& what, std::size_t most,
+                                         JsonReader& json) const {
     std::vector<std::size_t> values;
-    for (Json const& item : list.items) {
-      if (!item.natural) break;
-      values.push_back(*item.natural);
+    bool whole = json.next() == JsonToken::BeginArray;
+    while (whole && json.next() != JsonToken::EndArray) {
+      whole = json.token() == JsonToken::Number && json.natural().has_value();
+      if (values.size() == most) refuse(who + " has more than " + std::to_string(most) + " numbers as its " + what);
+      if (whole) values.push_back(*json.natural());
     }
-    if (!list.is(Json::Kind::Array) || values.size() != list.items.size())
-      refuse(what + " is not a list of whole numbers from 0 to 2^64-1");
+    if (!whole) refuse(who + "'s " + what + " is not a list of whole numbers from 0 to 2^64-1");
+    values.shrink_to_fit();
     return values;
   }
 
@@ -155,6 +196,12 @@ class SafeTensors {
       refuse("its tensors end at byte " + offset(end) + " of a payload of " + std::to_string(payload_.size()));
   }
 
+  // What is kept of a header is bounded by these: 10 MB of header take at most 40 MB.
+  static constexpr std::size_t shortest_entry = 50;  // bytes: "":{"dtype":"U8","shape":[],"data_offsets":[0,1]}
+  static constexpr std::size_t longest_name = 65536;
+  static constexpr std::size_t most_extents = 64;
+  static constexpr std::size_t most_metadata = 65536;
+
   std::vector<unsigned char> file_;
   std::string source_;
   Bytes payload_;
@@ -162,9 +209,15 @@ class SafeTensors {
   Metadata metadata_;
 };
 
-/// Reads and checks a safetensors file. Throws Error naming the file and what is wrong with it.
+/// Reads and checks a safetensors file. Throws Error naming the file and what is wrong with it, also where it does not
+/// fit in memory. Refused too: a name longer than 65536 bytes, a tensor of more than 64 extents, more than 65536 keys
+/// of metadata.
 inline SafeTensors load_safetensors(std::string const& path, Checksum checksum = Checksum::Required) {
-  return SafeTensors(read_file(path), path, checksum);
+  try {
+    return SafeTensors(read_file(path), path, checksum);
+  } catch (std::bad_alloc const&) {
+    throw Error(path + ": refused as a safetensors file: there is no memory for what its header lists");
+  }
 }
 
 }  // namespace cleave::io

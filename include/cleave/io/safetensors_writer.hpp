@@ -38,6 +38,12 @@ inline std::optional<std::uint32_t> header_checksum(std::string_view header) {
   return crc.value();
 }
 
+/// The header's checksum as it stands there, "crc32c:" and eight digits; only for a header that has a place for it.
+inline std::string claimed_digits(std::string_view header) {
+  std::size_t const digits = header.find(header_checksum_mark) + header_checksum_mark.size();
+  return "crc32c:" + std::string(header.substr(digits, 8));
+}
+
 /// Refuses what the format cannot hold: `path` and the tensor's name are in the message.
 inline void check_before_saving(std::string const& path, std::span<NamedTensor const> tensors, Metadata const& extra) {
   std::vector<std::string_view> names{"__metadata__"};

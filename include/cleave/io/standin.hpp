@@ -205,6 +205,8 @@ inline Images draw_standin(int count, std::uint64_t seed) {
   Images images{.count = count, .channels = 3, .height = 32, .width = 32, .pixels = {}, .labels = {}};
   images.pixels.resize(static_cast<std::size_t>(count) * images.stride());
   images.labels.resize(static_cast<std::size_t>(count));
+  images.classes = 10;
+  images.class_names.assign(standin_names.begin(), standin_names.end());
   std::array<unsigned char, 10> order{0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
   for (std::size_t i = 0; i < images.labels.size(); ++i) {
     if (i % 10 == 0) {

@@ -15,12 +15,17 @@ namespace layer {
 template <int Out, int K, class P>
 using convolve = op::Convolve<Out, K, number_in<Stride, P>::or_(1), number_in<Pad, P>::or_(0),
                               number_in<Groups, P>::or_(1), start_of<P>>;
+template <int Out, int K, class P>
+using conv_law = conv_sizes_are_positive<Out, K, number_in<Stride, P>::or_(1), number_in<Pad, P>::or_(0),
+                                         number_in<Groups, P>::or_(1)>;
 }  // namespace layer
 
 /// x (b, i, h, w), y (b, Filters, h', w') with h' = (h + 2 pad - K) / stride + 1.
 template <int Filters, int K, class... Policies>
 struct Conv : layer::biased<layer::convolve<Filters, K, meta::list<Policies...>>, meta::list<Policies...>> {
   using policies = meta::list<Policies...>;
+  using takes = meta::list<NoBias, Glorot, SendFactors, SendCheapest, Stride<1>, Pad<0>, Groups<1>>;
+  using law = layer::conv_law<Filters, K, policies>;
 };
 
 }  // namespace cleave

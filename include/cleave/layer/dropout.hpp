@@ -7,8 +7,8 @@
 
 namespace cleave {
 
-template <int Percent>
-requires(Percent >= 0 && Percent < 100) struct Dropout : layer::Chain<op::Drop<Percent>> {
+template <int Percent> struct Dropout : layer::Chain<op::Drop<Percent>> {
+  using law = layer::dropout_keeps_some<Percent>;
 };
 
 }  // namespace cleave

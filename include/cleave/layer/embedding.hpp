@@ -15,6 +15,8 @@ struct SendDense : layer::Option {};
 template <int Vocabulary, int Features, class... Options>
 struct Embedding : layer::Chain<op::Lookup<Vocabulary, Features, !meta::contains<SendDense, meta::list<Options...>>>> {
   using policies = meta::list<Options...>;
+  using takes = meta::list<SendDense>;
+  using law = layer::embedding_sizes_are_positive<Vocabulary, Features>;
 };
 
 }  // namespace cleave

@@ -2,7 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <type_traits>
+
+#include "../meta/law.hpp"
 #include "../meta/list.hpp"
+#include "../tensor/shape.hpp"
+#include "laws.hpp"
 
 namespace cleave::layer {
 
@@ -30,6 +35,31 @@ template <class... Ops> struct Chain {
   }
 };
 
+/// What is no layer has no operations and no options: that it stands in a model is told by the plan.
+template <class L>
+concept Layer = requires {
+  typename L::ops;
+  requires requires { typename L::policies; } || requires {
+    typename L::layers;
+  };
+};
+template <class L> struct of_layer {
+  using ops = meta::list<>;
+  using policies = meta::list<>;
+};
+template <Layer L> struct of_layer<L> {
+  using ops = typename L::ops;
+  using policies = meta::list<>;
+};
+template <Layer L>
+requires requires { typename L::policies; }
+struct of_layer<L> {
+  using ops = typename L::ops;
+  using policies = typename L::policies;
+};
+template <class L> using ops_of = typename of_layer<L>::ops;
+template <class L> using policies_of = typename of_layer<L>::policies;
+
 /// A combinator's layers, flat; a plain layer is its own only leaf.
 template <class L> struct leaves_ { using type = meta::list<L>; };
 template <class List> struct leaves_of_all;
@@ -43,6 +73,37 @@ template <class L> using leaves = typename leaves_<L>::type;
 
 /// A layer may carry options of its own (Pad, NoBias) and policies of the plan; the plan knows which are which.
 struct Option {};
+
+template <class Net>
+concept Model = requires {
+  typename Net::input;
+  typename Net::layers;
+};
+template <class Net> struct input_of_ { using type = void; };
+template <Model Net> struct input_of_<Net> { using type = typename Net::input; };
+template <class Net> using input_of = typename input_of_<Net>::type;
+template <class Input> inline constexpr bool is_input = requires { Shape{Input::shape}; };
+
+/// A layer (an input too) may have a `law` of its sizes, and a list `takes` of the options that it knows: a number in
+/// one of them stands for any. Without the list it takes every option.
+template <class L> struct law_of_ { using type = meta::lawful; };
+template <class L>
+requires requires { typename L::law; }
+struct law_of_<L> {
+  using type = typename L::law;
+};
+template <class L> using law_of = typename law_of_<L>::type;
+
+template <class A, class B> inline constexpr bool of_one_kind = std::is_same_v<A, B>;
+template <template <int> class Tag, int N, int M> inline constexpr bool of_one_kind<Tag<N>, Tag<M>> = true;
+
+template <class L, class Option> inline constexpr bool takes = true;
+template <class Option, class... Known> constexpr bool is_one_of(meta::list<Known...>) {
+  return (of_one_kind<Option, Known> || ...);
+}
+template <class L, class Option>
+requires requires { typename L::takes; }
+inline constexpr bool takes<L, Option> = is_one_of<Option>(typename L::takes{});
 
 /// The number in the first Tag<n> among the options.
 template <template <int> class Tag, class List> struct number_in;

@@ -3,10 +3,17 @@
 #pragma once
 
 #include "../tensor/shape.hpp"
+#include "laws.hpp"
 
 namespace cleave {
 
-template <int Features> struct Vector { static constexpr Shape shape{Features}; };
-template <int Channels, int Height, int Width> struct Image { static constexpr Shape shape{Channels, Height, Width}; };
+template <int Features> struct Vector {
+  using law = layer::input_extents_are_positive<Features>;
+  static constexpr Shape shape{Features};
+};
+template <int Channels, int Height, int Width> struct Image {
+  using law = layer::input_extents_are_positive<Channels, Height, Width>;
+  static constexpr Shape shape{Channels, Height, Width};
+};
 
 }  // namespace cleave

@@ -30,6 +30,8 @@ using biased = std::conditional_t<meta::contains<NoBias, Policies>, Chain<Produc
 template <int Out, class... Policies>
 struct Linear : layer::biased<op::Product<Out, layer::start_of<meta::list<Policies...>>>, meta::list<Policies...>> {
   using policies = meta::list<Policies...>;
+  using takes = meta::list<NoBias, Glorot, SendFactors, SendCheapest>;
+  using law = layer::linear_has_features<Out>;
 };
 
 }  // namespace cleave

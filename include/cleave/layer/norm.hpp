@@ -14,7 +14,9 @@ struct AlexNetConstants {
   static constexpr double k = 2, alpha = 1e-4, beta = 0.75;
 };
 template <int Channels, class Constants = AlexNetConstants>
-struct LocalResponseNorm : layer::Chain<op::ResponseNorm<Channels, Constants>> {};
+struct LocalResponseNorm : layer::Chain<op::ResponseNorm<Channels, Constants>> {
+  using law = layer::response_norm_has_channels<Channels>;
+};
 
 struct LayerNorm : layer::Chain<op::LayerNorm> {};
 

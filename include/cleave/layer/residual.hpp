@@ -1,4 +1,4 @@
-// layer/residual.hpp - y = x + f(x), and several paths side by side whose results are added or stacked.
+// layer/residual.hpp - y = x + f(x), and several paths side by side whose results are added, multiplied or stacked.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -10,12 +10,13 @@ namespace cleave {
 /// The join at the end counts as a layer of its own, so that an error can name it.
 template <class Op> struct Join : layer::Chain<Op> {};
 using Plus = op::Add;
+using Times = op::Multiply;
 using Concat = op::Concatenate;
 
 template <class... Layers> struct Residual {
   using layers = meta::list<Layers...>;
   using join_layers = meta::list<Join<Plus>>;
-  using ops = meta::concat<typename Layers::ops..., meta::list<Plus>>;
+  using ops = meta::concat<layer::ops_of<Layers>..., meta::list<Plus>>;
   static constexpr void connect(auto& graph) {
     int const x = graph.current;
     (Layers::connect(graph), ...);
@@ -27,15 +28,17 @@ template <class... Layers> struct Residual {
 template <class... Layers> struct Path {
   using layers = meta::list<Layers...>;
   using join_layers = meta::list<>;
-  using ops = meta::concat<typename Layers::ops...>;
+  using ops = meta::concat<layer::ops_of<Layers>...>;
   static constexpr void connect(auto& graph) { (Layers::connect(graph), ...); }
 };
 
-/// `Branches<Concat, Path<...>, Path<...>>` stacks the results along the first letter; `Branches<Plus, ...>` adds them.
+/// `Branches<Concat, Path<...>, Path<...>>` stacks the results along the first letter; `Branches<Plus, ...>` adds them;
+/// `Branches<Times, ...>` multiplies them, where a later result may also be one factor for each channel of the first.
+/// `Path<>` is the input as it is: `Branches<Times, Path<>, Path<Linear<8>, Sigmoid>>` is a gate.
 template <class How, class First, class... Paths> struct Branches {
   using layers = meta::concat<meta::list<First>, meta::list<Path<Paths, Join<How>>...>>;
   using join_layers = meta::list<>;
-  using ops = meta::concat<typename First::ops, meta::concat<typename Paths::ops, meta::list<How>>...>;
+  using ops = meta::concat<layer::ops_of<First>, meta::concat<layer::ops_of<Paths>, meta::list<How>>...>;
   static constexpr void connect(auto& graph) {
     int const x = graph.current;
     First::connect(graph);

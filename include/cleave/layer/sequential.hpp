@@ -10,7 +10,7 @@ template <class Input, class... Layers> struct Sequential {
   using input = Input;
   using layers = meta::list<Layers...>;
   using join_layers = meta::list<>;
-  using ops = meta::concat<typename Layers::ops...>;
+  using ops = meta::concat<layer::ops_of<Layers>...>;
   static constexpr void connect(auto& graph) { (Layers::connect(graph), ...); }
 };
 

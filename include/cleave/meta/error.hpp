@@ -13,4 +13,9 @@ struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A loss, a gradient or a weight is not finite: training has diverged, and saves nothing. `run` exits with code 3.
+struct Diverged : Error {
+  using Error::Error;
+};
+
 }  // namespace cleave

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "fast_math.hpp"
+
 #ifdef __CUDACC__
 #define CLEAVE_HD __host__ __device__
 #else

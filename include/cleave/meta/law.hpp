@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "list.hpp"
+
 namespace cleave::meta {
 
 /// A law holds a `static constexpr bool holds` and a `template <bool> struct tell` with one static_assert in it.
@@ -10,5 +12,27 @@ concept Obeyed = Law::holds;
 
 /// Naming this type tells the law; `About` (a layer, a policy) stands beside the law in the compiler's message.
 template <class Law, class... About> struct enforce : Law::template tell<Law::holds> {};
+
+/// Of an `enforce` that is not told: does its law hold?
+template <class Enforced> inline constexpr bool holds = false;
+template <class Law, class... About> inline constexpr bool holds<enforce<Law, About...>> = Law::holds;
+
+/// A law that always holds.
+struct lawful {
+  static constexpr bool holds = true;
+  template <bool> struct tell {};
+};
+
+template <class... Enforced> constexpr std::size_t first_false() {
+  std::size_t at = 0;
+  static_cast<void>(((holds<Enforced> && (++at, true)) && ...));
+  return at;
+}
+template <bool AllHold, class... Enforced> struct first_broken_ { using type = enforce<lawful>; };
+template <class... Enforced> struct first_broken_<false, Enforced...> {
+  using type = at<list<Enforced...>, first_false<Enforced...>()>;
+};
+/// The first of several `enforce` whose law is broken, or one that always holds: `sizeof` of it tells one law only.
+template <class... Enforced> using first_broken = typename first_broken_<(holds<Enforced> && ...), Enforced...>::type;
 
 }  // namespace cleave::meta

@@ -12,7 +12,7 @@ template <class... Ts> struct list { static constexpr int size = sizeof...(Ts); 
 
 template <class T> struct type { using is = T; };
 
-// Indexed bases: one instantiation per element. std::tuple and nesting fail at a few hundred (docs/design.md).
+// Indexed bases: one instantiation per element. std::tuple and nesting fail at a few hundred.
 template <std::size_t I, class T> struct slot {};
 template <class Indices, class... Ts> struct slots;
 template <std::size_t... I, class... Ts> struct slots<std::index_sequence<I...>, Ts...> : slot<I, Ts>... {};
@@ -20,7 +20,7 @@ template <std::size_t I, class T> type<T> pick(slot<I, T> const&);
 
 template <class List, std::size_t I> struct at_;
 template <class... Ts, std::size_t I> struct at_<list<Ts...>, I> {
-  using type = typename decltype(pick<I>(std::declval<slots<std::index_sequence_for<Ts...>, Ts...>>()))::is;
+  using type = typename decltype(meta::pick<I>(std::declval<slots<std::index_sequence_for<Ts...>, Ts...>>()))::is;
 };
 template <class List, std::size_t I> using at = typename at_<List, I>::type;
 

@@ -10,21 +10,24 @@
 namespace cleave::op {
 
 /// "bc*->c": per channel the sum and the sum of squares over the batch and the positions, as (2, c). Where the batch is
-/// cut this is a partial sum, and the algebra reduces it, forward and backward, as it does any other.
+/// cut this is a partial sum, and the algebra reduces it, forward and backward, as it does any other. Both are sums in
+/// tensor::batch_sum_t, which leaves their difference, the variance, its digits.
 struct BatchSums : Base {
   static constexpr auto name = "batch_sums";
   static constexpr auto equation = "bc*->c";
-  static constexpr bool reads_x = true, sums_batch = true;
+  static constexpr bool reads_x = true, reads_y = true, sums_batch = true;
   static constexpr Shape output(Shape x) { return Shape(2, x[0]); }
 
+  template <Local L> static constexpr long count = long{L.batch} * L.x.stride(0);  // what is summed, for each channel
+
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
-    using A = tensor::accumulate_t<T>;
+    using S = tensor::batch_sum_t<T>;
     constexpr long channels = L.x[0], below = L.x.stride(0);
     ctx.each(channels, [&](long c) {
-      A sum = 0, squares = 0;
+      S sum{0}, squares{0};
       for (long b = 0; b < L.rows; ++b) {
         for (long i = 0; i < below; ++i) {
-          A const v = static_cast<A>(t.x[(b * channels + c) * below + i]);
+          S const v = static_cast<S>(t.x[(b * channels + c) * below + i]);
           sum += v;
           squares += v * v;
         }
@@ -33,12 +36,16 @@ struct BatchSums : Base {
       t.stats[channels + c] = squares;
     });
   }
+  /// dstats holds the gradients of the mean and of the variance, both divided by the count: the variance does not
+  /// depend on the mean, so that nothing large cancels.
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
+    using S = tensor::batch_sum_t<T>;
     constexpr long channels = L.x[0], below = L.x.stride(0);
     ctx.each(L.rows * L.x.size(), [&](long e) {
       long const c = e / below % channels;
-      t.dx[e] = static_cast<T>(t.dstats[c] + A{2} * t.dstats[channels + c] * static_cast<A>(t.x[e]));
+      A const from_mean = static_cast<A>(static_cast<S>(t.x[e]) - tensor::mean_of(t.stats[c], count<L>));
+      t.dx[e] = static_cast<T>(static_cast<A>(t.dstats[c]) + A{2} * static_cast<A>(t.dstats[channels + c]) * from_mean);
     });
   }
 };
@@ -57,14 +64,29 @@ struct Normalise : Base {
     return {Shape(x[0]), which == 0 ? Start::Ones : Start::Zeros, 1, 1};
   }
 
-  template <class A> struct Moments { A mean, inverse; };
+  /// The mean is high + low: a large one has no room for its last digits in the format of sums.
+  template <class A> struct Moments {
+    A high, low, inverse;
+    CLEAVE_HD A from_mean(A x) const { return x - high - low; }
+  };
+  template <class S> struct MeanAndVariance { S mean, variance; };
+  /// Of the batch, from its sums.
+  template <Local L, class T>
+  CLEAVE_HD static MeanAndVariance<tensor::batch_sum_t<T>> of_batch(Operands<T> const& t, long c) {
+    using S = tensor::batch_sum_t<T>;
+    constexpr long n = BatchSums::count<L>;
+    S const mean = tensor::mean_of(t.stats[c], n), variance = tensor::mean_of(t.stats[L.x[0] + c], n) - mean * mean;
+    return {mean, variance < S{0} ? S{0} : variance};  // a NaN stays one
+  }
+  /// What x is normalised by: the batch's moments in training, the running ones otherwise.
   template <Local L, class T> CLEAVE_HD static Moments<tensor::accumulate_t<T>> moments(Operands<T> const& t, long c) {
     using A = tensor::accumulate_t<T>;
-    constexpr long channels = L.x[0];
-    constexpr A n = static_cast<A>(L.batch) * static_cast<A>(L.x.stride(0));
-    A const mean = t.pass->training ? t.stats[c] / n : t.state0[c];
-    A const variance = t.pass->training ? t.stats[channels + c] / n - mean * mean : t.state1[c];
-    return {mean, A{1} / std::sqrt((variance > A{0} ? variance : A{0}) + static_cast<A>(epsilon))};
+    using S = tensor::batch_sum_t<T>;
+    auto const inverse = [](A v) { return A{1} / std::sqrt((v < A{0} ? A{0} : v) + static_cast<A>(epsilon)); };
+    if (!t.pass->training) return {t.state0[c], A{0}, inverse(t.state1[c])};
+    auto const batch = of_batch<L>(t, c);
+    A const high = static_cast<A>(batch.mean);
+    return {high, static_cast<A>(batch.mean - static_cast<S>(high)), inverse(static_cast<A>(batch.variance))};
   }
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
@@ -76,7 +98,7 @@ struct Normalise : Base {
       A const scale = m.inverse * static_cast<A>(t.w0[c]);
       for (long i = 0; i < below; ++i) {
         A const v = static_cast<A>(t.x[r * below + i]);
-        t.y[r * below + i] = static_cast<T>((v - m.mean) * scale + static_cast<A>(t.w1[c]));
+        t.y[r * below + i] = static_cast<T>(m.from_mean(v) * scale + static_cast<A>(t.w1[c]));
       }
     });
     if (t.pass->training && t.where.first_slice) keep<L>(ctx, t);
@@ -84,12 +106,13 @@ struct Normalise : Base {
   /// The batch's mean and variance into the running ones.
   template <Local L, class Ctx, class T> CLEAVE_HD static void keep(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
-    constexpr long channels = L.x[0];
+    constexpr long channels = L.x[0], n = BatchSums::count<L>;
     ctx.each(channels, [&](long c) {
-      constexpr A n = static_cast<A>(L.batch) * static_cast<A>(L.x.stride(0)), old = static_cast<A>(1 - momentum);
-      A const mean = t.stats[c] / n, variance = t.stats[channels + c] / n - mean * mean;
-      t.state0[c] = old * t.state0[c] + static_cast<A>(momentum) * mean;
-      t.state1[c] = old * t.state1[c] + static_cast<A>(momentum) * variance * (n > A{1} ? n / (n - A{1}) : A{1});
+      constexpr A old = static_cast<A>(1 - momentum), is = static_cast<A>(momentum),
+                  unbiased = n > 1 ? static_cast<A>(n) / static_cast<A>(n - 1) : A{1};
+      auto const batch = of_batch<L>(t, c);
+      t.state0[c] = old * t.state0[c] + is * static_cast<A>(batch.mean);
+      t.state1[c] = old * t.state1[c] + is * static_cast<A>(batch.variance) * unbiased;
     });
   }
   /// The part of dx that does not pass through the sums.
@@ -103,9 +126,10 @@ struct Normalise : Base {
         t.dx[r * below + i] = static_cast<T>(static_cast<A>(t.dy[r * below + i]) * scale);
     });
   }
-  /// dw0, dw1 and the gradient of the sums, all over this slice.
+  /// dw0, dw1 and the gradients that BatchSums reads, all over this slice.
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_weight(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
+    using S = tensor::batch_sum_t<T>;
     constexpr long channels = L.x[0], below = L.x.stride(0);
     ctx.each(channels, [&](long c) {
       auto const m = moments<L>(t, c);
@@ -114,25 +138,28 @@ struct Normalise : Base {
         for (long i = 0; i < below; ++i) {
           A const dy = static_cast<A>(t.dy[(b * channels + c) * below + i]);
           shift += dy;
-          scale += dy * (static_cast<A>(t.x[(b * channels + c) * below + i]) - m.mean) * m.inverse;
+          scale += dy * m.from_mean(static_cast<A>(t.x[(b * channels + c) * below + i])) * m.inverse;
         }
       }
-      Gradients<A> const g = gradients<L>(t, c, shift, scale);
+      Gradients<A, S> const g = gradients<L>(t, c, shift, scale);
       t.dw0[c] = g.scale;
       t.dw1[c] = g.shift;
-      t.dstats[c] = g.sum;
-      t.dstats[channels + c] = g.squares;
+      t.dstats[c] = g.mean;
+      t.dstats[channels + c] = g.variance;
     });
   }
-  template <class A> struct Gradients { A scale, shift, sum, squares; };
+  template <class A, class S> struct Gradients {
+    A scale, shift;
+    S mean, variance;  // divided by the count
+  };
   /// Of channel c, from its sums of dy and of dy (x - mean) * inverse.
   template <Local L, class T, class A>
-  CLEAVE_HD static Gradients<A> gradients(Operands<T> const& t, long c, A shift, A scale) {
-    constexpr A n = static_cast<A>(L.batch) * static_cast<A>(L.x.stride(0));
+  CLEAVE_HD static Gradients<A, tensor::batch_sum_t<T>> gradients(Operands<T> const& t, long c, A shift, A scale) {
+    using S = tensor::batch_sum_t<T>;
+    constexpr A n = static_cast<A>(BatchSums::count<L>);
     auto const m = moments<L>(t, c);
     A const w = static_cast<A>(t.w0[c]) * m.inverse;
-    A const dmean = -w * shift, dvariance = A{-0.5} * w * scale * m.inverse;
-    return {scale, shift, (dmean - A{2} * m.mean * dvariance) / n, dvariance / n};
+    return {scale, shift, static_cast<S>(-w * shift / n), static_cast<S>(A{-0.5} * w * scale * m.inverse / n)};
   }
 };
 

@@ -1,4 +1,4 @@
-// op/join.hpp - two tensors become one: their sum (residuals), or one behind the other along the first letter.
+// op/join.hpp - two tensors become one: their sum (residuals), their product (gates), or one behind the other.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -24,6 +24,44 @@ struct Add : Base {
       if (t.dx) t.dx[e] = t.dy[e];
       if (t.dx2) t.dx2[e] = t.dy[e];
     });
+  }
+};
+
+/// y = x * x2, element by element. x2 has the shape of x, or one factor for each index of x's leading extents: (c) or
+/// (c, 1, 1) beside (c, h, w).
+struct Multiply : Base {
+  static constexpr auto name = "multiply";
+  static constexpr auto equation = "bc*->bc*";
+  static constexpr int inputs = 2;
+  static constexpr bool reads_x = true;
+  static constexpr Shape output(Shape x) { return x; }
+  /// May these be joined?
+  static constexpr bool joins(Shape x, Shape x2) {
+    int same = 0;
+    while (same < x.dims && same < x2.dims && x[same] == x2[same]) ++same;
+    return same > 0 && x2.stride(same - 1) == 1;
+  }
+
+  template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    constexpr long below = L.x.size() / L.x2.size();
+    ctx.each(L.rows * L.y.size(),
+             [&](long e) { t.y[e] = static_cast<T>(static_cast<A>(t.x[e]) * static_cast<A>(t.x2[e / below])); });
+  }
+  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    constexpr long below = L.x.size() / L.x2.size();
+    if (t.dx) {
+      ctx.each(L.rows * L.x.size(),
+               [&](long e) { t.dx[e] = static_cast<T>(static_cast<A>(t.dy[e]) * static_cast<A>(t.x2[e / below])); });
+    }
+    if (t.dx2) {
+      ctx.each(L.rows * L.x2.size(), [&](long r) {
+        A sum = 0;
+        for (long e = r * below; e < (r + 1) * below; ++e) sum += static_cast<A>(t.dy[e]) * static_cast<A>(t.x[e]);
+        t.dx2[r] = static_cast<T>(sum);
+      });
+    }
   }
 };
 

@@ -47,11 +47,13 @@ struct SoftmaxCrossEntropy : Base {
   }
 };
 
-/// The mean over a sample's features of (x - target)^2. The target is `targets`, or one at the label's place.
+/// The mean over a sample's features of (x - target)^2. The target is the feed's numbers, one for each feature, or,
+/// where it gives classes, 1 at the label's place and 0 elsewhere.
 struct SquaredError : Base {
   static constexpr auto name = "mean_squared_error";
   static constexpr auto equation = "bFGH->b";
   static constexpr bool is_loss = true, reads_x = true;
+  static constexpr Target loss_target = Target::Either;
   static constexpr Shape output(Shape) { return Shape(1); }
 
   template <class T> CLEAVE_HD static tensor::accumulate_t<T> gap(Operands<T> const& t, long b, long i, long n) {

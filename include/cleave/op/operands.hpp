@@ -37,19 +37,20 @@ struct Where {
 /// Every tensor is row-major, (rows, shape). Null where the operation has no such operand.
 template <class T> struct Operands {
   using A = tensor::accumulate_t<T>;
+  using S = tensor::batch_sum_t<T>;
   T const *x = nullptr, *x2 = nullptr;     // inputs
   T const *w0 = nullptr, *w1 = nullptr;    // weights
   T* y = nullptr;                          // output
   A* aux = nullptr;                        // (rows, aux): what the forward pass keeps for the backward pass
   A *state0 = nullptr, *state1 = nullptr;  // kept between steps, not learned
-  A* stats = nullptr;                      // a tensor without batch letter: read as input, or written as output
+  S* stats = nullptr;                      // a tensor without batch letter: read as input, or written as output
   T const* dy = nullptr;                   // gradient of y
-  T *dx = nullptr, *dx2 = nullptr;         // gradients of the inputs, written whole
+  T *dx = nullptr, *dx2 = nullptr;         // gradients of the inputs, written whole; null where not wanted
   A *dw0 = nullptr, *dw1 = nullptr;        // gradients of the weights over this slice, written whole
-  A* dstats = nullptr;                     // gradient of a tensor without batch letter
+  S* dstats = nullptr;                     // gradient of a tensor without batch letter
   T const* bias = nullptr;                 // of an operation merged into this one
   int const* labels = nullptr;             // (rows)
-  float const* targets = nullptr;          // (rows, features), where the target is not a class
+  float const* targets = nullptr;          // (rows, features), where the loss takes numbers (Target)
   A* loss = nullptr;                       // the slice's sum of losses
   A scale = 1;                             // what a sample's loss counts for in the mean: 1/batch
   Where where;
@@ -79,6 +80,10 @@ template <Local L, class T> CLEAVE_HD Operands<T> slice_of(Operands<T> t, long i
   return t;
 }
 
+/// What a loss compares its input with: the number of a class, below the input's elements; numbers, one for each of
+/// these; or either, where a class is 1 at its place and 0 elsewhere.
+enum class Target : unsigned char { Class, Numbers, Either };
+
 /// How a learned tensor starts.
 enum class Start : unsigned char { Zeros, Ones, He, Glorot };
 
@@ -101,8 +106,9 @@ struct Base {
   static constexpr bool pointwise = false;
   static constexpr bool contracts = false;  // a matrix product or convolution: the user's split policies speak of it
   static constexpr bool is_loss = false;
+  static constexpr Target loss_target = Target::Class;     // of a loss
   static constexpr bool sums_batch = false;                // y has no batch letter: it is a sum over the batch
-  static constexpr bool reads_x = false, reads_y = false;  // in the backward pass
+  static constexpr bool reads_x = false, reads_y = false;  // in the backward pass; of a join, x is both its inputs
   static constexpr int tokens = 0;  // if set, x holds whole numbers below this, and no layer may make them
   static constexpr int sparse_row =
       0;  // if set, few such rows of the weight's gradient are not zero: those that x names

@@ -10,8 +10,8 @@ namespace cleave {
 struct Adagrad : optim::Optimizer<Adagrad, 1> {
   static constexpr float epsilon = 1e-10f, weight_decay = 0;
   template <class P, class A> CLEAVE_HD static void step(A& w, A g, A& s, A&, optim::Now<A> const& now) {
-    g += A(P::weight_decay) * w;
-    s += g * g;
+    g = optim::multiply_add(A(P::weight_decay), w, g);
+    s = optim::multiply_add(g, g, s);
     w -= now.rate * g / (std::sqrt(s) + A(P::epsilon));
   }
 };
@@ -20,8 +20,8 @@ struct Adagrad : optim::Optimizer<Adagrad, 1> {
 struct RmsProp : optim::Optimizer<RmsProp, 1> {
   static constexpr float decay = 0.99f, epsilon = 1e-8f, weight_decay = 0;
   template <class P, class A> CLEAVE_HD static void step(A& w, A g, A& s, A&, optim::Now<A> const& now) {
-    g += A(P::weight_decay) * w;
-    s = A(P::decay) * s + (A{1} - A(P::decay)) * g * g;
+    g = optim::multiply_add(A(P::weight_decay), w, g);
+    s = optim::multiply_add(A(P::decay), s, (A{1} - A(P::decay)) * g * g);
     w -= now.rate * g / (std::sqrt(s) + A(P::epsilon));
   }
 };
@@ -32,12 +32,12 @@ struct Adam : optim::Optimizer<Adam, 2> {
   static constexpr bool decoupled = false;
   template <class P, class A> CLEAVE_HD static void step(A& w, A g, A& m, A& v, optim::Now<A> const& now) {
     if (P::decoupled) {
-      w -= now.rate * A(P::weight_decay) * w;
+      w = optim::multiply_add(-now.rate * A(P::weight_decay), w, w);
     } else {
-      g += A(P::weight_decay) * w;
+      g = optim::multiply_add(A(P::weight_decay), w, g);
     }
-    m = A(P::beta1) * m + (A{1} - A(P::beta1)) * g;
-    v = A(P::beta2) * v + (A{1} - A(P::beta2)) * g * g;
+    m = optim::multiply_add(A(P::beta1), m, (A{1} - A(P::beta1)) * g);
+    v = optim::multiply_add(A(P::beta2), v, (A{1} - A(P::beta2)) * g * g);
     w -= now.rate * (m / now.correct1) / (std::sqrt(v / now.correct2) + A(P::epsilon));
   }
 };

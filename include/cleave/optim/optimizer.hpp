@@ -10,10 +10,22 @@ namespace cleave::optim {
 
 struct OptimizerKind {};
 
+/// a b + c. On a device it is rounded once, whichever kernel it stands in: kernels that read gradients in f32 and in
+/// bf16 are compiled apart, and one rank must have the bits of several. So a step writes every sum of a product by
+/// this.
+template <class A> CLEAVE_HD A multiply_add(A a, A b, A c) {
+#ifdef __CUDA_ARCH__
+  return std::fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
 /// Derive, set `moments` (0, 1 or 2) and `step`. Constants are members: derive again to change one.
 ///   struct Heavy : Momentum { static constexpr float momentum = 0.99f; };     // its step reads Self::momentum
 template <class Self, int Moments> struct Optimizer {
   using kind = OptimizerKind;
+  using origin = Self;
   static constexpr int moments = Moments;
 };
 

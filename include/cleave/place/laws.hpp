@@ -16,6 +16,7 @@ enum class Law : unsigned char {
   Dimensions,
   Window,
   Joined,
+  Factors,
   GroupsOfChannels,
   Loss,
   Written,
@@ -80,6 +81,14 @@ template <int Size, int OtherSize> struct joined_shapes_agree {
     static_assert(Holds, "shapes do not chain: the two inputs of a join must have the same shape");
   };
 };
+template <int Size, int Factors> struct factors_fit {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "shapes do not chain: Times wants its second input in the shape of the first, or one factor for each "
+                  "of the first's channels");
+  };
+};
 template <int Channels, int Groups> struct groups_divide_channels {
   static constexpr bool holds = Channels % Groups == 0;
   template <bool Holds> struct tell {
@@ -142,6 +151,7 @@ template <int A, int B> struct law_of<Law::Letter, A, B> : the_layer_has_the_let
 template <int A, int B> struct law_of<Law::Dimensions, A, B> : the_input_has_the_dimensions<A, B> {};
 template <int A, int B> struct law_of<Law::Window, A, B> : the_window_fits<A, B> {};
 template <int A, int B> struct law_of<Law::Joined, A, B> : joined_shapes_agree<A, B> {};
+template <int A, int B> struct law_of<Law::Factors, A, B> : factors_fit<A, B> {};
 template <int A, int B> struct law_of<Law::GroupsOfChannels, A, B> : groups_divide_channels<A, B> {};
 template <int A, int B> struct law_of<Law::Loss, A, B> : a_model_ends_in_its_one_loss<A, B> {};
 template <int A, int B> struct law_of<Law::Written, A, B> : written_conversion_is_legal<A, B> {};

@@ -114,7 +114,8 @@ template <int Ops> struct Placer {
     }
     {
       Placement const p = placement(in0);
-      if (p.kind == Kind::Partial && request.written && !s.linear) {
+      bool const partial_second = in1 > -2 && placement(in1).kind == Kind::Partial;
+      if ((p.kind == Kind::Partial || partial_second) && request.written && !s.linear) {
         out.verdict = {Law::Nonlinear, s.leaf, request.ways, s.leaf};
         return;
       }

@@ -34,7 +34,8 @@ struct Signature {
   bool linear = false, elementwise = false, pointwise = false, contracts = false, is_loss = false, sums_batch = false;
   bool reads_x = false, reads_y = false, written = false, mergeable = false;
   Factors factors = Factors::Never;
-  bool stats_input = false;  // the second input has no batch letter: it is a sum over the batch
+  op::Target target = op::Target::Class;  // of a loss
+  bool stats_input = false;               // the second input has no batch letter: it is a sum over the batch
 };
 
 template <int N> struct Signatures {
@@ -52,7 +53,9 @@ template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
       if (Op::filters % Op::groups != 0) return {Law::GroupsOfChannels, Op::filters, Op::groups, leaf};
     }
   }
-  if constexpr (requires { Op::output(x, x2); }) {
+  if constexpr (requires { Op::joins(x, x2); }) {
+    if (!Op::joins(x, x2)) return {Law::Factors, static_cast<int>(x.size()), static_cast<int>(x2.size()), leaf};
+  } else if constexpr (requires { Op::output(x, x2); }) {
     if (x.stride(0) != x2.stride(0))
       return {Law::Joined, static_cast<int>(x.stride(0)), static_cast<int>(x2.stride(0)), leaf};
   } else if constexpr (Op::inputs == 2 && Op::weights == 0) {
@@ -85,6 +88,7 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.pointwise = Op::elementwise && Op::pointwise && Op::weights + Op::states == 0 && !Op::is_loss;
   s.contracts = Op::contracts;
   s.is_loss = Op::is_loss;
+  s.target = Op::loss_target;
   s.sums_batch = Op::sums_batch;
   s.reads_x = Op::reads_x;
   s.reads_y = Op::reads_y;

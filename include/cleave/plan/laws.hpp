@@ -109,14 +109,22 @@ template <int Count, int Said> struct shards_are_counted_from_one {
   static constexpr bool holds = Said == 0 || Count > 0;
   template <bool Holds> struct tell { static_assert(Holds, "Shards<n>: a parameter server is cut into n >= 1 parts"); };
 };
+template <int Count, bool Waits> struct a_server_that_is_waited_for_has_one_shard {
+  static constexpr bool holds = Count <= 1 || !Waits;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Shards<n>: replicas that wait for each other (Sync, Spares, LocalSGD) are counted in one place, so "
+                  "their server is not cut; say Shards<1>");
+  };
+};
 template <int PlanWays, int MeshWays> struct the_ways_agree {
   static constexpr bool holds = PlanWays == 0 || MeshWays == 0 || PlanWays == MeshWays;
   template <bool Holds> struct tell {
     static_assert(Holds, "Mesh and ModelParallel name different ways; say the number once");
   };
 };
-template <int Ways, int Replicas> struct sizes_are_positive {
-  static constexpr bool holds = Ways >= 1 && Replicas >= 0;
+template <int Ways, int MeshWays, int Replicas, int MeshSaid> struct sizes_are_positive {
+  static constexpr bool holds = Ways >= 0 && (MeshSaid == 0 || (MeshWays >= 1 && Replicas >= 1));
   template <bool Holds> struct tell { static_assert(Holds, "Mesh: ways and replicas are whole numbers from 1"); };
 };
 template <class Format, bool Known> struct compress_names_a_codec {

@@ -11,12 +11,16 @@ namespace cleave::plan {
 struct ModelSaysNothing {
   static constexpr char products = 0;
 };
-template <class Leaf> using leaf_policy = find_in<ModelKind, ModelSaysNothing, typename Leaf::policies>;
+template <class Leaf> using leaf_policy = find_in<ModelKind, ModelSaysNothing, layer::policies_of<Leaf>>;
 
 template <class Op>
 concept Windowed = requires {
   Op::kernel;
 };
+
+template <class Op>
+concept Convolves = Windowed<Op> && Op::contracts;
+template <class... Ops> constexpr bool some_convolves(meta::list<Ops...>) { return (Convolves<Ops> || ...); }
 
 template <int N> struct Letters { char of[N < 1 ? 1 : N]{}; };
 

@@ -2,59 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <initializer_list>
-
 #include "../optim/rate.hpp"
 #include "../schedule/volume.hpp"
-#include "find.hpp"
-#include "laws.hpp"
-#include "letters.hpp"
-#include "sending.hpp"
+#include "members.hpp"
 #include "unsaid.hpp"
+#include "words.hpp"
 
 namespace cleave {
-
-namespace plan {
-
-template <class List> struct words_of_a_layer;
-template <class... Ps> struct words_of_a_layer<meta::list<Ps...>> {
-  static constexpr bool known = ((std::is_base_of_v<layer::Option, Ps> || is_kind<ModelKind, Ps>)&&... && true);
-  static constexpr int splits = said<ModelKind, Ps...>;
-};
-template <class P, class Kinds> inline constexpr bool is_policy = false;
-template <Policy P, class... Kinds>
-inline constexpr bool is_policy<P, meta::list<Kinds...>> = (is_kind<Kinds, P> || ...);
-using kinds =
-    meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, MeshKind, PrecisionKind, SumKind,
-               CompressKind, RouteKind, BucketKind, WorkspaceKind, ConversionKind, InputKind, optim::OptimizerKind>;
-
-constexpr Culprit first_false(std::initializer_list<bool> good) {
-  std::size_t i = 0;
-  for (bool g : good) {
-    if (!g) return {i, 0, false};
-    ++i;
-  }
-  return {};
-}
-constexpr Culprit first_repeated(std::initializer_list<int> counts) {
-  std::size_t i = 0;
-  for (int c : counts) {
-    if (c > 1) return {i, c, false};
-    ++i;
-  }
-  return {};
-}
-template <class... Leaves> constexpr Culprit unknown_word(meta::list<Leaves...>) {
-  return first_false({words_of_a_layer<typename Leaves::policies>::known...});
-}
-template <class... Leaves> constexpr Culprit repeated_split(meta::list<Leaves...>) {
-  return first_repeated({words_of_a_layer<typename Leaves::policies>::splits...});
-}
-template <class... Ps, class... Kinds> constexpr Culprit repeated_kind(meta::list<Kinds...>) {
-  return first_repeated({said<Kinds, Ps...>...});
-}
-
-}  // namespace plan
 
 /// `struct Train : Plan<Net, Batch<128>, DataParallel<Sync>, ModelParallel<SplitCols>, Precision<bf16>, Momentum> {};`
 /// All that follows from it is constant: placements, schedule, traffic, memory. A learning rate may be given as a
@@ -64,65 +18,36 @@ template <class NetT, class... Policies> struct Plan {
   template <class Kind, class Otherwise> using policy = plan::find<Kind, Otherwise, Policies...>;
   using number = typename policy<plan::PrecisionKind, Precision<f32>>::number;
   using optimizer = policy<optim::OptimizerKind, Sgd>;
-  using ops = typename Net::ops;
+  using ops = layer::ops_of<Net>;
   using leaves = layer::leaves<Net>;
   static constexpr Rate rate = Rate::constant(0.01f);
 
-  // The front door: each law is told once, with the policy or the layer that breaks it beside it.
-  static constexpr plan::Culprit stranger = plan::first_false({plan::is_policy<Policies, plan::kinds>..., true});
-  static_assert(sizeof(meta::enforce<plan::every_word_is_a_policy<stranger.none>,
-                                     meta::at<meta::list<Policies..., Net>, stranger.at>>) > 0);
-  static constexpr plan::Culprit twice = plan::repeated_kind<Policies...>(plan::kinds{});
-  static_assert(
-      sizeof(meta::enforce<plan::each_kind_of_policy_is_said_once<twice.count>, meta::at<plan::kinds, twice.at>>) > 0);
   static constexpr int batch = policy<plan::BatchKind, plan::NoBatch>::samples;
-  static_assert(sizeof(meta::enforce<plan::the_batch_is_said<batch>, Net>) > 0);
-  static_assert(sizeof(meta::enforce<plan::training_needs_a_floating_number<number>>) > 0);
   using data_policy = policy<plan::DataKind, plan::NoData>;
-  static_assert(sizeof(meta::enforce<plan::the_agreement_is_known<typename data_policy::agreement>>) > 0);
   using agreement = std::conditional_t<agree::is_agreement<typename data_policy::agreement>, data_policy, plan::NoData>;
-  static_assert(sizeof(meta::enforce<agree::law_of<typename agreement::agreement, typename agreement::options>>) > 0);
   using agreed = typename agreement::agreed;
   static constexpr int shards_said = policy<plan::ServerKind, plan::NoShards>::count;
-  static_assert(
-      sizeof(meta::enforce<plan::shards_are_counted_from_one<shards_said, plan::said<plan::ServerKind, Policies...>>>) >
-      0);
-  static constexpr int shards = shards_said > 0 ? shards_said : 1;
+  static constexpr int shards = shards_said > 0 && !agreed::waits ? shards_said : 1;
   /// By a parameter server; otherwise by collectives.
   static constexpr bool served = agreed::served || shards_said > 0;
   /// To a server, whose optimizer it is that steps the weights.
   static constexpr bool pushes_gradients = served && agreed::change == agree::Change::Step;
-
   static constexpr bool clips = optim::Clips<optimizer>;
-  static_assert(sizeof(meta::enforce<plan::gradients_are_clipped_where_they_are_summed<clips, !served>, optimizer>) >
-                0);
-  static_assert(
-      sizeof(meta::enforce<plan::gradients_are_clipped_to_something<plan::clips_above_zero<optimizer>()>, optimizer>) >
-      0);
 
   using compress = policy<plan::CompressKind, plan::NoCompress>;
   using codec = typename compress::codec;
   static constexpr bool compressed = !std::is_void_v<codec>;
   static constexpr bool codec_known = !compressed || std::is_base_of_v<send::Codec, codec>;
-  static_assert(sizeof(meta::enforce<plan::compress_names_a_codec<codec, codec_known>>) > 0);
-  static_assert(sizeof(meta::enforce<typename plan::law_of_sending<codec>::is, compress>) > 0);
-  static_assert(sizeof(meta::enforce<plan::only_gradients_are_compressed<compressed, agreed::change>, agreement>) > 0);
   static constexpr bool ordered = policy<plan::SumKind, Ordered>::ordered;
-  static_assert(sizeof(meta::enforce<plan::compressed_sums_depend_on_the_replicas<compressed, ordered, agreed::waits>,
-                                     compress>) > 0);
 
   using route_said = typename policy<plan::RouteKind, plan::NoRoute>::route;
+  using route_law = typename plan::law_of_sending<route_said>::is;
   static constexpr bool routed = !std::is_void_v<route_said>;
   static constexpr bool route_known = !routed || std::is_base_of_v<send::Route, route_said>;
-  static_assert(sizeof(meta::enforce<plan::reduce_by_names_a_route<route_said, route_known>>) > 0);
-  using route = std::conditional_t<route_known, route_said, void>;
-  static_assert(sizeof(meta::enforce<typename plan::law_of_sending<route>::is, route>) > 0);
-  static_assert(
-      sizeof(meta::enforce<plan::compressed_gradients_have_a_route_of_their_own<routed, compressed>, compress>) > 0);
+  using route = std::conditional_t<route_known && route_law::holds, route_said, void>;
 
   using model_policy = policy<plan::ModelKind, plan::NoModel>;
   using mesh = policy<plan::MeshKind, plan::NoMesh>;
-  static_assert(sizeof(meta::enforce<plan::the_ways_agree<model_policy::ways, mesh::ways>, mesh, model_policy>) > 0);
   static constexpr bool data_parallel = plan::said<plan::DataKind, Policies...> > 0 || mesh::replicas > 1;
   /// 0: as many as the run has.
   using portions_said = typename agreed::portions;
@@ -131,91 +56,121 @@ template <class NetT, class... Policies> struct Plan {
                                   : replicas_of_portions > 0 ? replicas_of_portions
                                   : data_parallel            ? 0
                                                              : 1;
-  static constexpr bool cuts_batch = (data_parallel && agreed::waits) || model_policy::convolutions == 'b' ||
-                                     model_policy::products == 'b' || plan::some_layer_says(leaves{}, 'b');
-  static_assert(sizeof(meta::enforce<plan::routes_are_for_collectives<routed, cuts_batch && !served>, route>) > 0);
-  static_assert(sizeof(meta::enforce<plan::what_is_compressed_is_sent<compressed, cuts_batch || served>, Net>) > 0);
-  static constexpr int rounds = policy<plan::RoundKind, plan::NoRounds>::rounds;
-  static constexpr int micro_batches = plan::said<plan::MicroBatchKind, Policies...> > 0
-                                           ? policy<plan::MicroBatchKind, plan::NoCount>::count
-                                       : portions_said::groups > 0
-                                           ? plan::micro_batches_of_portions<portions_said>(batch)
-                                       : cuts_batch || rounds > 1 ? plan::default_micro_batches(batch)
-                                                                  : 1;
-  static_assert(sizeof(meta::enforce<plan::micro_batches_divide_the_batch<batch, micro_batches>>) > 0);
-  static_assert(sizeof(meta::enforce<plan::portions_are_whole<portions_said, rounds, batch / micro_batches>>) > 0);
-  static_assert(
-      sizeof(meta::enforce<plan::portions_are_the_batch<portions_said, batch, agreed::waits ? replicas : 0>>) > 0);
-  static_assert(sizeof(meta::enforce<plan::replicas_have_a_micro_batch_each<agreed::parts(replicas), micro_batches>>) >
-                0);
-  static_assert(
-      sizeof(meta::enforce<plan::every_round_has_a_micro_batch<rounds, agreed::parts(replicas), micro_batches>>) > 0);
-  static constexpr plan::Culprit strange = plan::unknown_word(leaves{}), resplit = plan::repeated_split(leaves{});
-  static_assert(
-      sizeof(meta::enforce<plan::every_word_is_an_option_or_a_split<strange.none>, meta::at<leaves, strange.at>>) > 0);
-  static_assert(
-      sizeof(meta::enforce<plan::each_kind_of_policy_is_said_once<resplit.count>, meta::at<leaves, resplit.at>>) > 0);
-
   static constexpr int ways = mesh::ways > 0           ? mesh::ways
                               : model_policy::ways > 0 ? model_policy::ways
                               : plan::said<plan::ModelKind, Policies...> > 0 || plan::some_layer_says(leaves{}) ? 2
                                                                                                                 : 1;
-  static_assert(sizeof(meta::enforce<plan::sizes_are_positive<ways, replicas>>) > 0);
-
+  static constexpr bool cuts_batch = (data_parallel && agreed::waits) || model_policy::convolutions == 'b' ||
+                                     model_policy::products == 'b' || plan::some_layer_says(leaves{}, 'b');
+  static constexpr bool cuts_samples_by_ways = (model_policy::convolutions == 'b' && plan::some_convolves(ops{})) ||
+                                               model_policy::products == 'b' || plan::some_layer_says(leaves{}, 'b');
+  static constexpr int rounds = policy<plan::RoundKind, plan::NoRounds>::rounds;
+  static constexpr int parts = rounds * (agreed::parts(replicas) > 1 ? agreed::parts(replicas) : 1);
+  static constexpr int unit = cuts_samples_by_ways ? ways : 1;
+  static constexpr int micro_batches_said = plan::said<plan::MicroBatchKind, Policies...> > 0
+                                                ? policy<plan::MicroBatchKind, plan::NoCount>::count
+                                            : portions_said::groups > 0
+                                                ? plan::micro_batches_of_portions<portions_said>(batch)
+                                            : cuts_batch || rounds > 1 ? plan::default_micro_batches(batch, parts, unit)
+                                                                       : 1;
+  static constexpr int micro_batches = micro_batches_said > 0 ? micro_batches_said : 1;
+  static constexpr int rows = batch > micro_batches ? batch / micro_batches : 1;  // of a micro-batch
   static constexpr long bucket_bytes = policy<plan::BucketKind, plan::NoBuckets>::bytes;
-  static_assert(
-      sizeof(meta::enforce<plan::buckets_hold_something<bucket_bytes, plan::said<plan::BucketKind, Policies...>>>) > 0);
   static constexpr int workspaces = plan::said<plan::WorkspaceKind, Policies...>;
   static constexpr long workspace_bytes = policy<plan::WorkspaceKind, plan::UsualWorkspace>::bytes;
-  static_assert(sizeof(meta::enforce<plan::workspace_is_more_than_there_always_is<
-                           workspace_bytes, cleave::schedule::workspace_bytes, workspaces>>) > 0);
-  static_assert(sizeof(meta::enforce<plan::workspace_is_for_libraries<ordered, workspaces>>) > 0);
+
+  // The laws, in order. Only the first that is broken is told, with the policy or the layer that breaks it beside it;
+  // nothing that comes after is computed, and whoever takes a plan does nothing with one that is not `legal`.
+  using word_law = meta::first_broken<
+      plan::law_of_words<Net, Policies...>, plan::law_of_layers<Net>,
+      meta::enforce<plan::the_batch_is_said<batch>, Net>, meta::enforce<plan::training_needs_a_floating_number<number>>,
+      meta::enforce<plan::the_agreement_is_known<typename data_policy::agreement>>,
+      meta::enforce<agree::law_of<typename agreement::agreement, typename agreement::options>>,
+      meta::enforce<plan::shards_are_counted_from_one<shards_said, plan::said<plan::ServerKind, Policies...>>>,
+      meta::enforce<plan::a_server_that_is_waited_for_has_one_shard<shards_said, agreed::waits>, agreement>,
+      meta::enforce<plan::gradients_are_clipped_where_they_are_summed<clips, !served>, optimizer>,
+      meta::enforce<plan::gradients_are_clipped_to_something<plan::clips_above_zero<optimizer>()>, optimizer>,
+      meta::enforce<plan::compress_names_a_codec<codec, codec_known>>,
+      meta::enforce<typename plan::law_of_sending<codec>::is, compress>,
+      meta::enforce<plan::only_gradients_are_compressed<compressed, agreed::change>, agreement>,
+      meta::enforce<plan::compressed_sums_depend_on_the_replicas<compressed, ordered, agreed::waits>, compress>,
+      meta::enforce<plan::reduce_by_names_a_route<route_said, route_known>>, meta::enforce<route_law, route_said>,
+      meta::enforce<plan::compressed_gradients_have_a_route_of_their_own<routed, compressed>, compress>,
+      meta::enforce<plan::sizes_are_positive<model_policy::ways, mesh::ways, mesh::replicas,
+                                             plan::said<plan::MeshKind, Policies...>>,
+                    mesh, model_policy>,
+      meta::enforce<plan::the_ways_agree<model_policy::ways, mesh::ways>, mesh, model_policy>,
+      meta::enforce<plan::routes_are_for_collectives<routed, cuts_batch && !served>, route>,
+      meta::enforce<plan::what_is_compressed_is_sent<compressed, cuts_batch || served>, compress>,
+      meta::enforce<plan::micro_batches_divide_the_batch<batch, micro_batches_said>,
+                    plan::advised<batch, micro_batches_said>>,
+      meta::enforce<plan::portions_are_whole<portions_said, rounds, rows>>,
+      meta::enforce<plan::portions_are_the_batch<portions_said, batch, agreed::waits ? replicas : 0>>,
+      meta::enforce<plan::replicas_have_a_micro_batch_each<agreed::parts(replicas), micro_batches>,
+                    plan::advised<batch, parts, unit>>,
+      meta::enforce<plan::every_round_has_a_micro_batch<rounds, agreed::parts(replicas), micro_batches>,
+                    plan::advised<batch, parts, unit>>,
+      meta::enforce<plan::buckets_hold_something<bucket_bytes, plan::said<plan::BucketKind, Policies...>>>,
+      meta::enforce<
+          plan::workspace_is_more_than_there_always_is<workspace_bytes, cleave::schedule::workspace_bytes, workspaces>>,
+      meta::enforce<plan::workspace_is_for_libraries<ordered, workspaces>>>;
+
   static constexpr place::Request request{ways,
-                                          batch / micro_batches,
+                                          rows,
                                           micro_batches,
                                           plan::said<plan::ConversionKind, Policies...> > 0,
                                           plan::said<plan::InputKind, Policies...> > 0,
                                           rounds,
                                           !served,
                                           (bucket_bytes + long{sizeof(number)} - 1) / long{sizeof(number)},
-                                          plan::portions<portions_said>(batch / micro_batches),
+                                          plan::portions<portions_said>(rows),
                                           clips};
-  static constexpr auto signatures = plan::with_factors(place::signatures<Net>(ops{}), leaves{});
+  static constexpr auto signatures = plan::signatures<Net, meta::holds<word_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
-  static_assert(sizeof(meta::enforce<plan::factors_are_of_products<no_product.none>, meta::at<leaves, no_product.at>>) >
-                0);
   static constexpr bool factors = plan::always_factors(signatures);
-  static_assert(sizeof(meta::enforce<plan::factors_are_there_at_once<factors, rounds>, Net>) > 0);
-  static_assert(sizeof(meta::enforce<plan::factors_go_between_ranks<factors, cuts_batch && !served>, Net>) > 0);
   static constexpr plan::Tokens tokens = plan::tokens(signatures);
-  static_assert(sizeof(meta::enforce<plan::tokens_come_from_the_data<tokens.first>,
-                                     meta::at<leaves, static_cast<std::size_t>(tokens.leaf)>>) > 0);
-  static_assert(sizeof(meta::enforce<plan::tokens_are_whole_in_the_format<tokens.vocabulary, plan::largest<number>>,
-                                     meta::at<leaves, static_cast<std::size_t>(tokens.leaf)>>) > 0);
-  static constexpr auto placed =
-      place::place(signatures, plan::letters<Net, model_policy>(ops{}, leaves{}).of, request);
-  static constexpr place::Verdict verdict = placed.verdict;
-  static_assert(sizeof(meta::enforce<place::law_of<verdict.law, verdict.a, verdict.b>,
-                                     meta::at<leaves, static_cast<std::size_t>(verdict.leaf)>>) > 0);
+  using reader = plan::leaf<Net, tokens.leaf>;
+  using model_law = meta::first_broken<
+      word_law,
+      plan::law_of_verdict<Net, signatures.verdict.law, signatures.verdict.a, signatures.verdict.b,
+                           signatures.verdict.leaf>,
+      meta::enforce<plan::factors_are_of_products<no_product.none>, plan::leaf<Net, no_product.at>>,
+      meta::enforce<plan::factors_are_there_at_once<factors, rounds>, plan::leaf<Net, plan::factored(signatures)>>,
+      meta::enforce<plan::factors_go_between_ranks<factors, cuts_batch && !served>,
+                    plan::leaf<Net, plan::factored(signatures)>>,
+      meta::enforce<plan::tokens_come_from_the_data<tokens.first>, reader>,
+      meta::enforce<plan::tokens_are_whole_in_the_format<tokens.vocabulary, plan::largest<number>>, reader>>;
 
-  static constexpr auto schedule = cleave::schedule::build(signatures, placed, request);
+  static constexpr auto placed = plan::placed<Net, model_policy, meta::holds<model_law>>(signatures, request);
+  static constexpr place::Verdict verdict = placed.verdict;
+  using place_law =
+      meta::first_broken<model_law, plan::law_of_verdict<Net, verdict.law, verdict.a, verdict.b, verdict.leaf>>;
+
+  static constexpr auto schedule = plan::scheduled<meta::holds<place_law>>(signatures, placed, request);
   static constexpr cleave::schedule::Format format{
       sizeof(number),
       sizeof(tensor::accumulate_t<number>),
+      sizeof(tensor::batch_sum_t<number>),
       pushes_gradients ? 0 : optimizer::moments,
       ordered,
       !served                                 ? 0
       : agreed::change == agree::Change::Step ? sizeof(number)
                                               : sizeof(tensor::accumulate_t<number>),
-      agreed::waits ? 1 : shards,
+      shards,
       pushes_gradients,
       plan::encoding<std::conditional_t<codec_known, codec, void>>(compress::feedback),
       plan::path<route>(),
       workspace_bytes};
   static constexpr bool in_order = !ordered || (plan::in_the_tree<route>(schedule, micro_batches, {replicas, ways}) &&
                                                 (!routed || portions_said::groups == 0));
-  static_assert(sizeof(meta::enforce<plan::the_route_keeps_the_order<route, in_order>>) > 0);
-  static_assert(sizeof(meta::enforce<plan::nodes_are_full<route, plan::unfit<route>(replicas)>>) > 0);
+  using law = meta::first_broken<place_law, meta::enforce<plan::the_route_keeps_the_order<route, in_order>>,
+                                 meta::enforce<plan::nodes_are_full<route, plan::unfit<route>(replicas)>>>;
+  static_assert(sizeof(law) > 0);
+  static constexpr bool legal = meta::holds<law>;
+
+  static constexpr bool has_its_own_numbers(void const* b, void const* m, void const* k, void const* r, void const* w) {
+    return b == &batch && m == &micro_batches && k == &rounds && r == &replicas && w == &ways;
+  }
   static constexpr cleave::schedule::Share share(cleave::schedule::Ranks ranks) {
     return cleave::schedule::shared(request, ranks);
   }
@@ -235,16 +190,43 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr cleave::schedule::Ranks ranks_of(int replicas_) { return {served ? 1 : replicas_, ways}; }
 };
 
-/// Exact bytes of one rank's arena, by category, for a number of replicas (the plan's own, or 1, unless given).
-template <class P, int Replicas = (P::replicas > 0 ? P::replicas : 1)>
-inline constexpr schedule::Memory memory =
-    schedule::layout(P::schedule, P::request_of(Replicas), P::format, P::ranks_of(Replicas)).memory;
+namespace plan {
 
-/// What a rank sends in one training step.
-template <class P, int Replicas = (P::replicas > 0 ? P::replicas : 2), int Rank = 0>
-inline constexpr schedule::Traffic traffic = schedule::traffic(P::schedule, P::placed, P::request_of(Replicas),
-                                                               P::format, P::ranks_of(Replicas),
-                                                               P::served ? Rank % P::ways : Rank);
+// Of what is no legal plan nothing is known: its mistake has been told.
+template <class P> constexpr int replicas_or(int otherwise) {
+  if constexpr (legal<P>) return P::replicas > 0 ? P::replicas : otherwise;
+  return otherwise;
+}
+template <class P, int Replicas> constexpr schedule::Memory memory_of() {
+  if constexpr (legal<P>)
+    return schedule::layout(P::schedule, P::request_of(Replicas), P::format, P::ranks_of(Replicas)).memory;
+  return {};
+}
+template <class P, int Replicas, int Rank> constexpr schedule::Traffic traffic_of() {
+  if constexpr (legal<P>)
+    return schedule::traffic(P::schedule, P::placed, P::request_of(Replicas), P::format, P::ranks_of(Replicas),
+                             P::served ? Rank % P::ways : Rank);
+  return {};
+}
+template <class P, int Replicas> constexpr schedule::Volumes volumes_of() {
+  if constexpr (legal<P>)
+    return schedule::volumes(P::schedule, P::placed, P::request_of(Replicas), P::format, P::ranks_of(Replicas));
+  return {};
+}
+
+}  // namespace plan
+
+/// Exact bytes of one rank's arena, by category, for a number of replicas (the plan's own, or 1, unless given).
+template <class P, int Replicas = plan::replicas_or<P>(1)>
+inline constexpr schedule::Memory memory = plan::memory_of<P, Replicas>();
+
+/// What a rank (the first unless given) sends in one training step.
+template <class P, int Replicas = plan::replicas_or<P>(2), int Rank = 0>
+inline constexpr schedule::Traffic traffic = plan::traffic_of<P, Replicas, Rank>();
+
+/// What the ranks send in one training step that sum with each other: the one that sends most, and all of them.
+template <class P, int Replicas = plan::replicas_or<P>(2)>
+inline constexpr schedule::Volumes volumes = plan::volumes_of<P, Replicas>();
 
 namespace plan {
 
@@ -272,7 +254,10 @@ template <class P, int Replicas> constexpr Shortage shortage() {
   return s;
 }
 
-template <class P, long Bytes, int Replicas> struct fit {
+template <class P, long Bytes, int Replicas> struct fit {};
+template <class P, long Bytes, int Replicas>
+requires legal<P>
+struct fit<P, Bytes, Replicas> {
   static constexpr Shortage s = shortage<P, Replicas>();
   using law = the_plan_fits_its_memory<memory<P, Replicas>.total, Bytes, weights_take<s.by[0]>, gradients_take<s.by[1]>,
                                        optimizer_takes<s.by[2]>, activations_take<s.by[3]>,
@@ -285,7 +270,7 @@ template <class P, long Bytes, int Replicas> struct fit {
 
 /// `static_assert(fits<Train, 2_GiB>);` A plan that does not fit says what takes the memory and what would save some.
 /// To ask without being told, compare `memory<Train>.total`.
-template <class P, long Bytes, int Replicas = (P::replicas > 0 ? P::replicas : 1)>
+template <class P, long Bytes, int Replicas = plan::replicas_or<P>(1)>
 inline constexpr bool fits = sizeof(plan::fit<P, Bytes, Replicas>) > 0;
 
 }  // namespace cleave

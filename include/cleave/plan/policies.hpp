@@ -42,7 +42,7 @@ template <int Samples> struct Batch {
 
 /// Into how many slices the batch is cut: the unit that replicas share out and kernels are specialised on, and the
 /// leaves of the ordered sum. Unless said: where the batch is cut over ranks, 8 or the largest power of two below it
-/// that divides the batch; else 1.
+/// that divides the batch (for more ranks or rounds that the plan fixes, the next number that does); else 1.
 template <int Count> struct MicroBatches {
   using kind = plan::MicroBatchKind;
   static constexpr int count = Count;
@@ -70,9 +70,9 @@ template <class Agreement, class... Options> struct DataParallel {
   using options = meta::list<Options...>;
 };
 
-/// Replicas agree through a parameter server (Sync too, where this is said), cut into so many shards. Each has versions
-/// of its own where replicas do not wait for each other; where they do, all shards have one keeper and one version, and
-/// without spares the bits are those of the collectives where each replica's micro-batches are a power of two.
+/// Replicas agree through a parameter server, cut into so many shards with versions of their own. Sync takes Shards<1>
+/// only, as all agreements do whose replicas wait for each other: a server that is not cut, instead of collectives. Its
+/// bits are those of the collectives where each replica's micro-batches are a power of two and there are no spares.
 template <int Count> struct Shards {
   using kind = plan::ServerKind;
   static constexpr int count = Count;
@@ -93,7 +93,7 @@ template <class Split, class N = Ways<0>> struct ModelParallel {
 template <int N> struct OneWeirdTrick {
   using kind = plan::ModelKind;
   static constexpr char convolutions = 'b', products = '~';
-  static constexpr int ways = N;
+  static constexpr int ways = N == 0 ? -1 : N;  // 0 would be: not said
 };
 
 /// The mesh spelled out: `Mesh<Data<2>, Model<4>>` runs on exactly 8 ranks.
@@ -143,8 +143,9 @@ template <class Format, class Keeps = Feedback> struct Compress {
 
 /// By which way gradients become sums, where there is no server: `Ring`, `Tree`, `HalvingDoubling`,
 /// `Hierarchical<replicas per node>`, `Auto`, or your own (send/route.hpp). Unless said, each rank adds up its part
-/// from all and reads the other parts: as many bytes as a ring, in two rounds. Wants `Fastest`, but where the replicas
-/// are fixed by `Mesh` and the route adds up in the tree of `Ordered`.
+/// from all and reads the other parts, in two rounds: as many bytes as a ring, and under `Ordered` up to (b + 1) / 2
+/// times as many, where a rank's micro-batches are b branches of the tree (docs/sending.md). Wants `Fastest`, but where
+/// the replicas are fixed by `Mesh` and the route adds up in the tree of `Ordered`.
 template <class Route> struct ReduceBy {
   using kind = plan::RouteKind;
   using route = Route;

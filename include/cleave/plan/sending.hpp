@@ -72,8 +72,8 @@ struct law_of_sending<Codec> {
 /// The model with what its layers say of factors.
 template <int N, class... Leaves>
 constexpr place::Signatures<N> with_factors(place::Signatures<N> model, meta::list<Leaves...>) {
-  constexpr place::Factors said[] = {meta::contains<SendFactors, typename Leaves::policies> ? place::Factors::Always
-                                     : meta::contains<SendCheapest, typename Leaves::policies>
+  constexpr place::Factors said[] = {meta::contains<SendFactors, layer::policies_of<Leaves>> ? place::Factors::Always
+                                     : meta::contains<SendCheapest, layer::policies_of<Leaves>>
                                          ? place::Factors::WhereCheaper
                                          : place::Factors::Never...,
                                      place::Factors::Never};
@@ -85,8 +85,8 @@ constexpr place::Signatures<N> with_factors(place::Signatures<N> model, meta::li
 /// The first layer that says SendFactors and is no product.
 template <int N, class... Leaves>
 constexpr Culprit no_product(place::Signatures<N> const& model, meta::list<Leaves...>) {
-  bool good[sizeof...(Leaves) + 1] = {!(meta::contains<SendFactors, typename Leaves::policies> ||
-                                        meta::contains<SendCheapest, typename Leaves::policies>)...};
+  bool good[sizeof...(Leaves) + 1] = {!(meta::contains<SendFactors, layer::policies_of<Leaves>> ||
+                                        meta::contains<SendCheapest, layer::policies_of<Leaves>>)...};
   for (auto const& op : model.op) {
     if (op.factors != place::Factors::Never) good[op.leaf] = true;
   }
@@ -99,6 +99,13 @@ template <int N> constexpr bool always_factors(place::Signatures<N> const& model
   bool any = false;
   for (auto const& op : model.op) any |= op.factors == place::Factors::Always;
   return any;
+}
+/// The layer of the first operation whose gradient is always sent as factors, or the first layer.
+template <int N> constexpr int factored(place::Signatures<N> const& model) {
+  for (auto const& op : model.op) {
+    if (op.factors == place::Factors::Always) return op.leaf;
+  }
+  return 0;
 }
 /// The largest vocabulary of a model, or the first that does not read the data.
 struct Tokens {

@@ -28,11 +28,29 @@ struct NoRounds {
   static constexpr int rounds = 1;
 };
 
-constexpr int default_micro_batches(int samples) {
+/// The fewest micro-batches, at least `least` and a multiple of `unit`, that divide the batch; 0 if none do.
+constexpr int fewest_micro_batches(int samples, int least, int unit = 1) {
+  if (unit < 1 || samples < 1) return 0;
+  int n = (least < 1 ? 1 : (least + unit - 1) / unit * unit);
+  if (n < unit) n = unit;
+  while (n <= samples && samples % n != 0) n += unit;
+  return n <= samples ? n : 0;
+}
+/// 8 or the largest power of two below it that divides the batch, if that is at least `least` and a multiple of `unit`;
+/// else the next larger number that is and does.
+constexpr int default_micro_batches(int samples, int least, int unit) {
   int n = 8;
   while (n > 1 && samples % n != 0) n /= 2;
-  return n;
+  int const fitting = n >= least && n % unit == 0 ? n : fewest_micro_batches(samples, least > n ? least : n, unit);
+  return fitting > 0 ? fitting : n;
 }
+/// What stands beside a law about micro-batches: a number that keeps it.
+template <class> struct would_do {};
+struct only_a_larger_batch_would_do {};
+template <int Samples, int Least, int Unit = 1>
+using advised = std::conditional_t<(fewest_micro_batches(Samples, Least, Unit) > 0),
+                                   would_do<MicroBatches<fewest_micro_batches(Samples, Least, Unit)>>,
+                                   only_a_larger_batch_would_do>;
 
 /// What divides the samples of every replica too.
 template <class Said> constexpr int micro_batches_of_portions(int batch) {

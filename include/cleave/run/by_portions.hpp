@@ -10,42 +10,87 @@
 
 namespace cleave::session {
 
-/// Iterations, with the files that they leave: loss.svg, metrics.jsonl, checkpoint.safetensors.
-template <class S, class Data>
-int iterate(S& trainer, Job const& job, std::string const& resume, Batches& batches, Batches& test, long held_out) {
-  if (!resume.empty()) load(trainer, resume);
-  io::make_folder(job.out);
-  io::Series losses{"loss", {}, {}};
-  std::string metrics;
+/// Iterations until converged, stopped by a signal (then false) or done; saves as the job says. The loss over the whole
+/// batch decides which weights are the best.
+template <class S, class Set, class Elapsed>
+bool iterate_on(S& trainer, Job const& job, Saver<S>& saver, Metrics& metrics, Batches<Set> const& batches,
+                Elapsed elapsed) {
+  double saved_at = elapsed();
+  while (trainer.iterations() < job.epochs && !trainer.converged()) {
+    if (StopSignals::received() != 0) return false;
+    double const loss = trainer.step(batches.feed());
+    long const now = trainer.iterations();
+    metrics.add_loss(now, loss);
+    metrics.add(io::JsonLine().add("step", now).add("loss", loss).add("seconds", elapsed()));
+    std::fprintf(job.say, "iteration %ld: loss %.4f, %d gradients, %ld portions issued again so far\n", now, loss,
+                 trainer.coordinator().trials, trainer.ledger().again);
+    std::fflush(job.say);
+    SaveEvery const& every = job.save_every;  // an iteration is a step, and an epoch
+    if (every.at_step(now) || every.at_epoch(now) || every.after(elapsed() - saved_at)) {
+      saver.save_now_and_then();
+      saved_at = elapsed();
+    }
+    if (!every.never()) saver.save_if_best(loss);
+  }
+  return true;
+}
+
+/// Trains and tells; leaves loss.svg, metrics.jsonl, and what Saver does.
+template <class S, class Set>
+int iterate(S& trainer, Job const& job, std::string const& resume, Batches<Set> const& batches, Sets<Set> const& sets) {
+  Batches const test(sets.held_out, sets.preprocessing.scaling, S::plan::batch, job.seed, false);
+  if (!resume.empty()) {
+    load(trainer, resume);
+    std::fprintf(job.say, "resumed at iteration %ld of %d: %s\n", trainer.iterations(), job.epochs,
+                 trainer.iterations() < job.epochs
+                     ? (std::to_string(job.epochs - trainer.iterations()) + " are left").c_str()
+                     : "none is left");
+  }
+  long const first = trainer.iterations();
   auto const begin = std::chrono::steady_clock::now();
   auto const elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
-  while (trainer.iterations() < job.epochs && !trainer.converged()) {
-    double const loss = trainer.step(batches.feed());
-    losses.x.push_back(static_cast<double>(trainer.iterations()));
-    losses.y.push_back(loss);
-    metrics +=
-        io::JsonLine().add("step", trainer.iterations()).add("loss", loss).add("seconds", elapsed()).text() + "\n";
-    std::fprintf(job.say, "iteration %ld: loss %.4f, %d gradients, %ld portions issued again so far\n",
-                 trainer.iterations(), loss, trainer.coordinator().trials, trainer.ledger().again);
-    std::fflush(job.say);
+  Saver<S> saver(trainer, job.program, job.out, job.seed, job.leads, !resume.empty());
+  saver.files.preprocessing = &sets.preprocessing;
+  Metrics metrics(job.program, job.out + "/metrics.jsonl", first, job.leads);
+  bool stopped = false;
+  try {
+    stopped = !iterate_on(trainer, job, saver, metrics, batches, elapsed);
+    if (trainer.iterations() > first) saver.save();
+  } catch (Diverged const& e) {
+    throw Diverged(e.what() + saver.told());
+  } catch (Error const& e) {
+    throw Error(e.what() + saver.told());
   }
-  double const seconds = elapsed(), accuracy = trainer.accuracy(test.feed(), held_out);
+  if (stopped) {
+    std::fprintf(stderr, "%s: stopped by %s at iteration %ld of %d%s; go on with --resume auto\n", job.program.c_str(),
+                 StopSignals::name_of(StopSignals::received()).c_str(), trainer.iterations(), job.epochs,
+                 trainer.iterations() > first ? ("; saved " + saver.files.last).c_str() : saver.told().c_str());
+    return ExitCode::stopped;
+  }
+  double const seconds = elapsed();
+  auto const score = trainer.score(test.feed(), sets.held_out.count);
   auto const done = trainer.ledger();
-  std::fprintf(job.say, "held-out accuracy %.2f %% of %ld images; %.1f s for %ld iterations%s\n", 100 * accuracy,
-               held_out, seconds, trainer.iterations(), trainer.converged() ? ", and nothing lower was found" : "");
+  std::fprintf(job.say, "held-out %s of %d %s; %.1f s for %ld iterations%s\n", text_of(score).c_str(),
+               sets.held_out.count, plural_of<Set>, seconds, trainer.iterations(),
+               trainer.converged() ? ", and nothing lower was found" : "");
   std::fprintf(job.say, "%ld portions issued, %ld of them again, %ld results dropped; sent: gradients %s, weights %s\n",
                done.issued, done.again, done.dropped, schedule::text::grouped(done.gradients_sent).c_str(),
                schedule::text::grouped(done.weights_sent).c_str());
-  std::string const curve = job.out + "/loss.svg", lines = job.out + "/metrics.jsonl",
-                    checkpoint = job.out + "/checkpoint.safetensors";
-  if (!losses.x.empty()) {
-    io::write_line_chart(curve, {job.program + ": loss", "iteration", "loss"}, {losses});
-    io::write_file(lines, io::Bytes(reinterpret_cast<unsigned char const*>(metrics.data()), metrics.size()));
+  std::string const curve = job.out + "/loss.svg";
+  bool all = metrics.whole();
+  if (trainer.iterations() > first) {
+    bool const drawn = wrote(job.program, [&] {
+      io::write_line_chart(curve, {job.program + ": loss", "iteration", "loss"}, {metrics.losses()});
+    });
+    all = all && drawn;
+    std::fprintf(job.say, "wrote %s%s%s%s%s\n", saver.files.last.c_str(),
+                 saver.has_best() ? (", " + saver.files.best).c_str() : "", metrics.whole() ? ", " : "",
+                 metrics.whole() ? metrics.path().c_str() : "", drawn ? (", " + curve).c_str() : "");
+  } else {
+    std::fprintf(job.say, "nothing was written\n");
   }
-  save(trainer, checkpoint, job.seed);
-  std::fprintf(job.say, "wrote %s, %s, %s\n", curve.c_str(), lines.c_str(), checkpoint.c_str());
   io::JsonLine line;
-  line.add("accuracy", accuracy)
+  add_score(line, score)
       .add("loss", trainer.loss())
       .add("seconds", seconds)
       .add("elements_sent", done.gradients_sent + done.weights_sent)
@@ -54,7 +99,7 @@ int iterate(S& trainer, Job const& job, std::string const& resume, Batches& batc
       .add("issued_again", done.again)
       .add("dropped", done.dropped);
   if (job.json) std::printf("%s\n", line.text().c_str());
-  return 0;
+  return all ? 0 : ExitCode::error;
 }
 
 /// Started by a launcher, rank 0 is the coordinator, with the shards and a replica of its own, and the others help.
@@ -71,12 +116,17 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
   int const& seed_given = o.number("seed", 1, 0, 2147483647, "of weights and shuffling");
   int const& limit = o.number("limit", 0, 0, 2147483647, "train on the first so many images only; 0: all");
   std::string const& out = o.text("out", "out/" + program, "folder for what is written");
-  std::string const& resume = o.text("resume", "", "checkpoint whose weights to go on from");
+  std::string const& resume_given =
+      o.text("resume", "", "checkpoint whose weights to go on from; auto: the newest good one in --out, if any");
+  std::string const& save_every_given = o.text("save-every", SaveEvery::standard, SaveEvery::help);
   std::string const& backend = offer_backend<Backends...>(o);
   bool const& json = o.flag("json", "the last line of the output is one JSON object");
   bool const& plan_only = o.flag("plan", "print the plan and do nothing");
+  DoorOptions door_options;
+  door_options.offer(o);
   if (!o.parse(argc, argv)) return 0;
   check_backend<Backends...>(backend);
+  SaveEvery const save_every = SaveEvery::of(save_every_given);
   std::FILE* const say = launch.rank > 0 ? std::fopen("/dev/null", "w") : json ? stderr : stdout;
   if (launch.size > 1) {
     std::fprintf(say, "started by %s: %d processes%s\n", launch.by.c_str(), launch.size,
@@ -90,34 +140,38 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
   std::fprintf(say, "%s", schedule::listing<P>({1, 1}).c_str());
   if (plan_only) return 0;
 
-  Sets const sets = read_for<P, Data>(say, data, limit);
-  io::Images const &training = sets.training, &held_out = sets.held_out;
-  Scaling const scaling = Scaling::of(training);
+  std::string const resume = resume_path<P>(resume_given, out, say, launch.rank == 0, process);
+  StopSignals const signals;
+  auto const sets = read_for<P, Data>(say, data, limit, resume);
   std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(seed_given) : saved_seed(resume);
-  Batches batches(training, scaling, P::batch, seed, true), test(held_out, scaling, P::batch, seed, false);
+  Batches batches(sets.training, sets.preprocessing.scaling, P::batch, seed, true);
   batches.shuffle(0);  // once: the function that is made small stays the same
   int const portions = static_cast<int>(batches.steps_per_epoch());
 
-  std::uint64_t const data_number = seed << 32 ^ static_cast<std::uint64_t>(training.count);
+  std::uint64_t const data_number = seed << 32 ^ static_cast<std::uint64_t>(sets.training.count);
   auto const by = [&]<class Ranks>(Ranks*) {
     if (launch.rank > 0) {
-      std::string const at = meeting_point(launch, process, 0);
-      help<P, Ranks>(backend::tcp::Address::of(at), ranks, data_number, seed, batches.feed());
-      return 0;
+      Meeting meeting(launch, process, door_options);
+      std::string const at = meeting.tell(0);
+      help<P, Ranks>(backend::tcp::Address::of(at), ranks, data_number, seed, batches.feed(), std::chrono::seconds(60),
+                     meeting.token());
+      // The coordinator has stopped, and this helper with it.
+      return StopSignals::received() != 0 ? ExitCode::stopped : 0;
     }
     Hands<P> hands = near<P, Ranks>(launch.size > 1 ? 1 : ranks, seed);
     if (launch.size > 1) {
-      auto const door = backend::tcp::Socket::listen_on(process.size() > 1 ? 0 : launch.port);
-      meeting_point(launch, process, door.port());
-      for (auto& far : gather<P>(door, ranks - 1, ranks, data_number, std::chrono::seconds(60)))
+      Meeting meeting(launch, process, door_options);
+      auto const door = open_door(meeting.door(), meeting.port());
+      meeting.tell(door.port());
+      for (auto& far : gather<P>(door, ranks - 1, ranks, data_number, std::chrono::seconds(60), meeting.token()))
         hands.push_back(std::move(far));
     }
     S trainer(std::move(hands), portions, seed);
     std::fprintf(say,
-                 "%d portions of %d images, %d replicas, %d shards, %ld weights; the coordinator holds %zu bytes\n",
+                 "%d portions of %d samples, %d replicas, %d shards, %ld weights; the coordinator holds %zu bytes\n",
                  portions, P::batch, ranks, P::shards, P::schedule.weight_elements, sizeof(trainer.coordinator()));
-    Job const job{program, out, ranks, epochs, seed, json, true, say};
-    return iterate<S, Data>(trainer, job, resume, batches, test, held_out.count);
+    Job const job{program, out, ranks, epochs, seed, json, true, say, {}, save_every};
+    return iterate(trainer, job, resume, batches, sets);
   };
   if (backend == "host") return by(static_cast<ThreadRanks<P>*>(nullptr));
   return on<Backends...>(backend, [&]<class B>(B*) {

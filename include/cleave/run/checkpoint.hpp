@@ -2,8 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <bit>
+#include <charconv>
+#include <limits>
+
 #include "../io/safetensors.hpp"
 #include "../version.hpp"
+#include "preprocessing.hpp"
 #include "trainer.hpp"
 
 namespace cleave::session {
@@ -73,7 +78,38 @@ template <class P> std::string plan_text() {
          (P::format.ordered ? "ordered" : "fastest") + ", " + std::to_string(P::optimizer::moments) + " moments";
 }
 
-template <class Trained> void save(Trained& trainer, std::string const& path, std::uint64_t seed, bool write = true) {
+/// By its bits, so that it holds under any compiler option.
+template <class A> constexpr bool is_finite(A value) {
+  using Bits = std::conditional_t<sizeof(A) == 8, std::uint64_t, std::uint32_t>;
+  constexpr Bits exponent = std::bit_cast<Bits>(std::numeric_limits<A>::infinity());
+  return (std::bit_cast<Bits>(value) & exponent) != exponent;
+}
+template <class A> void check_each(std::string const& name, io::Bytes bytes, std::string const& why) {
+  for (std::size_t i = 0; i < bytes.size() / sizeof(A); ++i) {
+    A value;
+    std::memcpy(&value, bytes.data() + i * sizeof(A), sizeof(A));
+    if (is_finite(value)) continue;
+    throw Diverged("tensor " + name + " is not finite: element " + std::to_string(i) + " of " +
+                   std::to_string(bytes.size() / sizeof(A)) + " is " +
+                   (value > 0   ? "inf"
+                    : value < 0 ? "-inf"
+                                : "nan") +
+                   why);
+  }
+}
+/// Throws Diverged, which names tensor, index and value, unless all numbers are finite.
+inline void check_finite(std::string const& name, io::NamedTensor const& t, std::string const& why) {
+  if (t.dtype == io::Dtype::F64) check_each<double>(name, t.bytes, why);
+  if (t.dtype == io::Dtype::F32) check_each<float>(name, t.bytes, why);
+}
+
+/// Writes the whole state of a trainer. Made by all processes of a run; the one with `write` writes, whole or not at
+/// all. With `preprocessing`, what is done to inputs is kept beside the weights. `more` goes into the file's metadata.
+/// Throws Diverged where a number is not finite, and Error where the file cannot be written; an earlier file is then as
+/// it was.
+template <class Trained>
+void save(Trained& trainer, std::string const& path, std::uint64_t seed, bool write = true,
+          Preprocessing const* preprocessing = nullptr, io::Metadata const& more = {}) {
   using P = typename Trained::plan;
   using A = typename Trained::A;
   std::vector<Kept> const all = kept<P>();
@@ -102,45 +138,101 @@ template <class Trained> void save(Trained& trainer, std::string const& path, st
                        {owed[r].size()},
                        {reinterpret_cast<unsigned char const*>(owed[r].data()), owed[r].size() * sizeof(A)}});
   }
+  for (io::NamedTensor const& t : tensors) {
+    check_finite(t.name, t,
+                 " after step " + std::to_string(trainer.steps()) + "; training has diverged, and " + path +
+                     " is not written; a smaller learning rate or a longer warm-up may help");
+  }
   if (!write) return;  // another process does
-  io::save_safetensors(path, std::move(tensors),
-                       {{"cleave", version},
-                        {"plan", plan_text<P>()},
-                        {"step", std::to_string(trainer.steps())},
-                        {"seed", std::to_string(seed)},
-                        {"residuals", residual_layout<P>()}});
+  io::Metadata about{{"cleave", version},
+                     {"plan", plan_text<P>()},
+                     {"step", std::to_string(trainer.steps())},
+                     {"seed", std::to_string(seed)},
+                     {"residuals", residual_layout<P>()}};
+  about.insert(about.end(), more.begin(), more.end());
+  if (preprocessing) add_preprocessing(*preprocessing, tensors, about);
+  io::save_safetensors(path, std::move(tensors), about);
+}
+
+/// The metadata under `key`, a whole number from 0 to `most`; anything else is an Error.
+inline std::uint64_t saved_number(io::SafeTensors const& file, std::string const& path, char const* key,
+                                  std::uint64_t most) {
+  std::string const* const text = file.find_metadata(key);
+  if (!text) throw Error(path + ": not a checkpoint of cleave: its metadata has no " + key);
+  std::uint64_t value = 0;
+  char const* const last = text->data() + text->size();
+  auto const [end, code] = std::from_chars(text->data(), last, value);
+  if (code != std::errc() || end != last || value > most) {
+    throw Error(path + ": its metadata has the " + key + " " + io::quote(*text) +
+                ", which is no whole number from 0 to " + std::to_string(most));
+  }
+  return value;
 }
 
 /// The seed a checkpoint was trained with: a resumed run goes on with it.
-inline std::uint64_t saved_seed(std::string const& path) {
-  io::SafeTensors const file = io::load_safetensors(path);
-  std::string const* seed = file.find_metadata("seed");
-  if (!seed) throw Error(path + ": not a checkpoint of cleave: its metadata has no seed");
-  return std::stoull(*seed);
+inline std::uint64_t saved_seed(io::SafeTensors const& file, std::string const& path) {
+  return saved_number(file, path, "seed", std::numeric_limits<std::uint64_t>::max());
+}
+inline std::uint64_t saved_seed(std::string const& path) { return saved_seed(io::load_safetensors(path), path); }
+
+/// The steps that a checkpoint's weights have made. Random numbers count steps in 32 bits, a server in an int.
+template <class P> long saved_step(io::SafeTensors const& file, std::string const& path) {
+  return static_cast<long>(saved_number(file, path, "step", P::served ? 2'147'483'647 : 4'294'967'295));
 }
 
-/// Fills every rank. Nothing is changed unless the whole file is sound and fits the plan.
+/// A checkpoint that is whole, but of another plan than the program's.
+struct OtherPlan : Error {
+  using Error::Error;
+};
+
+/// Reads a checkpoint and checks all of it against plan P, except for residuals, which depend on the ranks. Throws
+/// Error.
+template <class P> io::SafeTensors read_checkpoint(std::string const& path) {
+  using A = tensor::accumulate_t<typename P::number>;
+  io::SafeTensors file = io::load_safetensors(path);
+  std::string const* const plan = file.find_metadata("plan");
+  if (!plan) throw Error(path + ": not a checkpoint of cleave: its metadata has no plan");
+  saved_step<P>(file, path);
+  saved_seed(file, path);
+  if (*plan != plan_text<P>())
+    throw OtherPlan(path + ": saved under another plan (" + *plan + "); this one is " + plan_text<P>());
+  for (Kept const& k : kept<P>()) {
+    io::NamedTensor const* t = file.find(k.name);
+    if (!t) throw OtherPlan(path + ": has no tensor " + k.name + ", which this model needs");
+    if (t->shape != extents(k.shape) || t->bytes.size() != static_cast<std::size_t>(k.shape.size()) * sizeof(A)) {
+      throw OtherPlan(path + ": tensor " + k.name + " has another shape or number format than this model's");
+    }
+    check_finite(k.name + " of " + path, *t, "; it was saved after training had diverged");
+  }
+  return file;
+}
+
+/// Has the plan layers that draw random numbers in training?
+template <class P> constexpr bool drops() {
+  for (int i = 0; i < P::ops::size; ++i) {
+    if (std::string_view(P::signatures.op[i].name) == "dropout") return true;
+  }
+  return false;
+}
+
+/// Fills every rank, and goes on with the seed that the file was trained with. Nothing is changed unless the whole file
+/// is sound and fits the plan.
 template <class Trained> void load(Trained& trainer, std::string const& path) {
   using P = typename Trained::plan;
   using A = typename Trained::A;
-  io::SafeTensors const file = io::load_safetensors(path);
-  std::string const *plan = file.find_metadata("plan"), *step = file.find_metadata("step");
-  if (!plan || !step) throw Error(path + ": not a checkpoint of cleave: its metadata has no plan and step");
-  if (*plan != plan_text<P>())
-    throw Error(path + ": saved under another plan (" + *plan + "); this one is " + plan_text<P>());
-  std::vector<Kept> const all = kept<P>();
-  for (Kept const& k : all) {
-    io::NamedTensor const* t = file.find(k.name);
-    if (!t) throw Error(path + ": has no tensor " + k.name + ", which this model needs");
-    if (t->shape != extents(k.shape) || t->bytes.size() != static_cast<std::size_t>(k.shape.size()) * sizeof(A)) {
-      throw Error(path + ": tensor " + k.name + " has another shape or number format than this model's");
+  io::SafeTensors const file = read_checkpoint<P>(path);
+  std::uint64_t const seed = saved_seed(file, path);
+  if constexpr (requires { trainer.seed(); }) {  // it has given its seed to others
+    if (drops<P>() && trainer.seed() != seed) {
+      throw Error(path + ": trained with seed " + std::to_string(seed) + ", this trainer was made with " +
+                  std::to_string(trainer.seed()) + "; make it with session::saved_seed(path)");
     }
   }
   if constexpr (keeps_residuals<P> && requires { trainer.residuals(0); }) {
     auto const owed = saved_residuals<P, A>(file, path, trainer.ranks());
     for (int r = 0; r < trainer.ranks().world(); ++r) trainer.set_residuals(r, owed[static_cast<std::size_t>(r)]);
   }
-  for (Kept const& k : all) {
+  for (Kept const& k : kept<P>()) {
     std::vector<A> values(static_cast<std::size_t>(k.shape.size()));
     std::memcpy(values.data(), file.find(k.name)->bytes.data(), values.size() * sizeof(A));
     for (int way = 0; way < P::ways; ++way) {
@@ -150,7 +242,8 @@ template <class Trained> void load(Trained& trainer, std::string const& path) {
     }
   }
   trainer.refresh_copies();
-  trainer.set_steps(std::stol(*step));
+  trainer.set_steps(saved_step<P>(file, path));
+  if constexpr (requires { trainer.set_seed(seed); }) trainer.set_seed(seed);
 }
 
 }  // namespace cleave::session

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <limits>
+
 #include "../optim/rate.hpp"
 #include "fingerprint.hpp"
 #include "ledger.hpp"
+#include "links.hpp"
 #include "pushes.hpp"
 
 namespace cleave::session {
@@ -21,36 +24,41 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
   static constexpr bool waits = P::agreed::waits;
 
   Client(Addresses const& servers, std::string const& container, int replica, int replicas, std::uint64_t seed = 1,
-         backend::tcp::Milliseconds deadline = std::chrono::seconds(60))
+         backend::tcp::Milliseconds deadline = std::chrono::seconds(60), std::string token = {})
       : index_(replica),
         replicas_(replicas),
         deadline_(deadline),
-        replica_(Replica<P, Ranks>::checked_room(
-                     Server<P>::part(replica > 0 ? std::min(replica, replicas - 1) : 0, replicas), 1),
-                 seed) {
+        replica_(Replica<P, Ranks>::checked_room(own_part(replica, replicas), 1), seed),
+        link_(servers, hello(replica, replicas), container, std::move(token), deadline) {
     if (replica >= replicas) {
       throw Error("replica " + std::to_string(replica) + " of a run of " + std::to_string(replicas) +
                   ": replicas are counted from 0");
     }
-    for (auto const& a : servers) link_.push_back(backend::tcp::Socket::connect(a, deadline));
-    worker_.pace = P::agreed::pace;
-    for (auto const& l : link_) {
-      backend::tcp::Head h;
-      h.event.worker = replica;
-      h.plan = fingerprint<P>(replicas);
-      backend::tcp::send(l, h, container.data(), container.size(), deadline);
-      h = backend::tcp::receive(l, payload_, most_bytes(), deadline);
-      if (h.kind != backend::tcp::Kind::Welcome) refused(l);
-      if (&l == &link_.front()) done_ = h.version;
-    }
+    begin(link_.connect(deadline, deadline));
   }
+
+  /// How long to try to reach a lost server again (else it is an error), and what to do with a line about it.
+  void reconnect(backend::tcp::Milliseconds patience, std::function<void(std::string const&)> say) {
+    link_.set_patience(patience, std::move(say));
+  }
+
+  /// Called ten times a second while it waits for weights, and before each try to reach a lost server; may throw.
+  std::function<void()> while_waiting;
 
   /// Takes part in the steps [first, last) of the run; `before(step)` and `tell(step, loss)` around each of its own.
   /// One that has died, and comes back, goes on behind what the server has heard of it.
   template <class Before, class Tell>
   void train(long first, long last, backend::host::Feed const& feed, Rate const& rate, Before before, Tell tell) {
+    while (!again([&] { take_part(first, last, feed, rate, before, tell); })) {
+    }
+  }
+
+ private:
+  template <class Before, class Tell>
+  void take_part(long first, long last, backend::host::Feed const& feed, Rate const& rate, Before& before, Tell& tell) {
     replica_.forget_pushed();
     long turns = std::exchange(done_, 0);
+    float rate_now = rate.at(first);
     agree::Turn turn = agree::Turn::Nothing;
     for (;;) {
       long since = backend::host::Timeline::now();
@@ -63,21 +71,25 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
                 : own(first, turns++);
       if (step >= last) break;
       before(step);
-      double const loss = replica_.step(step, feed, rate.at(step), step);
+      rate_now = rate.at(step);
+      double const loss = replica_.step(step, feed, rate_now, step);
       replica_.check(loss, index_, step);
       agree::Said const said = worker_.ready();
       since = backend::host::Timeline::now();
       if (said.push) Pushes<P>::encode(replica_);
-      for (int s = 0; s < shards && (said.push || said.ask); ++s) say(s, said, rate.at(step));
+      for (int s = 0; s < shards && (said.push || said.ask); ++s) say(s, said, rate_now);
       if (said.push) replica_.forget_pushed();
       if (said.push) replica_.note(backend::host::Did::Push, since);
       turn = said.turn;
       tell(step, loss);
     }
+    flush(rate_now);
+    left_ = true;
     backend::tcp::Head bye;
     for (auto const& l : link_) backend::tcp::send(l, bye, nullptr, 0, deadline_);
   }
 
+ public:
   /// Notes what it does in its next so many steps.
   void trace(int steps) { replica_.trace(steps); }
   /// Of each rank of the run; null where it is another replica's.
@@ -103,17 +115,35 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
       std::copy_n(part.begin() + there, n, out + here);
     });
   }
-  double accuracy(backend::host::Feed const& feed, long samples) {
+  /// Mean loss, and accuracy where the feed has labels, over `samples` samples from the feed's start.
+  backend::host::Score score(backend::host::Feed const& feed, long samples) {
+    if (replica_.part() < 1) {
+      throw Error("replica " + std::to_string(index_) +
+                  " has a part of each batch; evaluate with a client that has no replica number (-1)");
+    }
     pull();
-    return replica_.accuracy(feed, samples);
+    return replica_.score(feed, samples);
   }
-  /// Updates that the server has made, as far as this client knows.
-  long steps() const { return worker_.weights_of(0) < 0 ? steps_ : worker_.weights_of(0) * long{P::agreed::pace.push}; }
+  /// The share of samples whose largest output is at their label. An Error where the feed has no labels.
+  double accuracy(backend::host::Feed const& feed, long samples) { return score(feed, samples).checked_accuracy(); }
+  /// Steps that the server has, as far as this client knows. A last push of fewer than others counts as they do, but no
+  /// step is behind the end of the run.
+  long steps() const {
+    long const seen = worker_.weights_of(0) < 0 ? steps_ : worker_.weights_of(0) * long{P::agreed::pace.push};
+    return std::min(seen, last_);
+  }
+  void ends_at(long last) { last_ = last; }
   /// What it has pushed: elements, and bytes.
   long sent() const { return sent_; }
   long sent_bytes() const { return sent_bytes_; }
 
  private:
+  /// Who takes no part evaluates whole batches.
+  static schedule::Range own_part(int replica, int replicas) {
+    Server<P>::parts(replicas);  // are there so many?
+    return replica < 0 ? schedule::Range{0, P::micro_batches}
+                       : Server<P>::part(std::min(replica, replicas - 1), replicas);
+  }
   /// Where replicas do not wait: the step whose samples the gradient of a turn is made of; every turn of all replicas
   /// goes over as many steps as there are replicas.
   long own(long first, long turn) {
@@ -122,6 +152,16 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     long const at = turn * replicas_ * P::micro_batches + p.before(index_, replicas_);
     replica_.begin_at(static_cast<int>(at % P::micro_batches));
     return first + at / P::micro_batches;
+  }
+  /// Pushes what no push has had yet, and waits for the answer: the server has it then, and where replicas wait for
+  /// each other it has that of all.
+  void flush(float rate) {
+    if (!worker_.pending()) return;
+    agree::Said const said = worker_.flush();
+    Pushes<P>::encode(replica_);
+    for (int s = 0; s < shards; ++s) say(s, said, rate);
+    replica_.forget_pushed();
+    for (agree::Turn turn = said.turn; turn == agree::Turn::Nothing;) turn = mail();
   }
   backend::tcp::Socket const& link(int s) const { return link_[static_cast<std::size_t>(s) % link_.size()]; }
   static std::size_t most_bytes() {
@@ -170,21 +210,77 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     return false;
   }
   agree::Turn one_grant(backend::tcp::Socket const& from) {
+    backend::tcp::Deadline const by(deadline_);
+    bool silent = false;
+    while (!silent && !from.readable(std::min(by.left(), backend::tcp::Milliseconds(100)))) {
+      if (while_waiting) while_waiting();
+      silent = by.left().count() == 0;
+    }
+    if (silent) ask_whom(from);
     auto const h = backend::tcp::receive(from, payload_, most_bytes(), deadline_);
+    if (h.kind == backend::tcp::Kind::Whom) {
+      if (!silent) return agree::Turn::Nothing;  // it was asked, and then sent weights after all
+      std::string const text(payload_.begin(), payload_.end());
+      throw Error("no new weights from " + from.peer() + " within " + std::to_string(deadline_.count()) +
+                  " ms: " + (text.empty() ? "it answers, and waits for no replica; it is far too slow" : text));
+    }
     if (h.kind == backend::tcp::Kind::Refused) refused(from);
     if (h.kind != backend::tcp::Kind::Grant || h.shard < 0 || h.shard >= shards ||
         payload_.size() !=
             static_cast<std::size_t>(Server<P>::end(h.shard) - Server<P>::begin(h.shard)) * sizeof(Sent)) {
       throw Error(from.peer() + " sent what does not belong to this plan");
     }
-    replica_.take(Server<P>::way(h.shard), Server<P>::begin(h.shard), reinterpret_cast<Sent const*>(payload_.data()),
-                  Server<P>::end(h.shard) - Server<P>::begin(h.shard));
+    Sent const* const sent = reinterpret_cast<Sent const*>(payload_.data());
+    long const begin = Server<P>::begin(h.shard), count = Server<P>::end(h.shard) - begin;
+    if (P::agreed::change == agree::Change::Elastic && worker_.computed > 0) {
+      replica_.came_back(Server<P>::way(h.shard), begin, sent, count);
+    } else {
+      replica_.take(Server<P>::way(h.shard), begin, sent, count);
+    }
     bool const computing = worker_.computing;
     agree::Turn const turn = worker_.granted(h.shard, h.version);
     if (computing) worker_.version[h.shard] = h.version + 1;  // read before the step began: what it is made with
     return turn;
   }
+  /// Which replicas does the server wait for? A server that hangs says nothing to that either.
+  void ask_whom(backend::tcp::Socket const& server) {
+    backend::tcp::Head h;
+    h.kind = backend::tcp::Kind::Whom;
+    for (std::size_t i = 0; i < link_.size(); ++i) {
+      if (&link_[i] == &server) h.shard = static_cast<std::int32_t>(i);
+    }
+    backend::tcp::send(server, h, nullptr, 0, deadline_);
+  }
+  static backend::tcp::Head hello(int replica, int replicas) {
+    backend::tcp::Head h;
+    h.event.worker = replica;
+    h.plan = fingerprint<P>(replicas);
+    return h;
+  }
+  void begin(backend::tcp::Head const& welcome) {
+    worker_ = {};
+    worker_.pace = P::agreed::pace;
+    done_ = welcome.version;
+  }
+  /// Does it, and returns true; where a server has closed the connection meanwhile, connects again, and returns false.
+  template <class What> bool again(What what) {
+    try {
+      what();
+      return true;
+    } catch (backend::tcp::Closed const& lost) {
+      if (!link_.tries_again() || left_) throw;
+      begin(link_.connect_again(lost, while_waiting));
+      Pushes<P>::forget(replica_);
+      return false;
+    }
+  }
   std::vector<A> fetch(int s, int what) {
+    std::vector<A> out;
+    while (!again([&] { out = fetch_once(s, what); })) {
+    }
+    return out;
+  }
+  std::vector<A> fetch_once(int s, int what) {
     backend::tcp::Head h;
     h.kind = backend::tcp::Kind::Pull;
     h.shard = s;
@@ -201,10 +297,11 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
   int index_, replicas_;
   backend::tcp::Milliseconds deadline_;
   Replica<P, Ranks> replica_;
-  std::vector<backend::tcp::Socket> link_;
+  Links link_;
   agree::Worker<shards> worker_;
   std::vector<unsigned char> payload_, message_;
-  long sent_ = 0, sent_bytes_ = 0, steps_ = 0;
+  bool left_ = false;  // it has done its part
+  long sent_ = 0, sent_bytes_ = 0, steps_ = 0, last_ = std::numeric_limits<long>::max();
   long done_ = 0;  // gradients that the server has heard of this replica's lives before
 };
 

@@ -11,7 +11,9 @@
 #include <thread>
 
 #include "../agree/portions.hpp"
+#include "../backend/host/thread.hpp"
 #include "hand.hpp"
+#include "words.hpp"
 
 namespace cleave::session {
 
@@ -45,18 +47,14 @@ template <class P, class Shards> class Crew {
       crew_.push_back(std::make_unique<One>());
       one(r).hand = std::move(hands[static_cast<std::size_t>(r)]);
     }
-    for (int r = 0; r < replicas; ++r) restart(r);
-  }
-  ~Crew() {
-    {
-      std::lock_guard lock(post_);
-      over_ = true;
-    }
-    changed_.notify_all();
-    for (auto& o : crew_) {
-      if (o->thread.joinable()) o->thread.join();
+    try {
+      for (int r = 0; r < replicas; ++r) restart(r);
+    } catch (...) {
+      end();
+      throw;
     }
   }
+  ~Crew() { end(); }
 
   /// Every portion's gradient is handed in once; returns the mean of their losses, added in their order.
   double pass() {
@@ -114,14 +112,24 @@ template <class P, class Shards> class Crew {
     }
     if (one(r).thread.joinable()) one(r).thread.join();
     std::lock_guard lock(post_);
-    one(r).live = true;
     one(r).busy = false;
     one(r).issued = {};
+    one(r).thread = backend::host::start_thread([this, r] { live(r); });  // it waits for the lock
+    one(r).live = true;
     hear({agree::Work::Asked, r, 0, 0, now()});
-    one(r).thread = std::thread([this, r] { live(r); });
   }
 
  private:
+  void end() {
+    {
+      std::lock_guard lock(post_);
+      over_ = true;
+    }
+    changed_.notify_all();
+    for (auto& o : crew_) {
+      if (o->thread.joinable()) o->thread.join();
+    }
+  }
   struct One {
     std::unique_ptr<Hand<P>> hand;
     std::thread thread;
@@ -138,18 +146,28 @@ template <class P, class Shards> class Crew {
     return first_;
   }
   backend::host::Feed samples() const {
-    return {this,
-            [](void const* self, long portion, long first, int count, float* out) {
-              auto const& me = *static_cast<Crew const*>(self);
-              std::shared_lock lock(me.lent_);
-              if (me.feed_.pixels) me.feed_.pixels(me.feed_.self, me.first_ + portion, first, count, out);
-            },
-            [](void const* self, long portion, long first, int count, int* out) {
-              auto const& me = *static_cast<Crew const*>(self);
-              std::shared_lock lock(me.lent_);
-              if (me.feed_.labels) return me.feed_.labels(me.feed_.self, me.first_ + portion, first, count, out);
-              std::fill_n(out, count, 0);
-            }};
+    std::shared_lock held(lent_);
+    backend::host::Feed out{this, pixels, nullptr};
+    if (feed_.labels || !feed_.targets) out.labels = labels;
+    if (feed_.targets) out.targets = targets;
+    return out;
+  }
+  static void pixels(void const* self, long portion, long first, int count, float* out) {
+    auto const& me = *static_cast<Crew const*>(self);
+    std::shared_lock lock(me.lent_);
+    if (me.feed_.pixels) me.feed_.pixels(me.feed_.self, me.first_ + portion, first, count, out);
+  }
+  static void labels(void const* self, long portion, long first, int count, int* out) {
+    auto const& me = *static_cast<Crew const*>(self);
+    std::shared_lock lock(me.lent_);
+    if (me.feed_.labels) return me.feed_.labels(me.feed_.self, me.first_ + portion, first, count, out);
+    std::fill_n(out, count, 0);
+  }
+  static void targets(void const* self, long portion, long first, int count, float* out) {
+    auto const& me = *static_cast<Crew const*>(self);
+    std::shared_lock lock(me.lent_);
+    if (me.feed_.targets) return me.feed_.targets(me.feed_.self, me.first_ + portion, first, count, out);
+    std::fill_n(out, count * backend::host::wanted<P>().outputs, 0.0f);
   }
 
   void hang() {
@@ -213,7 +231,8 @@ template <class P, class Shards> class Crew {
     } catch (typename Hand<P>::Gone const&) {
     } catch (std::exception const& e) {
       std::lock_guard lock(post_);
-      if (failure_.empty() && mine.pass == dealer_->pass) failure_ = "replica " + std::to_string(r) + ": " + e.what();
+      if (failure_.empty() && mine.pass == dealer_->pass)
+        failure_ = "replica " + std::to_string(r) + ": " + words_of(e);
     }
     std::lock_guard lock(post_);
     one(r).live = one(r).busy = one(r).pushing = false;

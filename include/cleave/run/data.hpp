@@ -1,162 +1,177 @@
-// run/data.hpp - images as training sees them: shuffled by epoch, scaled to mean 0 and deviation 1, perhaps varied.
+// run/data.hpp - what a program trains on: data classes, and what must hold of their sets before training.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 #include <string>
-#include <vector>
 
-#include "../backend/host/rank.hpp"
 #include "../io/cifar.hpp"
 #include "../io/idx.hpp"
+#include "../io/json_line.hpp"
 #include "../io/standin.hpp"
-#include "../tensor/philox.hpp"
+#include "batches.hpp"
 
 namespace cleave {
 
 namespace session {
 
-/// What pixels of each channel are scaled by: those of the training set, for both sets.
-struct Scaling {
-  std::vector<float> mean, inverse;
-
-  static Scaling of(io::Images const& images) {
-    Scaling s;
-    long const plane = long{images.height} * images.width;
-    for (int c = 0; c < images.channels; ++c) {
-      double sum = 0, squares = 0;
-      for (int i = 0; i < images.count; ++i) {
-        unsigned char const* p = images.picture(i).data() + c * plane;
-        for (long k = 0; k < plane; ++k) {
-          sum += p[k];
-          squares += double{p[k] * 1.0} * p[k];
-        }
-      }
-      double const n = static_cast<double>(plane) * images.count, mean = sum / n, variance = squares / n - mean * mean;
-      s.mean.push_back(static_cast<float>(mean));
-      s.inverse.push_back(static_cast<float>(1 / std::sqrt(variance > 0 ? variance : 1)));
-    }
-    return s;
+/// How a data class's inputs come to the model. Unsaid, pictures are standardised (mean 0 and deviation 1 over the
+/// training set), other samples come as given.
+enum class Inputs : unsigned char { AsGiven, Standardised };
+template <class Data, class Set> constexpr Inputs inputs_of() {
+  if constexpr (requires { Data::inputs; }) {
+    return Data::inputs;
+  } else {
+    return std::is_same_v<Set, io::Images> ? Inputs::Standardised : Inputs::AsGiven;
   }
+}
+template <class Data> constexpr Variation variation_of() {
+  if constexpr (requires { Data::variation; }) {
+    return Data::variation;
+  } else {
+    return {};
+  }
+}
+
+/// What samples of a set are called.
+template <class Set> inline constexpr auto plural_of = std::is_same_v<Set, io::Images> ? "images" : "samples";
+
+/// "accuracy 57.40 %", or "loss 0.0123" where there are no classes.
+inline std::string text_of(backend::host::Score const& s) {
+  char text[64];
+  bool const classes = !std::isnan(s.accuracy);
+  std::snprintf(text, sizeof text, classes ? "accuracy %.2f %%" : "loss %.6g", classes ? 100 * s.accuracy : s.loss);
+  return text;
+}
+/// "accuracy", where there are classes, and "held_out_loss".
+inline io::JsonLine& add_score(io::JsonLine& line, backend::host::Score const& s) {
+  if (!std::isnan(s.accuracy)) line.add("accuracy", s.accuracy);
+  return line.add("held_out_loss", s.loss);
+}
+
+/// The sets of a program, and what is done to their inputs.
+template <class Set> struct Sets {
+  Set training, held_out;
+  Preprocessing preprocessing;
 };
 
-/// Random flips and shifts by up to `shift` pixels, drawn from (seed, epoch, global index): the same on any mesh.
-struct Variation {
-  int shift = 0;
-  bool flip = false;
-};
-
-/// A training set as a feed: step s of the run reads the batch s mod steps_per_epoch of epoch s / steps_per_epoch.
-class Batches {
- public:
-  Batches(io::Images const& images, Scaling scaling, int batch, std::uint64_t seed, bool shuffled,
-          Variation variation = {})
-      : images_(images),
-        scaling_(std::move(scaling)),
-        batch_(batch),
-        seed_(seed),
-        shuffled_(shuffled),
-        variation_(variation),
-        order_(static_cast<std::size_t>(images.count)) {
-    std::iota(order_.begin(), order_.end(), 0);
+inline void check_labels(std::string const& name, auto const& set, backend::host::Wanted const& w) {
+  if (set.classes > w.outputs) {
+    throw Error(name + " has " + std::to_string(set.classes) + " classes, but the model ends with " +
+                std::to_string(w.outputs) + " outputs; end it with Linear<" + std::to_string(set.classes) +
+                "> before the loss");
   }
-
-  /// Full batches only in training; the last one may be short in evaluation.
-  long steps_per_epoch() const { return images_.count / batch_; }
-  long batches() const { return (images_.count + batch_ - 1) / batch_; }
-  long valid(long batch) const { return std::min<long>(batch_, images_.count - batch * batch_); }
-
-  /// Must be called before the steps of an epoch; allocates nothing.
-  void shuffle(long epoch) {
-    epoch_ = epoch;
-    if (!shuffled_) return;
-    std::iota(order_.begin(), order_.end(), 0);
-    tensor::Random const draw{seed_, tensor::Purpose::Shuffle, static_cast<std::uint32_t>(epoch)};
-    for (std::size_t i = order_.size() - 1; i > 0; --i) {
-      std::swap(order_[i], order_[draw.below(static_cast<std::uint32_t>(i + 1), i)]);
-    }
+  long const classes = set.classes > 0 ? set.classes : w.outputs;
+  for (std::size_t i = 0; i < set.labels.size(); ++i) {
+    long const label = set.labels[i];
+    if (label >= 0 && label < classes) continue;
+    throw Error(name + ", sample " + std::to_string(i) + ": label " + std::to_string(label) + ", but there are " +
+                std::to_string(classes) + " classes, 0 to " + std::to_string(classes - 1) +
+                (set.classes > 0 ? "; correct the label, or the data class's number of classes"
+                                 : "; correct the label, or give the model's last layer an output for every class"));
   }
-
-  backend::host::Feed feed() const {
-    return {this,
-            [](void const* self, long step, long first, int count, float* out) {
-              static_cast<Batches const*>(self)->pixels(step, first, count, out);
-            },
-            [](void const* self, long step, long first, int count, int* out) {
-              static_cast<Batches const*>(self)->labels(step, first, count, out);
-            }};
+}
+inline void check_targets(std::string const& name, io::Samples const& set, backend::host::Wanted const& w) {
+  if (w.target == op::Target::Class && set.labels.empty()) {
+    throw Error(name + " has target numbers, but " + std::string(w.loss) +
+                " compares with classes; end the model with MeanSquaredError");
   }
-
- private:
-  std::size_t index(long step, long first) const {
-    long const at = (shuffled_ ? step - epoch_ * steps_per_epoch() : step) * batch_ + first;
-    return static_cast<std::size_t>(order_[static_cast<std::size_t>(at % images_.count)]);
+  if (w.target != op::Target::Class && !set.targets.empty() && static_cast<long>(set.outputs()) != w.outputs) {
+    throw Error(name + " has " + std::to_string(set.outputs()) + " targets a sample, but the model ends with " +
+                std::to_string(w.outputs) + " outputs; end it with Linear<" + std::to_string(set.outputs()) +
+                "> before the loss");
   }
-  void pixels(long step, long first, int count, float* out) const {
-    int const h = images_.height, w = images_.width;
-    tensor::Random const draw{seed_, tensor::Purpose::Augment, static_cast<std::uint32_t>(epoch_)};
-    for (long s = first; s < first + count; ++s) {
-      std::size_t const i = index(step, s);
-      unsigned char const* const picture = images_.picture(static_cast<int>(i)).data();
-      int dy = 0, dx = 0;
-      bool flip = false;
-      if (variation_.shift > 0 || variation_.flip) {
-        tensor::Words const u = draw.at(i);
-        auto const span = static_cast<unsigned>(2 * variation_.shift + 1);
-        dy = static_cast<int>(u.a % span) - variation_.shift;
-        dx = static_cast<int>(u.b % span) - variation_.shift;
-        flip = variation_.flip && (u.c & 1u);
-      }
-      for (int c = 0; c < images_.channels; ++c) {
-        float const mean = scaling_.mean[static_cast<std::size_t>(c)],
-                    inverse = scaling_.inverse[static_cast<std::size_t>(c)];
-        for (int y = 0; y < h; ++y) {
-          int const from = y + dy;
-          unsigned char const* const line = picture + (static_cast<long>(c) * h + from) * w;
-          for (int x = 0; x < w; ++x) {
-            int const at = (flip ? w - 1 - x : x) + dx;
-            bool const inside = from >= 0 && from < h && at >= 0 && at < w;
-            *out++ = inside ? (static_cast<float>(line[at]) - mean) * inverse : 0.0f;
-          }
-        }
-      }
+  for (std::size_t i = 0; i < set.targets.size(); ++i) {
+    if (!std::isfinite(set.targets[i]))
+      throw Error(name + ", sample " + std::to_string(i / set.outputs()) + ": target " +
+                  std::to_string(i % set.outputs()) + " is not a finite number; leave the sample out");
+  }
+}
+/// Of a model that begins with Embedding: inputs are whole numbers below the vocabulary.
+inline void check_tokens(std::string const& name, auto const& set, int vocabulary, Inputs inputs) {
+  if (inputs != Inputs::AsGiven) {
+    throw Error(name +
+                ": Embedding reads token numbers, but the inputs are standardised; say in the data class: "
+                "static constexpr auto inputs = session::Inputs::AsGiven;");
+  }
+  for (int i = 0; i < set.count; ++i) {
+    for (auto const x : set.input(i)) {
+      double const token = static_cast<double>(x);
+      if (token >= 0 && token < vocabulary && token == std::floor(token)) continue;
+      char text[32];
+      std::snprintf(text, sizeof text, "%g", token);
+      throw Error(name + ", sample " + std::to_string(i) + ": " + text + " is no token of Embedding<" +
+                  std::to_string(vocabulary) + ", ...>; tokens are whole, 0 to " + std::to_string(vocabulary - 1));
     }
   }
-  void labels(long step, long first, int count, int* out) const {
-    for (long s = first; s < first + count; ++s) *out++ = images_.label(static_cast<int>(index(step, s)));
-  }
-
-  io::Images const& images_;
-  Scaling scaling_;
-  int batch_;
-  std::uint64_t seed_;
-  bool shuffled_;
-  Variation variation_;
-  long epoch_ = 0;
-  std::vector<int> order_;
-};
-
-/// What a program trains on, and what it holds out; an error where they are not for the plan's model and batch.
-struct Sets {
-  io::Images training, held_out;
-};
-template <class P, class Data> Sets read_for(std::FILE* say, std::string const& folder, int limit) {
-  std::string note;
-  Sets s{Data::read(folder, io::Split::Train, note), Data::read(folder, io::Split::Test, note)};
-  if (!note.empty()) std::fprintf(say, "%s\n", note.c_str());
-  if (limit > 0) s.training.keep_first(limit);
-  io::Images const& t = s.training;
+}
+/// Does a set fit the model? An Error says where not. `name` is the set's.
+template <class P, class Set> void check_set(std::string const& name, Set const& set, Inputs inputs) {
+  check_sizes(name, set);
   constexpr long values = P::Net::input::shape.size();
-  if (long{t.channels} * t.height * t.width != values) {
-    throw Error(std::string(Data::name) + ": images of " + std::to_string(t.stride()) + " values, the model takes " +
+  if (static_cast<long>(set.input(0).size()) != values) {
+    throw Error(name + ": samples of " + std::to_string(set.input(0).size()) + " values, the model takes " +
                 std::to_string(values));
   }
-  if (t.count < P::batch) {
-    throw Error(std::string(Data::name) + ": " + std::to_string(t.count) + " images are fewer than one batch of " +
+  constexpr backend::host::Wanted w = backend::host::wanted<P>();
+  check_labels(name, set, w);
+  if constexpr (std::is_same_v<Set, io::Samples>) check_targets(name, set, w);
+  if constexpr (P::tokens.vocabulary > 0) check_tokens(name, set, P::tokens.vocabulary, inputs);
+}
+
+/// As a run began, so it goes on: from `resume`, a checkpoint, if there is one, else from the training set.
+template <class Set>
+Preprocessing preprocessing_of(std::FILE* say, Set const& training, Inputs inputs, std::string const& resume) {
+  Preprocessing own{{}, training.class_names};
+  if (resume.empty()) {
+    if (inputs == Inputs::Standardised) own.scaling = Scaling::of(training);
+    return own;
+  }
+  std::optional<Preprocessing> saved = saved_preprocessing(resume);
+  if (!saved) {
+    if (inputs == Inputs::Standardised) own.scaling = Scaling::of(training);
+    std::fprintf(say, "%s does not say how its inputs were scaled: %s\n", resume.c_str(),
+                 inputs == Inputs::Standardised ? "means and deviations are taken from the training set"
+                                                : "they are taken as given");
+    return own;
+  }
+  if (!saved->scaling.empty() && saved->scaling.mean.size() != static_cast<std::size_t>(training.channel_count())) {
+    throw Error(resume + ": saved with inputs of " + std::to_string(saved->scaling.mean.size()) +
+                " channels, these have " + std::to_string(training.channel_count()) + "; resume with the same data");
+  }
+  if (!saved->class_names.empty() && !own.class_names.empty() && saved->class_names != own.class_names) {
+    std::fprintf(say, "%s was trained on other classes (%s, ...) than these (%s, ...)\n", resume.c_str(),
+                 saved->class_names[0].c_str(), own.class_names[0].c_str());
+  }
+  if (saved->class_names.empty()) saved->class_names = std::move(own.class_names);
+  return *std::move(saved);
+}
+
+/// Reads and checks both sets, and decides what is done to their inputs.
+template <class P, class Data>
+auto read_for(std::FILE* say, std::string const& folder, int limit, std::string const& resume = {}) {
+  std::string note;
+  using Set = decltype(Data::read(folder, io::Split::Train, note));
+  Sets<Set> s{Data::read(folder, io::Split::Train, note), Data::read(folder, io::Split::Test, note), {}};
+  if (!note.empty()) std::fprintf(say, "%s\n", note.c_str());
+  if (limit > 0) s.training.keep_first(limit);
+  std::string const name(Data::name);
+  constexpr Inputs inputs = inputs_of<Data, Set>();
+  check_set<P>(name + ", training set", s.training, inputs);
+  check_set<P>(name + ", test set", s.held_out, inputs);
+  if constexpr (std::is_same_v<Set, io::Images>) {
+    io::Images const &t = s.training, &h = s.held_out;
+    auto const size = [](io::Images const& i) {
+      return std::to_string(i.channels) + " x " + std::to_string(i.height) + " x " + std::to_string(i.width);
+    };
+    if (size(t) != size(h)) throw Error(name + ": training images are " + size(t) + ", test images " + size(h));
+  }
+  if (s.training.count < P::batch) {
+    throw Error(name + ": " + std::to_string(s.training.count) + " samples are fewer than one batch of " +
                 std::to_string(P::batch));
   }
+  s.preprocessing = preprocessing_of(say, s.training, inputs, resume);
   return s;
 }
 

@@ -51,6 +51,7 @@ template <class P, class Machine> class DeviceRanks {
     bring();
     return fleet_.evaluate(batch, feed, valid);
   }
+  void set_seed(std::uint64_t seed) { fleet_.set_seed(seed); }
   void begin_at(int micro_batch) { fleet_.begin_at(micro_batch); }
   Way& at(int way) { return *way_[static_cast<std::size_t>(way)]; }
   Way const& at(int way) const { return *way_[static_cast<std::size_t>(way)]; }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "../backend/gpu/fleet.hpp"
@@ -13,6 +14,7 @@
 #include "residuals.hpp"
 #include "room.hpp"
 #include "sent_whole.hpp"
+#include "untrained.hpp"
 
 namespace cleave {
 
@@ -37,10 +39,9 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
       : ranks_{session::checked_replicas<P>(replicas), P::ways},
         machine_(std::move(machine)),
         link_(std::move(link)),
-        fleet_((check_room(), *machine_), *link_, ranks_, seed),
+        fleet_((prepare(), *machine_), *link_, ranks_, seed),
         losses_(P::micro_batches) {
     means_.reserve(most_steps);
-    if constexpr (Link::remote) machine_->while_waiting = [link = link_.get()](bool late) { link->waited(late); };
   }
 
   /// Runs the steps [first, first + count) and returns the mean loss of each; a loss that is not finite is an error.
@@ -57,25 +58,26 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
     steps_ += count;
     return means_;
   }
-  /// The share of samples whose largest output is at their label, over `samples` samples from the feed's start.
-  double accuracy(backend::host::Feed const& feed, long samples) {
+  /// Mean loss, and accuracy where the feed has labels, over `samples` samples from the feed's start.
+  backend::host::Score score(backend::host::Feed const& feed, long samples) {
     backend::host::Seen all;
     for (long b = 0; b * P::batch < samples; ++b) {
-      auto const s = fleet_.evaluate(b, feed, samples - b * P::batch);
-      all.samples += s.samples;
-      all.correct += s.correct;
+      all += fleet_.evaluate(b, feed, samples - b * P::batch);
     }
-    double counts[] = {static_cast<double>(all.correct), static_cast<double>(all.samples)};
-    collect(counts, 2);
-    return counts[1] == 0 ? 0 : counts[0] / counts[1];
+    double sums[] = {static_cast<double>(all.correct), static_cast<double>(all.samples), all.loss};
+    collect(sums, 3);
+    return backend::host::Score::of({static_cast<long>(sums[1]), static_cast<long>(sums[0]), sums[2]}, feed);
   }
+  /// The share of samples whose largest output is at their label. An Error where the feed has no labels.
+  double accuracy(backend::host::Feed const& feed, long samples) { return score(feed, samples).checked_accuracy(); }
 
   /// Elements (or bytes) that a rank has sent in all training steps: what the others read from it.
   long sent(int rank) const { return fleet_.sent(rank); }
   long sent_bytes(int rank) const { return fleet_.sent_bytes(rank); }
   static backend::host::Member::Sparse sent_rows(int) { return {}; }
-  double exposed(int) const { return 0; }  // seconds: on a device nobody waits on the host
-  double waited(int) const { return 0; }
+  /// Seconds: not known, since nobody waits on the host.
+  static std::optional<double> exposed(int) { return {}; }
+  static std::optional<double> waited(int) { return {}; }
   long allocated(int) const { return memory().total; }
 
   /// Elements [offset, offset + count) of a way's region, from its first replica; and into all of its replicas.
@@ -122,6 +124,10 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
   long steps() const { return steps_; }
   void set_steps(long steps) { steps_ = steps; }
   void set_rate(Rate rate) { rate_ = rate; }
+  /// What dropout draws from; the weights stay as they are.
+  void set_seed(std::uint64_t seed) { fleet_.set_seed(seed); }
+  /// Sums over the processes of the run; every process calls it.
+  void sum_over_processes(double* values, int count) { collect(values, count); }
   schedule::Ranks ranks() const { return ranks_; }
   schedule::Memory memory() const { return fleet_.layout().memory; }
   Machine& machine() { return *machine_; }
@@ -152,7 +158,8 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
     }
     means_.push_back(session::mean_loss<P>(losses_.data(), step));
   }
-  void check_room() const {
+  void prepare() {
+    if constexpr (Link::remote) machine_->while_waiting = [link = link_.get()](bool late) { link->waited(late); };
     session::check_room(schedule::layout(P::schedule, P::request, P::format, ranks_).memory,
                         Link::remote ? 1 : ranks_.world(), machine_->free_bytes());
   }
@@ -165,6 +172,11 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
   std::vector<double> means_;
   long steps_ = 0;
   Rate rate_ = P::rate;
+};
+template <class Plan, class Machine, class Link>
+requires(!plan::legal<Plan>) class DeviceTrainer<Plan, Machine, Link> : public session::Untrained<Plan> {
+ public:
+  using session::Untrained<Plan>::Untrained;
 };
 
 }  // namespace cleave

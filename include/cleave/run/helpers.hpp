@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "../backend/tcp/frame.hpp"
+#include "../backend/tcp/greeting.hpp"
 #include "fingerprint.hpp"
 #include "hand.hpp"
 
@@ -74,32 +74,51 @@ template <class P> std::uint64_t helpers_plan(int ranks, std::uint64_t job) {
   return fingerprint<P>(ranks) ^ job * 0x9E3779B97F4A7C15u;
 }
 
-/// Waits for so many helpers of this plan, of `ranks` in all. Who runs another one is told, and not counted.
+/// Lets a helper in, or tells it why not.
+template <class P>
+void let_in(backend::tcp::Socket s, int ranks, std::uint64_t job, std::string const& token,
+            backend::tcp::Milliseconds deadline, Hands<P>& all) {
+  backend::tcp::Milliseconds const second(1000);
+  try {
+    try {
+      std::string nothing;
+      auto const hello = backend::tcp::hear_hello(s, nothing, token, second);
+      if (hello.plan != helpers_plan<P>(ranks, job)) {
+        throw backend::tcp::Refusal("the coordinator runs another plan, other data or seed, another number of ranks (" +
+                                    std::to_string(ranks) + ") or version of cleave (it has " + std::string(version) +
+                                    ")");
+      }
+    } catch (backend::tcp::Refusal const& e) {
+      return backend::tcp::refuse(s, e.what(), second);
+    }
+    backend::tcp::Head h;
+    h.kind = backend::tcp::Kind::Welcome;
+    backend::tcp::send(s, h, nullptr, 0, second);
+    all.push_back(std::make_unique<Far<P>>(std::move(s), deadline));
+  } catch (Error const&) {  // it has gone, or never spoke this protocol
+  }
+}
+/// Waits for so many helpers of this plan, of `ranks` in all. Who runs another one is told, and not counted; who says
+/// nothing keeps nobody waiting.
 template <class P>
 Hands<P> gather(backend::tcp::Socket const& door, int helpers, int ranks, std::uint64_t job,
-                backend::tcp::Milliseconds deadline) {
+                backend::tcp::Deadline const& by, std::string const& token = {}) {
+  constexpr std::size_t most_waiting = 64;
   Hands<P> all;
-  auto const until = std::chrono::steady_clock::now() + deadline;
+  std::vector<backend::tcp::Socket> waiting;
   while (static_cast<int>(all.size()) < helpers) {
-    backend::tcp::Socket s = door.accept(backend::tcp::Milliseconds(200));
-    if (std::chrono::steady_clock::now() > until) {
+    if (by.left().count() == 0) {
       throw Error(std::to_string(all.size()) + " of " + std::to_string(helpers) + " helpers have come to port " +
-                  std::to_string(door.port()) + " within " + std::to_string(deadline.count()) + " ms");
+                  std::to_string(door.port()) + " within " + std::to_string(by.whole.count()) + " ms");
     }
-    if (!s.valid()) continue;
-    try {
-      std::vector<unsigned char> nothing;
-      auto const hello = backend::tcp::receive(s, nothing, 256, std::min(deadline, backend::tcp::Milliseconds(2000)));
-      bool const known = hello.kind == backend::tcp::Kind::Hello && hello.plan == helpers_plan<P>(ranks, job);
-      std::string const why =
-          known ? ""
-                : "the coordinator runs another plan, other data or seed, another number of ranks (" +
-                      std::to_string(ranks) + ") or version of cleave (it has " + std::string(version) + ")";
-      backend::tcp::Head h;
-      h.kind = known ? backend::tcp::Kind::Welcome : backend::tcp::Kind::Refused;
-      backend::tcp::send(s, h, why.data(), why.size(), deadline);
-      if (known) all.push_back(std::make_unique<Far<P>>(std::move(s), deadline));
-    } catch (Error const&) {  // it has gone, or never spoke this protocol
+    if (auto s = door.accept(std::min(by.left(), backend::tcp::Milliseconds(20))); s.valid()) {
+      if (waiting.size() == most_waiting) waiting.erase(waiting.begin());
+      waiting.push_back(std::move(s));
+    }
+    for (std::size_t i = waiting.size(); i-- > 0 && static_cast<int>(all.size()) < helpers;) {
+      if (!waiting[i].readable(backend::tcp::Milliseconds(0))) continue;
+      let_in<P>(std::move(waiting[i]), ranks, job, token, by.whole, all);
+      waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
   return all;
@@ -110,15 +129,23 @@ struct FeedFrom {
   backend::host::Feed const& of;
   long first = 0;
   backend::host::Feed feed() const {
-    return {this,
-            [](void const* self, long step, long sample, int count, float* out) {
-              auto const& me = *static_cast<FeedFrom const*>(self);
-              me.of.pixels(me.of.self, me.first + step, sample, count, out);
-            },
-            [](void const* self, long step, long sample, int count, int* out) {
-              auto const& me = *static_cast<FeedFrom const*>(self);
-              me.of.labels(me.of.self, me.first + step, sample, count, out);
-            }};
+    backend::host::Feed out{this, pixels, nullptr};
+    if (of.labels) out.labels = labels;
+    if (of.targets) out.targets = targets;
+    return out;
+  }
+
+ private:
+  static backend::host::Feed const& source(void const* self) { return static_cast<FeedFrom const*>(self)->of; }
+  static long from(void const* self) { return static_cast<FeedFrom const*>(self)->first; }
+  static void pixels(void const* self, long step, long sample, int count, float* out) {
+    source(self).pixels(source(self).self, from(self) + step, sample, count, out);
+  }
+  static void labels(void const* self, long step, long sample, int count, int* out) {
+    source(self).labels(source(self).self, from(self) + step, sample, count, out);
+  }
+  static void targets(void const* self, long step, long sample, int count, float* out) {
+    source(self).targets(source(self).self, from(self) + step, sample, count, out);
   }
 };
 
@@ -126,17 +153,15 @@ struct FeedFrom {
 /// coordinator's own, with the same samples at the same steps, and so is the seed.
 template <class P, class Ranks = ThreadRanks<P>>
 long help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job, std::uint64_t seed,
-          backend::host::Feed const& feed, backend::tcp::Milliseconds deadline = std::chrono::seconds(60)) {
+          backend::host::Feed const& feed, backend::tcp::Milliseconds deadline = std::chrono::seconds(60),
+          std::string const& token = {}) {
   using Sent = typename Hand<P>::Sent;
   constexpr std::size_t weights = sizeof(Sent) * static_cast<std::size_t>(P::schedule.weight_elements);
   auto const to = backend::tcp::Socket::connect(coordinator, deadline);
   std::vector<unsigned char> message;
   backend::tcp::Head hello;
   hello.plan = helpers_plan<P>(ranks, job);
-  backend::tcp::send(to, hello, nullptr, 0, deadline);
-  if (backend::tcp::receive(to, message, 1024, deadline).kind != backend::tcp::Kind::Welcome) {
-    throw Error(to.peer() + ": " + std::string(message.begin(), message.end()));
-  }
+  backend::tcp::introduce(to, hello, {}, token, deadline);
   auto const mine = std::move(near<P, Ranks>(1, seed)[0]);
   long made = 0;
   try {

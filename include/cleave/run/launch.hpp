@@ -2,8 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
+#include <limits>
 #include <string>
+#include <system_error>
 
 #include "../meta/error.hpp"
 
@@ -14,28 +18,36 @@ struct Launch {
   int rank = 0, size = 1, local_rank = 0;
   std::string host;  // where rank 0 is, if the launcher says so
   int port = 0;
-  bool mpi = false;  // MPI_Init would find the others
+  bool mpi = false;       // MPI_Init would find the others
+  bool one_host = false;  // the launcher says that all processes are on this machine
 };
 
-/// `get(name)` is the environment: a null pointer for what is not set. Numbers that are none are an error.
+/// A variable of the environment that is to be a whole number from `low` to `high`; `what` names such numbers.
+inline long number_of(char const* name, char const* text, long low, long high, char const* what) {
+  char const* const end = text + std::strlen(text);
+  long n = 0;
+  auto const [stopped, code] = std::from_chars(text, end, n);
+  if (code == std::errc{} && stopped == end && n >= low && n <= high) return n;
+  throw Error(std::string("the environment says ") + name + "=" + text + ", which is no " + what + ": those are from " +
+              std::to_string(low) + " to " + std::to_string(high));
+}
+
+/// `get(name)` is the environment: a null pointer for what is not set. A number out of its range is an Error.
 template <class Get> Launch launched(Get get) {
-  auto const number = [&](char const* name, int otherwise) {
+  auto const number = [&](char const* name, long otherwise, long low, long high, char const* what) {
     char const* const text = get(name);
-    if (!text) return otherwise;
-    char* end = nullptr;
-    long const n = std::strtol(text, &end, 10);
-    if (end == text || *end != 0 || n < 0 || n > 1'000'000) {
-      throw Error(std::string("the environment says ") + name + "=" + text + ", which is no rank or size");
-    }
-    return static_cast<int>(n);
+    return text ? number_of(name, text, low, high, what) : otherwise;
+  };
+  auto const counted = [&](char const* name, long otherwise, long low, char const* what) {
+    return static_cast<int>(number(name, otherwise, low, 1'000'000, what));
   };
   Launch l;
   auto const take = [&](char const* by, char const* rank, char const* size, char const* local, bool mpi) {
     if (!l.by.empty() || !get(rank) || !get(size)) return;
     l.by = by;
-    l.rank = number(rank, 0);
-    l.size = number(size, 1);
-    l.local_rank = number(local, 0);
+    l.rank = counted(rank, 0, 0, "rank");
+    l.size = counted(size, 1, 1, "number of processes");
+    l.local_rank = counted(local, 0, 0, "rank");
     l.mpi = mpi;
   };
   take("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", true);
@@ -50,15 +62,23 @@ template <class Get> Launch launched(Get get) {
   }
   if (char const* const host = get("MASTER_ADDR")) {
     l.host = host;
-    l.port = number("MASTER_PORT", 29500) + 1;  // torchrun's own store may listen on the port itself
+    // torchrun's own store may listen on the port itself: the next one is taken.
+    l.port = static_cast<int>(number("MASTER_PORT", 29500, 1, 65534, "port with another above it")) + 1;
   } else if (char const* const nodes = get("SLURM_STEP_NODELIST"); nodes && l.by == "Slurm") {
     std::string const list = nodes;  // gpu[003-007,9],cpu1: the first name, with the first number in its brackets
     std::size_t const cut = list.find_first_of(",[");
     l.host = list.substr(0, cut);
     if (cut != std::string::npos && list[cut] == '[')
       l.host += list.substr(cut + 1, list.find_first_of(",-]", cut) - cut - 1);
-    l.port = number("SLURM_JOB_ID", 0) % 4096 + 61440;
+    long const job = number("SLURM_JOB_ID", 0, 0, std::numeric_limits<long>::max(), "job id");
+    l.port = static_cast<int>(job % 4096) + 61440;
   }
+  auto const says = [&](char const* name, std::string const& value) {
+    char const* const text = get(name);
+    return text && text == value;
+  };
+  l.one_host =
+      says("LOCAL_WORLD_SIZE", std::to_string(l.size)) || (l.by == "Slurm" && says("SLURM_STEP_NUM_NODES", "1"));
   return l;
 }
 inline Launch launched() {

@@ -9,13 +9,24 @@
 
 #include "../backend/gpu/coder.hpp"
 #include "../meta/error.hpp"
+#include "../plan/unsaid.hpp"
 #include "../schedule/slices.hpp"
 
 namespace cleave::session {
 
+/// What to do where replicas that need `each` micro-batches are more than the plan has: fewer of them, or a number of
+/// micro-batches, a multiple of `unit`, that divides the batch.
+template <class P> std::string way_out(long replicas, int each, int unit) {
+  long const most = P::micro_batches / each, wanted = replicas * each;
+  int const enough = wanted > P::batch ? 0 : plan::fewest_micro_batches(P::batch, static_cast<int>(wanted), unit);
+  return (most > 0 ? "run at most " + std::to_string(most * P::ways) + " ranks, or " : "") +
+         (enough > 0 ? "say MicroBatches<" + std::to_string(enough) + "> in the plan"
+                     : "say a Batch that is a multiple of " + std::to_string(wanted) + ", with MicroBatches<" +
+                           std::to_string(wanted) + ">, in the plan, not Batch<" + std::to_string(P::batch) + ">");
+}
+
 /// `replicas` itself, or an error that says how many the plan can have.
 template <class P> int checked_replicas(int replicas) {
-  std::string const micro = std::to_string(P::micro_batches);
   if (P::replicas > 0 && replicas != P::replicas) {
     throw Error("this plan runs on exactly " + std::to_string(P::replicas) + " replicas, got " +
                 std::to_string(replicas));
@@ -26,12 +37,14 @@ template <class P> int checked_replicas(int replicas) {
     }
     return false;
   }();
-  int const ways = all_cut ? P::ways : 1, rounds = P::request.rounds, parts = replicas * ways * rounds;
-  if (replicas < 1 || parts > P::micro_batches) {
-    throw Error(std::to_string(replicas) + " replicas x " + std::to_string(ways) + " ways" +
-                (rounds > 1 ? " x " + std::to_string(rounds) + " rounds" : "") + " cannot share " + micro +
-                " micro-batches: every rank needs one" + (rounds > 1 ? " in every round" : "") +
-                "; run fewer ranks, or say MicroBatches<" + std::to_string(parts) + "> in the plan");
+  int const ways = all_cut ? P::ways : 1, rounds = P::request.rounds;
+  if (replicas < 1) throw Error("a plan runs on replicas from 1 on, got " + std::to_string(replicas));
+  if (long{replicas} * ways * rounds > P::micro_batches) {
+    std::string const x_rounds = rounds > 1 ? " x " + std::to_string(rounds) + " rounds" : "";
+    throw Error(std::to_string(replicas) + " replicas x " + std::to_string(ways) + " ways" + x_rounds +
+                " cannot share " + std::to_string(P::micro_batches) + " micro-batches: every rank needs one" +
+                (rounds > 1 ? " in every round" : "") + "; " +
+                way_out<P>(replicas, ways * rounds, all_cut ? P::ways : 1));
   }
   if constexpr (!std::is_void_v<typename P::route>) {
     if (!P::route::fits({replicas, 1, sizeof(typename P::number)})) {
@@ -61,8 +74,8 @@ template <class P, class A> double mean_loss(A const* of, long step) {
   }
   double const mean = static_cast<double>(stack[0]) / P::batch;
   if (!std::isfinite(mean)) {
-    throw Error("the loss is not finite at step " + std::to_string(step) +
-                ": training has diverged; a smaller learning rate or a longer warm-up may help");
+    throw Diverged("the loss is not finite at step " + std::to_string(step) +
+                   ": training has diverged; a smaller learning rate or a longer warm-up may help");
   }
   return mean;
 }

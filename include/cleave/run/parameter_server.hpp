@@ -2,18 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
-#include <map>
-#include <thread>
+#include <filesystem>
 
-#include "fingerprint.hpp"
-#include "pushes.hpp"
+#include "conversation.hpp"
+#include "server_file.hpp"
 
 namespace cleave::session {
 
 /// Part i of n of a server: it answers for shards i, i + n, i + 2n, ... Containers of different names share nothing; a
-/// container lives as long as the process, so that a client that comes after the others can read what they left.
+/// container lives as long as the process, and longer where `keep` says where to save it, so that a client that comes
+/// after the others can read what they left. Nothing that a client sends is used before it has been checked.
 template <class P> class ParameterServer {
  public:
   using A = tensor::accumulate_t<typename P::number>;
@@ -21,11 +19,10 @@ template <class P> class ParameterServer {
   static constexpr int shards = Server<P>::shards;
 
   ParameterServer(int port, int replicas, std::uint64_t seed, int part = 0, int parts = 1,
-                  backend::tcp::Milliseconds deadline = std::chrono::seconds(60))
-      : listening_(backend::tcp::Socket::listen_on(port)),
-        replicas_(replicas),
-        part_(part),
-        parts_(parts),
+                  backend::tcp::Milliseconds deadline = std::chrono::seconds(60), Door door = {})
+      : listening_(open_door(door, port)),
+        door_(std::move(door)),
+        of_{replicas, part, parts},
         deadline_(deadline),
         start_((Server<P>::parts(replicas), 1), 0, seed) {
     if (parts > Server<P>::shards) {
@@ -35,246 +32,205 @@ template <class P> class ParameterServer {
   }
   ~ParameterServer() {
     stop();
-    std::lock_guard lock(guests_);
-    for (auto& g : guest_) g->socket.shut();
-    for (auto& g : guest_) g->thread.join();
+    send_away();
   }
 
   int port() const { return listening_.port(); }
   void stop() { over_ = true; }
-  /// Until stopped, or until nobody has been there for so long (0: for ever) after the first client.
-  void serve(backend::tcp::Milliseconds linger = {}) {
-    auto last = std::chrono::steady_clock::now();
-    bool any = false;
-    while (!over_) {
-      auto socket = listening_.accept(backend::tcp::Milliseconds(50));
-      std::lock_guard lock(guests_);
-      if (socket.valid()) {
-        guest_.push_back(std::make_unique<Guest>(std::move(socket)));
-        Guest& g = *guest_.back();
-        g.thread = std::thread([this, &g] { welcome(g); });
-        any = true;
-      }
-      std::erase_if(guest_, [](auto& g) {
-        if (!g->gone) return false;
-        g->thread.join();
-        return true;
-      });
-      if (!guest_.empty()) last = std::chrono::steady_clock::now();
-      if (any && linger.count() > 0 && std::chrono::steady_clock::now() - last > linger) return;
+
+  /// Saves every container to a file of its own in this folder, every so often while it changes (0: not before the end)
+  /// and at the end.
+  void keep(std::string folder, std::chrono::milliseconds every = std::chrono::minutes(10)) {
+    io::make_folder(folder);
+    folder_ = std::move(folder);
+    every_ = every;
+  }
+  /// Goes on with a container as it was saved. Before `serve`.
+  void load(std::string const& path) {
+    auto [name, c] = load_container<P>(path, of_, start_);
+    container_[name] = std::move(c);
+    tell("container " + name + " goes on from " + path);
+  }
+  /// Where a container of this name is saved.
+  std::string file_of(std::string const& name) const { return folder_ + "/" + name + ending(); }
+
+  /// The files of this part's containers in a folder.
+  std::vector<std::string> saved_in(std::string const& folder) const {
+    std::vector<std::string> all;
+    std::error_code none;
+    for (auto const& entry : std::filesystem::directory_iterator(folder, none)) {
+      if (entry.path().filename().string().ends_with(ending())) all.push_back(entry.path().string());
     }
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+  /// Until stopped, or `end` says so, or nobody has been there for so long (0: for ever) after the first client. False
+  /// if what it held then could not be saved.
+  bool serve(backend::tcp::Milliseconds linger = {}, std::function<bool()> const& end = {}) {
+    auto last = std::chrono::steady_clock::now(), saved = last;
+    bool any = false;
+    while (!over_ && !(end && end())) {
+      any = let_in(backend::tcp::Milliseconds(50)) || any;
+      auto const now = std::chrono::steady_clock::now();
+      if (clear() > 0) last = now;
+      if (!folder_.empty() && every_.count() > 0 && now - saved > every_) {
+        save();
+        saved = std::chrono::steady_clock::now();
+      }
+      if (any && linger.count() > 0 && now - last > linger) break;
+    }
+    stop();
+    send_away();
+    return folder_.empty() || save();
   }
 
  private:
-  struct Guest;
-  struct Container {
-    Container(int replicas, Replica<P>& start)
-        : server(replicas, start), life(static_cast<std::size_t>(replicas)), done(life) {}
-    Server<P> server;
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::vector<int> life, done;  // of each replica; gradients in its present turn, from its first life on
-    std::map<int, Guest*> guest;  // by replica
-    std::string failure;
-  };
-  struct Guest {
-    explicit Guest(backend::tcp::Socket s) : socket(std::move(s)) {}
-    backend::tcp::Socket socket;
-    std::mutex writing;
-    std::thread thread;
-    std::atomic<bool> gone{false};
-    int replica = -1, life = 0;
-    bool pending[shards]{}, over = false;      // under the container's mutex
-    std::vector<unsigned char> moved[shards];  // under Elastic: the weights that its last push came back as
-  };
+  using Guest = session::Guest<P>;
+  using Container = session::Container<P>;
+
+  std::string ending() const { return ".server" + std::to_string(of_.part) + ".safetensors"; }
+
+  /// Takes the next connection, if one comes in time and there is room: else it waits before the door.
+  bool let_in(backend::tcp::Milliseconds wait) {
+    if (count([](Guest const& g) { return !g.admitted; }) >= door_.strangers) {
+      std::this_thread::sleep_for(wait);
+      return false;
+    }
+    try {
+      auto socket = listening_.accept(wait);
+      if (!socket.valid()) return false;
+      auto guest = std::make_unique<Guest>(std::move(socket));
+      std::lock_guard lock(guests_);
+      guest_.push_back(std::move(guest));
+      Guest& g = *guest_.back();
+      try {
+        g.thread = std::thread([this, &g] { welcome(g); });
+      } catch (std::exception const& e) {
+        turn_away(g, std::string("the server has no room for another connection now: ") + e.what());
+        guest_.pop_back();
+        std::this_thread::sleep_for(wait);
+      }
+    } catch (std::exception const& e) {
+      tell(std::string("a connection was dropped: ") + e.what());
+      std::this_thread::sleep_for(wait);
+    }
+    return true;
+  }
+  template <class Which> int count(Which which) {
+    std::lock_guard lock(guests_);
+    return static_cast<int>(
+        std::count_if(guest_.begin(), guest_.end(), [&](auto const& g) { return !g->gone && which(*g); }));
+  }
+  /// Forgets the connections that have ended; returns how many are left.
+  std::size_t clear() {
+    std::lock_guard lock(guests_);
+    std::erase_if(guest_, [](auto& g) {
+      if (!g->gone) return false;
+      g->thread.join();
+      return true;
+    });
+    return guest_.size();
+  }
+  void send_away() {
+    std::vector<std::unique_ptr<Guest>> all;
+    {
+      std::lock_guard lock(guests_);
+      all.swap(guest_);
+    }
+    for (auto& g : all) g->socket.shut();
+    for (auto& g : all) g->thread.join();
+  }
+  void tell(std::string const& what) {
+    if (!door_.say) return;
+    std::lock_guard lock(saying_);
+    std::fprintf(door_.say, "%s\n", what.c_str());
+    std::fflush(door_.say);
+  }
+  void turn_away(Guest& g, std::string const& why) {
+    if (int const n = refused_++; n < 100 || n % 1000 == 0) tell("refused " + g.socket.peer() + ": " + why);
+    try {
+      std::lock_guard lock(g.writing);
+      backend::tcp::refuse(g.socket, why, std::min(deadline_, backend::tcp::Milliseconds(1000)));
+    } catch (Error const&) {  // it does not want to hear it
+    }
+  }
+  bool save() {
+    bool good = true;
+    std::vector<std::pair<std::string, Container*>> all;
+    {
+      std::lock_guard lock(guests_);
+      for (auto& [name, c] : container_) all.emplace_back(name, c.get());
+    }
+    for (auto& [name, c] : all) {
+      try {
+        if (save_container(*c, name, of_, file_of(name))) tell("saved container " + name + " to " + file_of(name));
+      } catch (std::exception const& e) {
+        tell(e.what());
+        good = false;
+      }
+    }
+    return good;
+  }
 
   Container& container(std::string const& name) {
     std::lock_guard lock(guests_);
-    auto& c = container_[name];
-    if (!c) c = std::make_unique<Container>(replicas_, start_);
-    return *c;
-  }
-  void refuse(Guest& g, std::string const& why) {
-    std::lock_guard lock(g.writing);
-    backend::tcp::Head h;
-    h.kind = backend::tcp::Kind::Refused;
-    backend::tcp::send(g.socket, h, why.data(), why.size(), deadline_);
+    auto const at = container_.find(name);
+    if (at != container_.end()) return *at->second;
+    if (static_cast<int>(container_.size()) >= door_.containers) {
+      throw backend::tcp::Refusal("the server keeps " + std::to_string(door_.containers) +
+                                  " containers and takes no other; start another server for it");
+    }
+    return *(container_[name] = std::make_unique<Container>(of_.replicas, start_));
   }
 
   void welcome(Guest& g) {
+    std::string why;
     try {
-      std::vector<unsigned char> name;
-      auto const hello = backend::tcp::receive(g.socket, name, 256, deadline_);
-      if (hello.kind != backend::tcp::Kind::Hello || hello.plan != fingerprint<P>(replicas_)) {
-        refuse(g, "the server runs another plan, another number of replicas (" + std::to_string(replicas_) +
-                      ") or another version of cleave (it has " + std::string(version) + ")");
-      } else if (hello.event.worker >= replicas_) {
-        refuse(g, "replica " + std::to_string(hello.event.worker) + " of a run of " + std::to_string(replicas_));
-      } else {
-        serve(g, hello, container({name.begin(), name.end()}));
+      std::string name;
+      auto const hello = backend::tcp::hear_hello(g.socket, name, door_.token, std::min(deadline_, door_.greeting));
+      if (hello.plan != fingerprint<P>(of_.replicas)) {
+        throw backend::tcp::Refusal("the server runs another plan, another number of replicas (" +
+                                    std::to_string(of_.replicas) + ") or another version of cleave (it has " +
+                                    std::string(version) + ")");
       }
+      if (hello.event.worker < -1 || hello.event.worker >= of_.replicas) {
+        throw backend::tcp::Refusal("replica " + std::to_string(hello.event.worker) + " of a run of " +
+                                    std::to_string(of_.replicas));
+      }
+      check_container_name(name);
+      g.admitted = true;
+      if (count([](Guest const& o) { return o.admitted.load(); }) > door_.connections) {
+        throw backend::tcp::Refusal("the server has " + std::to_string(door_.connections) +
+                                    " connections and takes no other");
+      }
+      g.replica = hello.event.worker;
+      Conversation<P>(g, container(name), name, of_, deadline_, over_, [this](std::string const& what) {
+        tell(what);
+      }).hold();
+    } catch (backend::tcp::Refusal const& e) {
+      why = e.what();
     } catch (Error const&) {  // it has gone, or never spoke this protocol
+    } catch (std::exception const& e) {
+      why = std::string("the server has no room for another connection now: ") + e.what();
     }
+    if (!why.empty()) turn_away(g, why);
     g.gone = true;
   }
 
-  void serve(Guest& g, backend::tcp::Head const& hello, Container& c) {
-    g.replica = hello.event.worker;
-    backend::tcp::Head h;
-    h.kind = backend::tcp::Kind::Welcome;
-    if (g.replica >= 0) {
-      std::lock_guard lock(c.mutex);
-      g.life = ++c.life[static_cast<std::size_t>(g.replica)];
-      c.guest[g.replica] = &g;
-      h.version = c.done[static_cast<std::size_t>(g.replica)];
-    }
-    h.event.life = g.life;
-    backend::tcp::send(g.socket, h, nullptr, 0, deadline_);
-    std::thread writer([&] { write(g, c); });
-    bool bye = false;
-    try {
-      if (g.replica >= 0) {
-        for (int s = part_; s < shards; s += parts_) hear(c, s, {agree::Heard::Joined, g.replica, g.life});
-      }
-      read(g, c, bye);
-    } catch (Error const&) {  // killed, or cut off: its gradients end here
-    }
-    if (g.replica >= 0 && !(bye && P::agreed::waits)) {
-      for (int s = part_; s < shards; s += parts_) hear(c, s, {agree::Heard::Left, g.replica, g.life});
-    }
-    {
-      std::lock_guard lock(c.mutex);
-      g.over = true;
-      if (g.replica >= 0 && c.guest[g.replica] == &g) c.guest.erase(g.replica);
-    }
-    c.changed.notify_all();
-    g.socket.shut();
-    writer.join();
-  }
-  void read(Guest& g, Container& c, bool& bye) {
-    std::vector<unsigned char> payload;
-    std::vector<Sent> room;
-    std::size_t most = 0;
-    for (int s = 0; s < shards; ++s) most = std::max(most, static_cast<std::size_t>(Pushes<P>::most_bytes(s)));
-    while (!over_) {
-      if (!g.socket.readable(backend::tcp::Milliseconds(100))) continue;
-      auto const h = backend::tcp::receive(g.socket, payload, most, deadline_);
-      int const s = h.shard;
-      if (h.kind == backend::tcp::Kind::Hello) {
-        bye = true;
-        std::lock_guard lock(c.mutex);
-        if (g.replica >= 0) c.done[static_cast<std::size_t>(g.replica)] = 0;
-        return;
-      }
-      if (s < 0 || s >= shards || s % parts_ != part_) throw Error("no such shard here");
-      if (h.kind == backend::tcp::Kind::Pull) {
-        tell(g, c, s, h.version);
-      } else if (h.kind == backend::tcp::Kind::Event && g.replica >= 0) {
-        agree::Event e = h.event;
-        e.worker = g.replica;
-        e.life = g.life;
-        bool const pushed = e.what == agree::Heard::Pushed;
-        if (e.what != agree::Heard::Asked && !pushed) throw Error("malformed");
-        hear(c, s, e, pushed ? Pushes<P>::read(s, payload, room) : nullptr, h.rate);
-        if (pushed && s == part_) {
-          std::lock_guard lock(c.mutex);
-          auto const r = static_cast<std::size_t>(g.replica);
-          if (g.life == c.life[r]) c.done[r] += P::agreed::pace.push;
-        }
-        if (P::agreed::change == agree::Change::Elastic && pushed) {
-          std::lock_guard lock(c.mutex);
-          g.moved[s] = payload;
-          g.pending[s] = true;
-          c.changed.notify_all();
-        }
-      } else {
-        throw Error("not to be said here");
-      }
-    }
-  }
-
-  void hear(Container& c, int s, agree::Event const& e, Sent* pushed = nullptr, float rate = 0) {
-    c.server.hear(
-        s, e, pushed, [&](long) { return double{rate}; },
-        [&](auto const& actions, int newest) {
-          std::lock_guard lock(c.mutex);
-          for (agree::Action const& a : actions) {
-            if (a.what == agree::Done::Grant) {
-              auto const to = c.guest.find(a.worker);
-              // Elastic: a push is answered by the weights that it came back as.
-              bool const answered = P::agreed::change == agree::Change::Elastic && e.what == agree::Heard::Pushed;
-              if (to != c.guest.end() && !answered) to->second->pending[s] = true;
-            } else if (a.what == agree::Done::Fail && P::agreed::waits && c.failure.empty()) {
-              c.failure = "shard " + std::to_string(s) + " at version " + std::to_string(newest) + ": replica " +
-                          std::to_string(a.worker) + " has left and " + std::to_string(a.version) +
-                          " replicas live, where an update needs " + std::to_string(c.server.parts()) +
-                          "; restart from the last checkpoint, or say more Spares";
-            }
-          }
-          c.changed.notify_all();
-        });
-  }
-  /// Sends a guest the newest weights of each shard that it was granted, as fast as its connection takes them.
-  void write(Guest& g, Container& c) {
-    try {
-      for (;;) {
-        int due = -1;
-        std::string failure;
-        {
-          std::unique_lock lock(c.mutex);
-          c.changed.wait(lock, [&] {
-            due = static_cast<int>(std::find(g.pending, g.pending + shards, true) - g.pending);
-            return g.over || due < shards || (g.replica >= 0 && !c.failure.empty());
-          });
-          if (g.over) return;
-          if (due < shards) g.pending[due] = false;
-          failure = c.failure;
-        }
-        if (due == shards) return refuse(g, failure);
-        tell(g, c, due, 0);
-      }
-    } catch (Error const&) {
-      g.socket.shut();
-    }
-  }
-  /// `what`: 0 weights as replicas take them, 1 + m the optimizer's tensor m, -1 weights in the format of sums.
-  void tell(Guest& g, Container& c, int s, int what) {
-    std::vector<unsigned char> out;
-    int newest = 0;
-    if (what == 0) {
-      std::lock_guard lock(c.mutex);
-      out.swap(g.moved[s]);
-    }
-    std::lock_guard one_frame(g.writing);
-    c.server.look(s, [&](auto& shard) {
-      newest = shard.version();
-      if (!out.empty()) return;
-      auto const copy = [&](auto const* from) {
-        auto const* p = reinterpret_cast<unsigned char const*>(from);
-        out.assign(p, p + static_cast<std::size_t>(shard.count()) * sizeof *from);
-      };
-      if (what > P::optimizer::moments) throw Error("no such tensor");
-      if (what > 0) return copy(shard.moments() + (what - 1) * shard.count());
-      if (what == 0) return copy(shard.sent());
-      copy(shard.weights());
-    });
-    backend::tcp::Head h;
-    h.kind = backend::tcp::Kind::Grant;
-    h.shard = s;
-    h.version = newest;
-    h.event.life = g.life;
-    backend::tcp::send(g.socket, h, out.data(), out.size(), deadline_);
-    if (what == 0) c.server.sent(s, g.replica);
-  }
-
   backend::tcp::Socket listening_;
-  int replicas_, part_, parts_;
+  Door door_;
+  ServerOf of_;
   backend::tcp::Milliseconds deadline_;
   Replica<P> start_;  // the weights that a container begins with
   std::atomic<bool> over_{false};
   std::mutex guests_;
   std::vector<std::unique_ptr<Guest>> guest_;
   std::map<std::string, std::unique_ptr<Container>> container_;
+  std::string folder_;  // empty: nothing is saved
+  std::chrono::milliseconds every_{};
+  std::mutex saying_;
+  std::atomic<int> refused_{0};
 };
 
 }  // namespace cleave::session

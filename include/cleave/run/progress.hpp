@@ -6,9 +6,21 @@
 
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 namespace cleave::session {
+
+/// ", waited 2.35 s for others, 0.10 s of it for gradients after its backward pass": what is not known is left out.
+inline std::string waiting(std::optional<double> waited, std::optional<double> exposed) {
+  char text[96] = "";
+  if (!waited) return text;
+  std::snprintf(text, sizeof text, ", waited %.2f s for others", *waited);
+  std::string out = text;
+  if (!exposed) return out;
+  std::snprintf(text, sizeof text, ", %.2f s of it for gradients after its backward pass", *exposed);
+  return out + text;
+}
 
 class Progress {
  public:

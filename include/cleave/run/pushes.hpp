@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "../backend/tcp/greeting.hpp"
 #include "../schedule/rows.hpp"
 #include "../send/codec.hpp"
 #include "server.hpp"
@@ -135,14 +136,14 @@ template <class P> struct Pushes {
   /// What a message says, in it or in `room`; an error if it is none.
   static Sent* read(int shard, Bytes& message, std::vector<Sent>& room) {
     if constexpr (plain) {
-      if (static_cast<long>(message.size()) != bytes(shard)) throw Error("malformed");
+      if (static_cast<long>(message.size()) != bytes(shard)) malformed(shard, message);
       return reinterpret_cast<Sent*>(message.data());
     } else {
       room.assign(static_cast<std::size_t>(S::end(shard) - S::begin(shard)), Sent{});
       std::vector<A> part;
       std::size_t at = 0;
       auto const take = [&](long n) {
-        if (n < 0 || static_cast<std::size_t>(n) > message.size() - at) throw Error("malformed");
+        if (n < 0 || static_cast<std::size_t>(n) > message.size() - at) malformed(shard, message);
         at += static_cast<std::size_t>(n);
         return message.data() + at - n;
       };
@@ -164,22 +165,27 @@ template <class P> struct Pushes {
         if (c.rows > 0) {
           long count = 0;
           std::memcpy(&count, take(schedule::rows_header), sizeof count);
-          if (count < 0 || count > c.rows) throw Error("malformed");
+          if (count < 0 || count > c.rows) malformed(shard, message);
           unsigned char const* value = take(count * row * width);
           unsigned char const* index = take(count * schedule::row_index);
           for (long k = 0; k < count; ++k, value += row * width, index += schedule::row_index) {
             std::uint32_t which = 0;
             std::memcpy(&which, index, sizeof which);
-            if (which >= c.rows) throw Error("malformed");
+            if (which >= c.rows) malformed(shard, message);
             std::memcpy(to + which * row, value, static_cast<std::size_t>(row * width));
           }
           to += c.rows * row;
         }
         std::memcpy(to, take(c.tail * width), static_cast<std::size_t>(c.tail * width));
       });
-      if (at != message.size()) throw Error("malformed");
+      if (at != message.size()) malformed(shard, message);
       return room.data();
     }
+  }
+  [[noreturn]] static void malformed(int shard, Bytes const& message) {
+    throw backend::tcp::Refusal("a push of " + std::to_string(message.size()) + " bytes that is none to shard " +
+                                std::to_string(shard) + ", of " + std::to_string(bytes(shard)) +
+                                (any_rows ? " bytes and more by rows" : " bytes"));
   }
   /// A replica that comes back owes nothing.
   template <class Of> static void forget(Of& of) {

@@ -44,6 +44,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
     bool const own_steps = !steps_itself && P::agreed::pace.fetch > 1;
     ranks_.train(draw, feed, now, own_steps ? now.rate : A{0},
                  [&](int s, A loss) { losses_[static_cast<std::size_t>(s)] = loss; });
+    add_the_move();
     double sum = 0;
     for (A l : losses_) sum += static_cast<double>(l);
     traced_ = to_trace_ > 0;
@@ -68,8 +69,8 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
   /// Its micro-batches from the next step on begin there; they can reach into the next step's.
   void begin_at(int micro_batch) { ranks_.begin_at(micro_batch); }
   int micro_batches() const { return request_.micro_batches; }
-  /// [begin, end) of a way, or, where replicas wait, of all ways one behind the other: what is pushed. Weights may come
-  /// back changed.
+  /// [begin, end) of a way, or, where replicas wait, of all ways one behind the other: what is pushed. Under Elastic a
+  /// copy, which the server moves towards the centre.
   Sent* pushed(int way, long begin, long end) {
     if constexpr (P::agreed::waits && P::ways > 1) {
       together_.resize(static_cast<std::size_t>(P::ways * P::schedule.weight_elements));
@@ -78,8 +79,23 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
         std::copy_n(from, P::schedule.weight_elements, together_.data() + w * P::schedule.weight_elements);
       }
       return together_.data() + begin;
+    } else if constexpr (elastic) {
+      move_.resize(static_cast<std::size_t>(P::ways * P::schedule.weight_elements));
+      Sent* const copy = move_.data() + way * P::schedule.weight_elements + begin;
+      std::copy_n(at(way).weights() + begin, end - begin, copy);
+      return copy;
     } else {
       return pushed_of(way, begin, end);
+    }
+  }
+  /// Under Elastic, what [begin, begin + count) of a way came back as. The next gradient is made with the weights as
+  /// they were pushed, and its step ends with this move: x - rate g(x) - alpha (x - centre).
+  void came_back(int way, long begin, Sent const* as, long count) {
+    if constexpr (elastic) {
+      Sent* const move = move_.data() + way * P::schedule.weight_elements + begin;
+      A const* const own = at(way).weights() + begin;
+      for (long i = 0; i < count; ++i) move[i] = as[i] - own[i];
+      moves_ = true;
     }
   }
   void forget_pushed() {
@@ -90,6 +106,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
   }
   /// Takes a shard's weights, in the format in which they are sent: [begin, begin + count) as in `pushed`.
   void take(int way, long begin, Sent const* from, long count) {
+    moves_ = false;
     if constexpr (P::agreed::waits && P::ways > 1) {
       for (int w = 0; w < P::ways; ++w) {
         take_of(w, 0, from + w * P::schedule.weight_elements, P::schedule.weight_elements);
@@ -99,12 +116,14 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
     }
   }
   void refresh_copies() { ranks_.refresh_copies(); }
+  /// What dropout draws from.
+  void set_seed(std::uint64_t seed) { ranks_.set_seed(seed); }
   /// Ends with an error that names the layer whose gradient or weight, about to be pushed, is not finite.
   void check(double loss, int self, long step) {
     std::string const wrong = std::isfinite(loss) ? not_finite() : "the loss";
     if (wrong.empty()) return;
-    throw Error("replica " + std::to_string(self) + ": " + wrong + " is not finite at step " + std::to_string(step) +
-                ": training has diverged; a smaller learning rate, a longer warm-up or less staleness may help");
+    throw Diverged("replica " + std::to_string(self) + ": " + wrong + " is not finite at step " + std::to_string(step) +
+                   ": training has diverged; a smaller learning rate, a longer warm-up or less staleness may help");
   }
   /// The layer; empty if all are.
   std::string not_finite() {
@@ -121,15 +140,11 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
     }
     return {};
   }
-  /// The share of samples whose largest output is at their label, over `samples` samples from the feed's start.
-  double accuracy(backend::host::Feed const& feed, long samples) {
+  /// Mean loss, and accuracy where the feed has labels, over `samples` samples from the feed's start.
+  backend::host::Score score(backend::host::Feed const& feed, long samples) {
     backend::host::Seen all;
-    for (long b = 0; b * P::batch < samples; ++b) {
-      auto const s = ranks_.evaluate(b, feed, samples - b * P::batch);
-      all.samples += s.samples;
-      all.correct += s.correct;
-    }
-    return all.samples == 0 ? 0 : static_cast<double>(all.correct) / static_cast<double>(all.samples);
+    for (long b = 0; b * P::batch < samples; ++b) all += ranks_.evaluate(b, feed, samples - b * P::batch);
+    return backend::host::Score::of(all, feed);
   }
   /// The memory of a way.
   auto& at(int way) { return ranks_.at(way); }
@@ -172,18 +187,30 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
     ranks_.took(way, begin, count, masters);
   }
 
+  void add_the_move() {
+    if constexpr (elastic) {
+      if (!std::exchange(moves_, false)) return;
+      for (int way = 0; way < P::ways; ++way) {
+        A const* const move = move_.data() + way * P::schedule.weight_elements;
+        for (long i = 0; i < P::schedule.weight_elements; ++i) at(way).weights()[i] += move[i];
+      }
+      refresh_copies();
+    }
+  }
   void note(backend::host::Span s) {
     s.step = last_;
     if (traced_) ranks_.timeline(0).note(s);
   }
 
-  static constexpr bool narrow = sizeof(T) < sizeof(A);
+  static constexpr bool narrow = sizeof(T) < sizeof(A), elastic = P::agreed::change == agree::Change::Elastic;
   static constexpr std::size_t around = 8;  // spans that are noted with a step
   place::Request request_;
   schedule::Layout<P::ops::size> layout_;
   Ranks ranks_;
   std::vector<A> losses_;
   std::vector<Sent> together_;  // what several ways push as one
+  std::vector<Sent> move_;      // under Elastic: what is pushed, then by how much it came back moved
+  bool moves_ = false;          // the next step ends with that
   std::vector<backend::host::Span> before_;
   int to_trace_ = 0;
   bool traced_ = false;  // the last step

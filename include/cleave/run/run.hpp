@@ -10,8 +10,10 @@
 #include "../io/arguments.hpp"
 #include "apart.hpp"
 #include "fit.hpp"
+#include "laws.hpp"
 #include "sent_whole.hpp"
 #include "served.hpp"
+#include "words.hpp"
 #ifdef CLEAVE_CUDA  // cleave::cuda says so to sources that are compiled as CUDA
 #include "cuda.hpp"
 #endif
@@ -98,9 +100,9 @@ int collect_on(Job const& job, int replicas, Launch const& launch, backend::mpi:
 }
 
 /// On a device that the program was built for; `B` names it, its machine, and how processes with one each connect.
-template <class P, class Data, class B>
-int train_on(Job const& job, std::string const& resume, int replicas, io::Images const& training,
-             io::Images const& held_out, Launch const& launch, backend::mpi::Process const& process) {
+template <class P, class Data, class B, class Set>
+int train_on(Job const& job, std::string const& resume, int replicas, Sets<Set> const& sets, Launch const& launch,
+             backend::mpi::Process const& process) {
   if constexpr (!stays_on_host<P>().empty()) {
     throw Error("--backend " + std::string(B::name) + ": this plan has " + std::string(stays_on_host<P>()) +
                 ", which run on the host only");
@@ -111,7 +113,7 @@ int train_on(Job const& job, std::string const& resume, int replicas, io::Images
       }
       if (!resume.empty()) session::load(*trainer, resume);
       slow_down(*trainer);
-      return fit<P, Data>(*trainer, job, training, held_out);
+      return fit<P, Data>(*trainer, job, sets);
     };
     if constexpr (requires { B::pick(0); }) B::pick(launch.local_rank);
     if constexpr (P::served) {
@@ -143,7 +145,9 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
   int const& seed_given = o.number("seed", 1, 0, 2147483647, "of weights, shuffling, dropout");
   int const& limit = o.number("limit", 0, 0, 2147483647, "train on the first so many images only; 0: all");
   std::string const& out = o.text("out", "out/" + program, "folder for what is written");
-  std::string const& resume = o.text("resume", "", "checkpoint to go on from");
+  std::string const& resume_given =
+      o.text("resume", "", "checkpoint to go on from; auto: the newest good one in the folder of --out, if any");
+  std::string const& save_every_given = o.text("save-every", SaveEvery::standard, SaveEvery::help);
   std::string const& backend = offer_backend<Backends...>(o);
   bool const& json = o.flag("json", "the last line of the output is one JSON object");
   std::string const& trace =
@@ -154,6 +158,7 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
   if constexpr (P::served) apart.offer(o);
   if (!o.parse(argc, argv)) return 0;
   check_backend<Backends...>(backend);
+  SaveEvery const save_every = SaveEvery::of(save_every_given);
   bool const leads = process.rank() == 0 && (process.size() > 1 || launch.rank == 0);
   std::FILE* const say = !leads ? std::fopen("/dev/null", "w") : json ? stderr : stdout;
   bool const apart_by_hand = apart.serves() || apart.joins();
@@ -195,7 +200,8 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
     if (!trace.empty() && (apart.serves() || (apart.joins() && *apart.replica < 0)))
       throw Error("--trace " + trace + ": " + (apart.serves() ? "a server" : "a client without --replica") +
                   " makes no steps; say it to the replicas");
-    if (apart.serves()) return serve<P>(say, apart, mesh.data, static_cast<std::uint64_t>(seed_given));
+    if (apart.serves())
+      return serve<P>(say, apart, mesh.data, static_cast<std::uint64_t>(seed_given), out, resume_given, save_every);
   }
 
   bool const by_launcher = P::served && launch.size > 1, a_client = apart.joins() && apart_by_hand;
@@ -204,18 +210,31 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
                         : by_launcher ? trace_path(trace, launch.rank, launch.size)
                                       : trace_path(trace, process.rank(), process.size()),
                         trace_steps};
-  Sets const sets = read_for<P, Data>(say, data, limit);
+  if (P::served && launch.size > 1 && !apart_by_hand && !resume_given.empty() &&
+      (resume_given != "auto" || io::exists(CheckpointFiles(out).last))) {
+    throw Error("--resume " + resume_given + ": the server that " + launch.by +
+                " starts begins anew, and would replace what is in " + out +
+                "; run the replicas as threads of one process, or start a server by --serve PORT --resume auto");
+  }
+  if (a_client && !resume_given.empty() && resume_given != "auto") {
+    throw Error("--resume " + resume_given + ": a client's weights are the server's; say --resume to the server");
+  }
+  std::string const resume = P::served && (apart.joins() || launch.size > 1) && resume_given == "auto"
+                                 ? std::string()
+                                 : resume_path<P>(resume_given, out, say, leads, process);
+  StopSignals const signals;
+  auto const sets = read_for<P, Data>(say, data, limit, resume);
   if (tracing) check_trace(tracing.path);
-  io::Images const &training = sets.training, &held_out = sets.held_out;
 
   if constexpr (P::served) {
     Host<P> host;
     if (launch.size > 1 && !apart_by_hand)
-      host.start(apart, launch, process, mesh.data, static_cast<std::uint64_t>(seed_given));
+      host.start(apart, launch, process, mesh.data, static_cast<std::uint64_t>(seed_given), say);
     if (apart.joins()) {
       auto const join_by = [&]<class Ranks>(Ranks*) {
-        return join<P, Data, Ranks>(say, apart, mesh.data, static_cast<std::uint64_t>(seed_given), epochs, training,
-                                    held_out, tracing, out, json, [&] { process.wait_for_all(); });
+        return join<P, Data, Ranks>(say, apart, mesh.data, static_cast<std::uint64_t>(seed_given), epochs, sets,
+                                    tracing, out, save_every, json,
+                                    [&](bool mine) { return process.stranger(mine ? 1 : 0) >= 0 || mine; });
       };
       if (backend == "host") return join_by(static_cast<ThreadRanks<P>*>(nullptr));
       return on<Backends...>(backend, [&]<class B>(B*) {
@@ -225,55 +244,74 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
     }
   }
   std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(seed_given) : session::saved_seed(resume);
-  Job const job{program, out, ranks, epochs, seed, json, leads, say, tracing};
+  Job const job{program, out, ranks, epochs, seed, json, leads, say, tracing, save_every};
   if (backend != "host") {
-    return on<Backends...>(backend, [&]<class B>(B*) {
-      return train_on<P, Data, B>(job, resume, mesh.data, training, held_out, launch, process);
-    });
+    return on<Backends...>(
+        backend, [&]<class B>(B*) { return train_on<P, Data, B>(job, resume, mesh.data, sets, launch, process); });
   }
   trainer_of<P> trainer = make_trainer<P>(mesh.data, seed, process.remote());
   if (!resume.empty()) session::load(trainer, resume);
   slow_down(trainer);
-  return fit<P, Data>(trainer, job, training, held_out);
+  return fit<P, Data>(trainer, job, sets);
 }
 
 /// A plan whose optimizer looks at the whole batch: by_portions.hpp.
 template <class S, class Data, class... Backends>
 int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi::Process const& process);
 
-}  // namespace session
-
-/// Trains plan P (or `Sandblaster<P>`) on Data (Mnist, Cifar10, or your own class with `name`, `variation` and `read`).
-/// Returns the exit code: 0, or 2 after one line on stderr that says what to mend.
-///
-/// `Backends` are further devices that --backend may name (emulated.hpp); Cuda is one wherever it can be.
-template <class P, class Data, class... Backends> int run(int argc, char** argv) {
-  auto const tell = [&](std::string const& who, Error const& e) {
-    std::fprintf(stderr, "%s: %s%s\n", session::program_name(argv[0]).c_str(), who.c_str(), e.what());
-    return 2;
+/// What `run` does with a plan that is legal.
+template <class P, class Data, class... Backends> int run_plan(int argc, char** argv) {
+  auto const tell = [&](char const* who, std::exception const& e, int code) {
+    session::tell(argv[0], who, e);
+    return code;
   };
   try {
-    session::Launch const launch = session::launched();
+    Launch const launch = launched();
     backend::mpi::Process process(backend::mpi::Process::has_mpi && launch.mpi && launch.size > 1);
+    auto const fails = [&](std::exception const& e, int code) {
+      char who[32] = "";
+      if (process.size() > 1) std::snprintf(who, sizeof who, "rank %d: ", process.rank());
+      tell(who, e, code);
+      process.abort(code);
+      return code;
+    };
     try {
       if constexpr (requires { typename P::plan; }) {
 #ifdef CLEAVE_CUDA
-        return session::train_by_portions<P, Data, Backends..., Cuda>(argc, argv, launch, process);
+        return train_by_portions<P, Data, Backends..., Cuda>(argc, argv, launch, process);
       } else {
-        return session::train<P, Data, Backends..., Cuda>(argc, argv, launch, process);
+        return train<P, Data, Backends..., Cuda>(argc, argv, launch, process);
 #else
-        return session::train_by_portions<P, Data, Backends...>(argc, argv, launch, process);
+        return train_by_portions<P, Data, Backends...>(argc, argv, launch, process);
       } else {
-        return session::train<P, Data, Backends...>(argc, argv, launch, process);
+        return train<P, Data, Backends...>(argc, argv, launch, process);
 #endif
       }
-    } catch (Error const& e) {
-      int const code = tell(process.size() > 1 ? "rank " + std::to_string(process.rank()) + ": " : "", e);
-      process.abort(code);
-      return code;
+    } catch (Diverged const& e) {
+      return fails(e, ExitCode::diverged);
+    } catch (std::exception const& e) {
+      return fails(e, ExitCode::error);
     }
-  } catch (Error const& e) {
-    return tell("", e);
+  } catch (std::exception const& e) {
+    return tell("", e, ExitCode::error);
+  }
+}
+
+}  // namespace session
+
+/// Trains plan P (or `Sandblaster<P>`) on Data: Mnist, Cifar10, or your own class with `name` and `read`, which gives
+/// io::Images or io::Samples, and if wanted `variation` (of pictures) and `inputs` (batches.hpp, data.hpp).
+/// Returns the exit code: 0; 2 after one line on stderr that says what to mend; 3 where training has diverged; 75 where
+/// a signal has stopped it and it is saved (stop.hpp, docs/checkpoints.md).
+///
+/// `Backends` are further devices that --backend may name (emulated.hpp); Cuda is one wherever it can be.
+template <class P, class Data, class... Backends> int run([[maybe_unused]] int argc, [[maybe_unused]] char** argv) {
+  using law = session::law_of_a_run<P, Data>;
+  static_assert(sizeof(law) > 0);
+  if constexpr (meta::holds<law> && plan::legal<session::plan_of<P>>) {
+    return session::run_plan<P, Data, Backends...>(argc, argv);
+  } else {
+    return 2;
   }
 }
 

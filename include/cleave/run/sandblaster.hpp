@@ -11,9 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "laws.hpp"  // first, so that a refusal names few files
+
 #include "../backend/host/vectors.hpp"
 #include "../optim/sgd.hpp"
 #include "crew.hpp"
+#include "untrained.hpp"
 
 namespace cleave {
 
@@ -91,14 +94,6 @@ template <class P> class VectorShards {
 /// the scalars in the order of the shards. Portions go to whichever replica is free; the bits are the same for any
 /// number of replicas. Source: Dean et al., "Large scale distributed deep networks", NIPS 2012, section 4.2.
 template <class P, int Memory = 10> class Sandblaster {
-  static_assert(P::served && !P::agreed::waits && P::agreed::change == agree::Change::Step &&
-                    P::agreed::pace.fetch == 1 && P::agreed::pace.push == 1,
-                "Sandblaster: replicas compute portions on their own; say DataParallel<Async>");
-  static_assert(std::is_same_v<typename P::optimizer, Sgd>,
-                "Sandblaster: weights are stepped by L-BFGS; leave the plan's optimizer out");
-  static_assert(!P::compressed, "Sandblaster: its sums have one set of bits for any replicas; leave Compress out");
-  static_assert(P::ways == 1, "Sandblaster: a replica is one rank; leave ModelParallel and Mesh out");
-
  public:
   using plan = P;
   using T = typename session::Replica<P>::Sent;
@@ -114,6 +109,7 @@ template <class P, int Memory = 10> class Sandblaster {
   Sandblaster(session::Hands<P> hands, int portions, std::uint64_t seed = 1,
               std::chrono::milliseconds deadline = std::chrono::seconds(60))
       : portions_(portions),
+        seed_(seed),
         evaluator_(1, 0, seed),
         shards_(optim::Names::count(Memory), evaluator_),
         crew_(std::move(hands), portions, deadline, shards_) {}
@@ -140,10 +136,13 @@ template <class P, int Memory = 10> class Sandblaster {
   /// The last step found nothing lower, as far as the numbers can tell, and changed nothing.
   bool converged() const { return converged_; }
 
-  double accuracy(backend::host::Feed const& feed, long samples) {
+  /// Mean loss, and accuracy where the feed has labels, over `samples` samples from the feed's start.
+  backend::host::Score score(backend::host::Feed const& feed, long samples) {
     shards_.fetch(evaluator_);
-    return evaluator_.accuracy(feed, samples);
+    return evaluator_.score(feed, samples);
   }
+  /// The share of samples whose largest output is at their label. An Error where the feed has no labels.
+  double accuracy(backend::host::Feed const& feed, long samples) { return score(feed, samples).checked_accuracy(); }
   std::vector<T> weights() { return shards_.whole(); }
   /// For checkpoints: the weights. The history is not kept; a resumed run begins a new one.
   void read(int, backend::host::Region, long offset, long count, A* out) {
@@ -155,6 +154,8 @@ template <class P, int Memory = 10> class Sandblaster {
   }
   void refresh_copies() {}
   long steps() const { return iterations_; }
+  /// What its replicas were made with, and draw from.
+  std::uint64_t seed() const { return seed_; }
   void set_steps(long iterations) { iterations_ = iterations; }
 
   /// A portion is late after so long. Unless said: after three times the mean of those so far, and at least 10 ms. What
@@ -189,17 +190,27 @@ template <class P, int Memory = 10> class Sandblaster {
     return loss;
   }
   [[noreturn]] void not_finite(std::string const& what) const {
-    throw Error("step: the " + what + " is not finite at the weights of iteration " + std::to_string(iterations_) +
-                "; look for samples that are not, or begin with smaller weights");
+    throw Diverged("step: the " + what + " is not finite at the weights of iteration " + std::to_string(iterations_) +
+                   "; look for samples that are not, or begin with smaller weights");
   }
 
   int portions_;
+  std::uint64_t seed_;
   session::Replica<P> evaluator_;
   session::VectorShards<P> shards_;
   Coordinator coordinator_;
   long first_ = 0, iterations_ = 0, operations_[optim::verbs]{};
   bool converged_ = false;
   Crew crew_;  // last: its threads end before what they use
+};
+template <class P, int Memory>
+requires(!plan::legal<P> ||
+         !meta::holds<typename session::laws_of_trainers<P>::sandblaster>) class Sandblaster<P, Memory>
+    : public session::Untrained<P> {
+  static_assert(sizeof(typename session::laws_of_trainers<P>::sandblaster) > 0);
+
+ public:
+  using session::Untrained<P>::Untrained;
 };
 
 }  // namespace cleave

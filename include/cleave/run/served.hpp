@@ -6,10 +6,13 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 
+#include "../backend/host/thread.hpp"
 #include "account.hpp"
 #include "trainer.hpp"
+#include "words.hpp"
 
 namespace cleave {
 
@@ -37,18 +40,14 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       crew_.push_back(std::make_unique<One>());
       one(r).replica = std::make_unique<Replica>(Server::part(r, replicas), seed);
     }
-    for (int r = 0; r < replicas; ++r) restart(r);
-  }
-  ~Served() {
-    {
-      std::lock_guard lock(post_);
-      over_ = true;
-    }
-    changed_.notify_all();
-    for (auto& o : crew_) {
-      if (o->thread.joinable()) o->thread.join();
+    try {
+      for (int r = 0; r < replicas; ++r) restart(r);
+    } catch (...) {
+      end();
+      throw;
     }
   }
+  ~Served() { end(); }
 
   /// Runs the steps [first, first + count) and returns the mean loss of each. Ends with an error that names the
   /// replica, what it waited for or found, and where; the server then still holds the weights of the last update.
@@ -66,16 +65,54 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     changed_.wait(lock, [&] { return busy_ == 0 && (!failure_.empty() || done()); });
     if (!failure_.empty()) {
       books_.close();
-      throw Error(std::exchange(failure_, {}));
+      std::string const why = std::exchange(failure_, {});
+      if (std::exchange(diverged_, false)) throw Diverged(why);
+      throw Error(why);
     }
     steps_ += count;
     return books_.losses;
   }
 
-  double accuracy(backend::host::Feed const& feed, long samples) {
-    for (int s = 0; s < shards; ++s) server_.pull(s, evaluator_);
-    return evaluator_.accuracy(feed, samples);
+  /// Replicas that push less often than they step push what they have not yet, so that the server's weights are of all
+  /// steps of the last call of train; then a new round of their pace begins. A last round of LocalSGD<n> has fewer than
+  /// n steps, a last sum of Downpour fewer gradients. What is evaluated, read or saved is flushed before. After a call
+  /// of train that failed nothing is: the server then holds the last update.
+  void flush() {
+    if constexpr (P::agreed::pace.push > 1) {
+      std::unique_lock lock(post_);
+      if (books_.limit() == 0 || !failure_.empty() || !broken_.empty()) return;
+      int const before = books_.ledger.versions[0];
+      flushing_ = true;
+      changed_.notify_all();
+      bool some = false;  // has something to push: then, where replicas wait for each other, a round comes of it
+      bool const all = changed_.wait_for(lock, deadline_, [&] {
+        bool const pending = std::any_of(crew_.begin(), crew_.end(), [](auto& o) { return o->live && o->pending; });
+        some = some || pending;
+        bool const there = !waits || !some || books_.ledger.versions[0] != before;
+        return !failure_.empty() || (busy_ == 0 && done() && !pending && there);
+      });
+      flushing_ = false;
+      if (!failure_.empty()) throw Error(std::exchange(failure_, {}));
+      if (!all) {
+        throw Error("the last steps of a replica have not been pushed within " + std::to_string(deadline_.count()) +
+                    " ms; it hangs or is far too slow");
+      }
+      if (waits && books_.ledger.versions[0] != before) {
+        from_step_ = books_.limit();
+        from_version_ = books_.ledger.versions[0];
+      }
+    }
   }
+
+  /// Mean loss, and accuracy where the feed has labels, over `samples` samples from the feed's start, of
+  /// the server's weights, flushed.
+  backend::host::Score score(backend::host::Feed const& feed, long samples) {
+    flush();
+    for (int s = 0; s < shards; ++s) server_.pull(s, evaluator_);
+    return evaluator_.score(feed, samples);
+  }
+  /// The share of samples whose largest output is at their label. An Error where the feed has no labels.
+  double accuracy(backend::host::Feed const& feed, long samples) { return score(feed, samples).checked_accuracy(); }
 
   /// A replica dies where it stands: what it has not pushed is lost. The others go on where the agreement lets them.
   void kill(int r) {
@@ -92,13 +129,22 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     {
       std::lock_guard lock(post_);
       One& o = one(r);
-      o.killed = o.resting = o.computing = false;
+      o.killed = o.resting = o.computing = o.pending = false;
       o.live = true;
       ++o.life;
       std::fill_n(o.mail, shards, -1);
     }
     for (int s = 0; s < shards; ++s) hear(s, {agree::Heard::Joined, r, one(r).life}, nullptr, 0);
-    one(r).thread = std::thread([this, r] { live(r); });
+    try {
+      one(r).thread = backend::host::start_thread([this, r] { live(r); });
+    } catch (Error const&) {
+      {
+        std::lock_guard lock(post_);
+        one(r).live = false;
+      }
+      for (int s = 0; s < shards; ++s) hear(s, {agree::Heard::Left, r, one(r).life}, nullptr, 0);
+      throw;
+    }
   }
 
   /// Called by each replica before it pushes its gradient to each shard: to make some slow, or kill them by throwing
@@ -130,11 +176,18 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   void forget_most_owed() { server_.forget_most_owed(); }
   long steps() const { return steps_; }
   void set_steps(long steps) {
+    server_.set_steps(steps);
+    std::lock_guard lock(post_);
     steps_ = steps;
     books_.begin_at(steps);
-    server_.set_steps(steps);
+    from_step_ = steps;
+    from_version_ = static_cast<int>(steps / P::agreed::pace.push);
   }
   void set_rate(Rate rate) { books_.rate = rate; }
+  /// What dropout draws from; the weights stay as they are. Between two calls of train.
+  void set_seed(std::uint64_t seed) {
+    for (auto& o : crew_) o->replica->set_seed(seed);
+  }
   schedule::Ranks ranks() const { return {static_cast<int>(crew_.size()), P::ways}; }
   schedule::Memory memory() const { return one(0).replica->memory(); }
   long allocated(int rank) const { return static_cast<long>(one(rank / P::ways).replica->at(rank % P::ways).bytes()); }
@@ -147,9 +200,12 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     std::size_t const r = static_cast<std::size_t>(rank / P::ways);
     return ledger().sent_bytes[r] / P::ways + one(rank / P::ways).replica->sent_bytes(rank % P::ways);
   }
-  double exposed(int rank) const { return waited(rank); }
-  double waited(int rank) const { return ledger().waited[static_cast<std::size_t>(rank / P::ways)]; }
+  /// Seconds that a rank has waited for weights. How many of them for gradients after its backward pass is not known.
+  static std::optional<double> exposed(int) { return {}; }
+  std::optional<double> waited(int rank) const { return ledger().waited[static_cast<std::size_t>(rank / P::ways)]; }
+  /// Flushed.
   void read(int way, backend::host::Region region, long offset, long count, A* out) {
+    flush();
     server_.read(way, region, offset, count, out);
   }
   void write(int way, backend::host::Region region, long offset, long count, A const* in) {
@@ -159,6 +215,16 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   Replica& replica(int r) { return *one(r).replica; }
 
  private:
+  void end() {
+    {
+      std::lock_guard lock(post_);
+      over_ = true;
+    }
+    changed_.notify_all();
+    for (auto& o : crew_) {
+      if (o->thread.joinable()) o->thread.join();
+    }
+  }
   struct One {
     std::unique_ptr<Replica> replica;
     std::thread thread;
@@ -166,6 +232,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     bool live = false, killed = false;
     bool resting = false;                    // at the gate, with nothing to do
     bool computing = false;                  // between the gate and its push
+    bool pending = false;                    // it has made steps that no push has had
     long draw = 0;                           // what it computes
     int read[shards]{};                      // the versions that it computes with
     typename session::Pushes<P>::Rows rows;  // of what it pushes: what depends on the data
@@ -198,7 +265,10 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       w.pace = P::agreed::pace;
       for (agree::Turn turn = agree::Turn::Nothing;;) {
         while (turn == agree::Turn::Nothing) turn = mail(r, w);
-        begin_step(r, w, turn == agree::Turn::Compute);
+        if (!begin_step(r, w, turn == agree::Turn::Compute)) {
+          turn = push_rest(r, life, w);
+          continue;
+        }
         long const draw = one(r).draw / books_.draws;
         if (books_.draws > 1) mine.begin_at(static_cast<int>(one(r).draw % books_.draws));
         double const loss = mine.step(draw, feed_, books_.rate_of(draw), draw);
@@ -210,13 +280,16 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
           for (int s = 0; s < shards; ++s) hear(s, {agree::Heard::Asked, r, life}, nullptr, 0);
         }
         turn = said.turn;
-        end_step(r, draw, loss);
+        end_step(r, w, draw, loss);
       }
     } catch (Crash const&) {
+    } catch (Diverged const& e) {
+      std::lock_guard lock(post_);
+      diverged_ = diverged_ || failure_.empty();
+      failed(r, e.what());
     } catch (std::exception const& e) {
       std::lock_guard lock(post_);
-      if (failure_.empty()) failure_ = e.what();
-      one(r).draw = -1;
+      failed(r, session::words_of(e));
     }
     {
       std::lock_guard lock(post_);
@@ -231,6 +304,10 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       if (over_) return;
     }
     for (int s = 0; s < shards; ++s) hear(s, {agree::Heard::Left, r, life}, nullptr, 0);
+  }
+  void failed(int r, std::string const& why) {
+    if (failure_.empty()) failure_ = why;
+    one(r).draw = -1;
   }
   bool dead(int r) {
     std::lock_guard lock(post_);
@@ -266,29 +343,45 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     one(r).replica->note(backend::host::Did::Wait, since);
     return turn;
   }
-  /// Waits until there is work. Where replicas wait for each other, a late one may find newer weights than were
-  /// granted, and that its step is over.
-  void begin_step(int r, Worker& w, bool fetch) {
+  /// Waits until there is work; false: it is to push what is pending. Where replicas wait for each other, a late one
+  /// may find newer weights than were granted, and that its step is over.
+  bool begin_step(int r, Worker& w, bool fetch) {
     One& o = one(r);
     for (;;) {
       {
         std::unique_lock lock(post_);
-        wait(lock, r, [&] { return take_work(o, w); }, {});
+        bool flushes = false;
+        auto const there_is_work = [&] {
+          if (take_work(o, w)) return true;
+          return flushes = flushing_ && o.pending && failure_.empty();
+        };
+        wait(lock, r, there_is_work, {});
+        if (flushes) return false;
         ++busy_;
         o.computing = true;
       }
       if (fetch) pull(r, o, w);
       for (int s = 0; s < shards; ++s) o.read[s] = w.weights_of(s);
-      if (!waits) return;
+      if (!waits) return true;
       std::lock_guard lock(post_);
       o.draw = w.step();
-      if (o.draw < books_.limit()) return;
+      if (o.draw < books_.limit()) return true;
       o.computing = false;
       --busy_;
     }
   }
-  bool take_work(One& o, Worker const& w) {
+  agree::Turn push_rest(int r, int life, Worker& w) {
+    agree::Said const said = w.flush();
+    push(r, life, w, said, 0);
+    std::lock_guard lock(post_);
+    one(r).pending = false;
+    changed_.notify_all();
+    return said.turn;
+  }
+  bool take_work(One& o, Worker& w) {
     if (!failure_.empty()) return false;
+    w.from_step = static_cast<int>(from_step_);
+    w.from_version = from_version_;
     if (waits) {
       o.resting = w.step() >= books_.limit();
       if (o.resting) changed_.notify_all();
@@ -303,9 +396,10 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     o.draw = books_.draw(o.replica->micro_batches());
     return true;
   }
-  void end_step(int r, long step, double loss) {
+  void end_step(int r, Worker const& w, long step, double loss) {
     std::lock_guard lock(post_);
     One& o = one(r);
+    o.pending = w.pending();
     books_.made(step, loss, o.replica->part());
     o.computing = false;
     --busy_;
@@ -328,16 +422,16 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       if (before_push) before_push(r, one(r).draw / books_.draws, s);
       if (dead(r)) throw Crash{};
       one(r).rows = session::Pushes<P>::rows(mine, s);
-      hear(s, {agree::Heard::Pushed, r, life, w.weights_of(s), said.count, said.ask},
-           mine.pushed(Server::way(s), Server::begin(s), Server::end(s)), loss);
+      auto* const pushed = mine.pushed(Server::way(s), Server::begin(s), Server::end(s));
+      hear(s, {agree::Heard::Pushed, r, life, w.weights_of(s), said.count, said.ask}, pushed, loss);
+      mine.came_back(Server::way(s), Server::begin(s), pushed, Server::end(s) - Server::begin(s));
     }
     mine.forget_pushed();
-    if (P::agreed::change == agree::Change::Elastic) mine.refresh_copies();
     mine.note(backend::host::Did::Push, since);
   }
   void hear(int s, agree::Event const& e, typename Server::Sent* pushed, double loss) {
     server_.hear(
-        s, e, pushed, [&](long step) { return books_.rate_of(step); },
+        s, e, pushed, [&](long update) { return books_.rate_of(update * P::agreed::pace.push); },
         [&](auto const& actions, int newest) { note(s, e, actions, newest, loss); });
   }
   void note(int s, agree::Event const& e, typename Server::Actions const& actions, int newest, double loss) {
@@ -377,13 +471,20 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   std::vector<std::unique_ptr<One>> crew_;
   session::Account<P> books_;
   backend::host::Feed feed_;
-  std::vector<long> returned_;  // drawn by replicas that died
-  long steps_ = 0;
+  std::vector<long> returned_;      // drawn by replicas that died
+  long steps_ = 0, from_step_ = 0;  // from_step_: where the round begins whose weights are of from_version_
+  int from_version_ = 0;
   std::chrono::steady_clock::time_point begun_;
   std::function<void(int, agree::Event const&, agree::Action const&)> observe_;
   std::string failure_, broken_;  // told by the next call of train; by every call from now on
   int busy_ = 0;                  // replicas that compute
-  bool over_ = false;
+  bool flushing_ = false, over_ = false;
+  bool diverged_ = false;  // failure_ says so
+};
+template <class P, class Ranks>
+requires(!plan::legal<P>) class Served<P, Ranks> : public session::Untrained<P> {
+ public:
+  using session::Untrained<P>::Untrained;
 };
 
 namespace session {

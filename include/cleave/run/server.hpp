@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../backend/host/shard.hpp"
+#include "../plan/unsaid.hpp"
 #include "replica.hpp"
 
 namespace cleave::session {
@@ -64,9 +65,19 @@ template <class P> class Server {
     }
     if (P::micro_batches % n != 0) {
       throw Error(std::to_string(P::micro_batches) + " micro-batches do not divide among the " + std::to_string(n) +
-                  " replicas of an update; say MicroBatches<n> with a multiple of " + std::to_string(n));
+                  " replicas of an update; " + even_parts(n));
     }
     return n;
+  }
+  /// What to do where the micro-batches do not divide among n replicas.
+  static std::string even_parts(int n) {
+    int fewer = n;
+    while (P::micro_batches % fewer != 0) --fewer;
+    int const enough = plan::fewest_micro_batches(P::batch, n, n);
+    return "run " + std::to_string(fewer + P::agreed::spares) + " replicas, or say " +
+           (enough > 0 ? "MicroBatches<" + std::to_string(enough) + ">"
+                       : "a Batch that is a multiple of " + std::to_string(n) + ", with MicroBatches<" +
+                             std::to_string(n) + ">");
   }
   int parts() const { return parts_; }
   /// The micro-batches of a replica in what is drawn for a step.

@@ -14,6 +14,7 @@
 #include "../optim/rate.hpp"
 #include "account.hpp"
 #include "server.hpp"
+#include "untrained.hpp"
 
 namespace cleave {
 
@@ -22,8 +23,6 @@ namespace cleave {
 /// The protocol, the server and the arithmetic are those that run, so that a plan can be tried against stragglers that
 /// are not at hand; seed and delays fix every bit. Events of one time happen in the order of their causes.
 template <class P> class Simulated {
-  static_assert(P::served, "Simulated: replicas that agree by collectives have no server; say Shards<1>");
-
  public:
   using plan = P;
   using A = tensor::accumulate_t<typename P::number>;
@@ -60,7 +59,7 @@ template <class P> class Simulated {
       if (one(r).turn != agree::Turn::Nothing) begin(r);
     }
     deliver();
-    while (!coming_.empty() && !(waits && ledger().versions[0] * P::agreed::pace.push >= books_.limit())) {
+    while (!coming_.empty() && !(waits && reached() >= books_.limit())) {
       Coming const next = coming_.top();
       coming_.pop();
       now_ = next.at;
@@ -71,15 +70,44 @@ template <class P> class Simulated {
   }
   /// Seconds since the start.
   double now() const { return now_; }
-  double accuracy(backend::host::Feed const& feed, long samples) {
-    for (int s = 0; s < shards; ++s) server_.pull(s, evaluator_);
-    return evaluator_.accuracy(feed, samples);
+  /// As Served::flush; it takes no time.
+  void flush() {
+    if constexpr (P::agreed::pace.push > 1) {
+      int const before = ledger().versions[0];
+      for (int r = 0; r < replicas(); ++r) {
+        One& o = one(r);
+        if (o.computing || !o.worker.pending()) continue;
+        agree::Said const said = o.worker.flush();
+        push(r, said);
+        o.turn = said.turn;
+      }
+      if (waits && ledger().versions[0] != before) {
+        for (One& o : crew_) {
+          o.worker.from_step = static_cast<int>(books_.limit());
+          o.worker.from_version = ledger().versions[0];
+        }
+      }
+      deliver();
+    }
   }
+  /// Mean loss, and accuracy where the feed has labels, over `samples` samples from the feed's start, of
+  /// the server's weights, flushed.
+  backend::host::Score score(backend::host::Feed const& feed, long samples) {
+    flush();
+    for (int s = 0; s < shards; ++s) server_.pull(s, evaluator_);
+    return evaluator_.score(feed, samples);
+  }
+  /// The share of samples whose largest output is at their label. An Error where the feed has no labels.
+  double accuracy(backend::host::Feed const& feed, long samples) { return score(feed, samples).checked_accuracy(); }
   void set_rate(Rate rate) { books_.rate = rate; }
   void read(int way, backend::host::Region region, long offset, long count, A* out) {
+    flush();
     server_.read(way, region, offset, count, out);
   }
   Ledger const& ledger() const { return books_.ledger; }
+  /// As of Served: bytes of weights that a shard has owed at once, since the start or since it was told to forget.
+  long most_owed(int shard) const { return server_.most_owed(shard); }
+  void forget_most_owed() { server_.forget_most_owed(); }
   int replicas() const { return static_cast<int>(crew_.size()); }
 
  private:
@@ -140,14 +168,7 @@ template <class P> class Simulated {
     agree::Said const said = o.worker.ready();
     books_.made(o.draw, o.loss, o.replica->part());
     if (said.push) {
-      session::Pushes<P>::encode(*o.replica);
-      for (int s = 0; s < shards; ++s) {
-        o.rows = session::Pushes<P>::rows(*o.replica, s);
-        hear(s, {agree::Heard::Pushed, r, 1, o.worker.weights_of(s), said.count, said.ask},
-             o.replica->pushed(Server::way(s), Server::begin(s), Server::end(s)), o.loss);
-      }
-      o.replica->forget_pushed();
-      if (P::agreed::change == agree::Change::Elastic) o.replica->refresh_copies();
+      push(r, said);
     } else if (said.ask) {
       for (int s = 0; s < shards; ++s) hear(s, {agree::Heard::Asked, r, 1}, nullptr, 0);
     }
@@ -156,9 +177,25 @@ template <class P> class Simulated {
     o.turn = said.turn;
     if (o.turn != agree::Turn::Nothing) begin(r);
   }
+  void push(int r, agree::Said const& said) {
+    One& o = one(r);
+    session::Pushes<P>::encode(*o.replica);
+    for (int s = 0; s < shards; ++s) {
+      o.rows = session::Pushes<P>::rows(*o.replica, s);
+      auto* const pushed = o.replica->pushed(Server::way(s), Server::begin(s), Server::end(s));
+      hear(s, {agree::Heard::Pushed, r, 1, o.worker.weights_of(s), said.count, said.ask}, pushed, o.loss);
+      o.replica->came_back(Server::way(s), Server::begin(s), pushed, Server::end(s) - Server::begin(s));
+    }
+    o.replica->forget_pushed();
+  }
+  /// The steps that all have made, where they wait for each other.
+  long reached() const {
+    Worker const& w = crew_.front().worker;
+    return w.from_step + (ledger().versions[0] - w.from_version) * long{P::agreed::pace.push};
+  }
   void hear(int s, agree::Event const& e, typename Server::Sent* pushed, double loss) {
     server_.hear(
-        s, e, pushed, [&](long step) { return books_.rate_of(step); },
+        s, e, pushed, [&](long update) { return books_.rate_of(update * P::agreed::pace.push); },
         [&](auto const& actions, int) { note(s, e, actions, loss); });
   }
   void note(int s, agree::Event const& e, typename Server::Actions const& actions, double loss) {
@@ -178,6 +215,13 @@ template <class P> class Simulated {
   backend::host::Feed feed_;
   std::priority_queue<Coming> coming_;
   long causes_ = 0;
+};
+template <class P>
+requires(!plan::legal<P> || !P::served) class Simulated<P> : public session::Untrained<P> {
+  static_assert(sizeof(typename session::laws_of_trainers<P>::simulated) > 0);
+
+ public:
+  using session::Untrained<P>::Untrained;
 };
 
 }  // namespace cleave

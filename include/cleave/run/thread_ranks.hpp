@@ -46,11 +46,11 @@ template <class P> class ThreadRanks {
     std::vector<backend::host::Seen> seen(rank_.size());
     team_.run([&](int w) { seen[static_cast<std::size_t>(w)] = at(w).evaluate(batch, feed, valid); });
     backend::host::Seen all;
-    for (auto const& s : seen) {
-      all.samples += s.samples;
-      all.correct += s.correct;
-    }
+    for (auto const& s : seen) all += s;
     return all;
+  }
+  void set_seed(std::uint64_t seed) {
+    for (auto& r : rank_) r->set_seed(seed);
   }
   void begin_at(int micro_batch) {
     for (auto& r : rank_) r->begin_at(micro_batch);

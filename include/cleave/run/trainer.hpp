@@ -4,6 +4,7 @@
 
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,14 +13,13 @@
 #include "../optim/rate.hpp"
 #include "losses.hpp"
 #include "residuals.hpp"
+#include "untrained.hpp"
 
 namespace cleave {
 
 /// `Trainer<Train> trainer(2, seed); trainer.train(0, 100, feed);` Replicas are those of the data axis; a plan whose
 /// layers are split runs on replicas x ways ranks. After construction no step allocates or starts a thread.
 template <class P> class Trainer {
-  static_assert(!P::served, "Trainer sums by collectives; for this agreement take Served<Plan>");
-
  public:
   using plan = P;
   using A = tensor::accumulate_t<typename P::number>;
@@ -71,26 +71,24 @@ template <class P> class Trainer {
     return means_;
   }
 
-  /// The share of samples whose largest output is at their label, over `samples` samples from the feed's start.
-  double accuracy(backend::host::Feed const& feed, long samples) {
+  /// Mean loss, and accuracy where the feed has labels, over `samples` samples from the feed's start.
+  backend::host::Score score(backend::host::Feed const& feed, long samples) {
     world_.check();
     std::vector<backend::host::Seen> seen(ranks_of_.size());
     team_.run([&](int r) {
       for (long b = 0; b * P::batch < samples; ++b) {
-        auto const s = ranks_of_[static_cast<std::size_t>(r)]->evaluate(b, feed, samples - b * P::batch);
-        seen[static_cast<std::size_t>(r)].samples += s.samples;
-        seen[static_cast<std::size_t>(r)].correct += s.correct;
+        seen[static_cast<std::size_t>(r)] +=
+            ranks_of_[static_cast<std::size_t>(r)]->evaluate(b, feed, samples - b * P::batch);
       }
     });
     backend::host::Seen all;
-    for (auto const& s : seen) {
-      all.samples += s.samples;
-      all.correct += s.correct;
-    }
-    double counts[] = {static_cast<double>(all.correct), static_cast<double>(all.samples)};
-    collect(counts, 2);
-    return counts[1] == 0 ? 0 : counts[0] / counts[1];
+    for (auto const& s : seen) all += s;
+    double sums[] = {static_cast<double>(all.correct), static_cast<double>(all.samples), all.loss};
+    collect(sums, 3);
+    return backend::host::Score::of({static_cast<long>(sums[1]), static_cast<long>(sums[0]), sums[2]}, feed);
   }
+  /// The share of samples whose largest output is at their label. An Error where the feed has no labels.
+  double accuracy(backend::host::Feed const& feed, long samples) { return score(feed, samples).checked_accuracy(); }
 
   /// Elements (or bytes) that a rank has sent since it was made: what the others read from it.
   long sent(int rank) const { return total(rank, &backend::host::Member::received); }
@@ -119,8 +117,8 @@ template <class P> class Trainer {
     return {static_cast<long>(sum[0]), static_cast<long>(sum[1]), static_cast<long>(sum[2])};
   }
   /// Seconds that a rank has waited for gradients after its backward pass, and in all collectives.
-  double exposed(int rank) const { return told(world_.here(rank) ? at(rank).exposed() : 0); }
-  double waited(int rank) const { return told(world_.here(rank) ? at(rank).member().waited : 0); }
+  std::optional<double> exposed(int rank) const { return told(world_.here(rank) ? at(rank).exposed() : 0); }
+  std::optional<double> waited(int rank) const { return told(world_.here(rank) ? at(rank).member().waited : 0); }
   long allocated(int rank) const {
     return static_cast<long>(told(world_.here(rank) ? static_cast<double>(at(rank).bytes()) : 0));
   }
@@ -183,6 +181,14 @@ template <class P> class Trainer {
   long steps() const { return steps_; }
   void set_steps(long steps) { steps_ = steps; }
   void set_rate(Rate rate) { rate_ = rate; }
+  /// What dropout draws from; the weights stay as they are.
+  void set_seed(std::uint64_t seed) {
+    for (auto& r : ranks_of_) {
+      if (r) r->set_seed(seed);
+    }
+  }
+  /// Sums over the processes of the run; every process calls it.
+  void sum_over_processes(double* values, int count) const { collect(values, count); }
 
   schedule::Ranks ranks() const { return ranks_; }
   schedule::Memory memory() const { return layout_.memory; }
@@ -217,6 +223,13 @@ template <class P> class Trainer {
   std::vector<double> means_;
   long steps_ = 0;
   Rate rate_ = P::rate;
+};
+template <class P>
+requires(!plan::legal<P> || P::served) class Trainer<P> : public session::Untrained<P> {
+  static_assert(sizeof(typename session::laws_of_trainers<P>::trainer) > 0);
+
+ public:
+  using session::Untrained<P>::Untrained;
 };
 
 }  // namespace cleave

@@ -18,9 +18,10 @@ constexpr long aligned(long bytes) { return (bytes + alignment - 1) / alignment 
 
 /// What does not change between the layouts of one plan.
 struct Format {
-  int data = 4;     // bytes of an element of activations and of what is sent
-  int sum = 4;      // bytes of an element of sums and of the weights that are stepped
-  int moments = 0;  // optimizer tensors per weight
+  int data = 4;       // bytes of an element of activations and of what is sent
+  int sum = 4;        // bytes of an element of sums and of the weights that are stepped
+  int batch_sum = 8;  // bytes of an element of a sum over the batch that the model reads
+  int moments = 0;    // optimizer tensors per weight
   bool ordered = true;
   int pushed = 0;            // bytes of an element that goes to a parameter server; 0: there is none
   int shards = 1;            // of that server: what goes to each is encoded alone
@@ -96,8 +97,10 @@ struct Memory {
 template <int Ops> struct Layout {
   long buffer[Schedule<Ops>::most_buffers]{};
   long weights = 0, copies = 0, states = 0, moments = 0, gradients = 0, scratch = 0, wire = 0, labels = 0, losses = 0;
+  long targets = 0;  // f32; where the loss takes numbers
   long workspace = 0, outbox = 0;
-  long norm = 0;  // where gradients are clipped; see norm.hpp
+  long batch_sums = 0;  // branches of sums over the batch that the model reads
+  long norm = 0;        // where gradients are clipped; see norm.hpp
   // Of each bucket, where gradients are encoded: its messages, what these lacked, and what those of its sums lacked.
   long encoded[Ops * 2 + 1]{}, left[Ops * 2 + 1]{}, left_of_sum[Ops * 2 + 1]{};
   long coding = 0;                 // what a codec works in
@@ -169,8 +172,8 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
   out.states = region(Category::Weights, s.state_elements * f.sum);
   out.moments = region(Category::Optimizer, s.weight_elements * f.sum * f.moments);
   out.gradients = region(Category::Gradients, s.weight_elements * f.sum * out.kept);
-  out.scratch = region(Category::Gradients,
-                       ((out.deepest - out.kept) * s.most_weight_leaf + out.deepest * s.most_sum_leaf) * f.sum);
+  out.scratch = region(Category::Gradients, (out.deepest - out.kept) * s.most_weight_leaf * f.sum);
+  out.batch_sums = region(Category::Gradients, out.deepest * s.most_sum_leaf * f.batch_sum);
   bool plain = !f.encoding || f.pushed > 0;
   for (int i = 0; i < s.buckets; ++i) plain = plain || s.bucket[i].whole;
   out.wire =
@@ -178,6 +181,7 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
   if (f.pushed > 0) out.outbox = region(Category::Communication, s.weight_elements * f.sum);
   encode(out, s, request, f, ranks, region);
   out.labels = region(Category::Activations, long{own} * request.rows * 4);
+  if (s.targets > 0) out.targets = region(Category::Activations, long{own} * request.rows * s.targets * 4);
   out.losses = region(Category::Activations, long{share.most_of_a_replica()} * f.sum);
   if (request.clips) out.norm = region(Category::Workspace, norm_bytes(s));
 
@@ -190,7 +194,7 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
     for (int k = 0; k < s.buffers; ++k) {
       Buffer const& t = s.buffer[k];
       long const count = t.per_slice ? t.elements * (t.rows_cut ? cut : own) : t.elements;
-      size[k] = aligned(count * (t.wide ? f.sum : f.data));
+      size[k] = aligned(count * (!t.per_slice ? f.batch_sum : t.wide ? f.sum : f.data));
       if (t.category != c) continue;
       for (; freed < t.birth; ++freed) {
         for (int d = dying[freed]; d != 0; d = next[d - 1]) {

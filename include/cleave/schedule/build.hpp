@@ -168,7 +168,7 @@ template <int Ops> struct Builder : Draft<Ops> {
     use(out.aux[k]);
     if (s.reads_x) use(value(node(k).in0));
     if (s.reads_y) use(out.value[k]);
-    if (s.stats_input) use(value(node(k).in1));
+    if (node(k).in1 > -2 && (s.reads_x || s.stats_input)) use(value(node(k).in1));
   }
   constexpr void hand_on(int k) {
     int const in0 = node(k).in0, in1 = node(k).in1;
@@ -279,6 +279,7 @@ constexpr Schedule<Ops> build(place::Signatures<Ops> const& model, place::Placed
                               place::Request request) {
   Builder<Ops> b{{model, placed, request}};
   b.prepare();
+  if (model.op[Ops - 1].target != op::Target::Class) b.out.targets = model.op[Ops - 1].x.size();
   b.join_buckets();
   b.forward();
   b.backward();

@@ -73,8 +73,25 @@ template <class P> std::string subject(int line) {
   return out;
 }
 
-/// One line per step: number, step, operation, what it makes and where that lives on the model axis, what it sends.
-template <class P> std::string listing(Ranks mesh, int rank = 0) {
+/// A step's message as the rank has it that sends most; `even`: all send as much.
+struct Largest {
+  Message message;
+  bool even = true;
+};
+template <class P> Largest largest(Step s, place::Request request, Ranks ranks) {
+  auto const size = [](Message const& m) { return m.bytes + m.most_bytes; };
+  Largest l{message(s, P::schedule, P::placed, request, P::format, ranks, 0)};
+  for (int r = 1; r < ranks.world() && l.message.verb != op::Verb::None; ++r) {
+    Message const m = message(s, P::schedule, P::placed, request, P::format, ranks, r);
+    if (size(m) != size(l.message)) l.even = false;
+    if (size(m) > size(l.message)) l.message = m;
+  }
+  return l;
+}
+
+/// One line per step: number, step, operation, what it makes and where that lives on the model axis, what it sends:
+/// each rank, or, "up to", the one that sends most.
+template <class P> std::string listing(Ranks mesh) {
   Ranks const ranks = P::ranks_of(mesh.data);
   place::Request const request = P::request_of(mesh.data);
   std::string out;
@@ -94,7 +111,7 @@ template <class P> std::string listing(Ranks mesh, int rank = 0) {
     }
     if (s.what == Do::Norm) line += text::grouped(P::schedule.weight_elements) + " weights";
     if (bucket) line += text::grouped(P::schedule.bucket[s.node].count) + " weights";
-    Message const m = message(s, P::schedule, P::placed, request, P::format, ranks, rank % ranks.world());
+    auto const [m, even] = largest<P>(s, request, ranks);
     if (m.verb != op::Verb::None) {
       std::string const whom = m.verb == op::Verb::Push ? "to the server, "
                                                         : "over " + std::to_string(m.ranks) +
@@ -102,7 +119,8 @@ template <class P> std::string listing(Ranks mesh, int rank = 0) {
                                                                : m.model ? " ways, "
                                                                          : " replicas, ");
       line = text::pad(line, 76) + text::pad(std::string(op::name(m.verb)), 15) + whom + "sends " +
-             (m.most_bytes > 0 ? "its rows that are not zero" : text::grouped(m.sent) + " elements") +
+             (m.most_bytes > 0 ? "its rows that are not zero"
+                               : (even ? "" : "up to ") + text::grouped(m.sent) + " elements") +
              (m.times > 1 ? " in " + std::to_string(m.times) + " rounds" : "");
       if (m.most_bytes > 0) {
         line += ", at most " + text::grouped(m.bytes + m.most_bytes) + " bytes";
@@ -120,15 +138,22 @@ template <class P> std::string listing(Ranks mesh, int rank = 0) {
   return out;
 }
 
-/// What one rank sends in a step, by verb, and the bytes it allocates, by category.
-template <class P> std::string summary(Ranks mesh, int rank = 0) {
+/// What the rank that sends most sends in a step, also by verb; what all send (of one replica, where a server stands
+/// between replicas); and the bytes that each allocates, by category.
+template <class P> std::string summary(Ranks mesh) {
   Ranks const ranks = P::ranks_of(mesh.data);
   place::Request const request = P::request_of(mesh.data);
-  Traffic const t = traffic(P::schedule, P::placed, request, P::format, ranks, rank % ranks.world());
+  Volumes const sends = volumes(P::schedule, P::placed, request, P::format, ranks);
+  Traffic const& t = sends.most;
   Memory const m = layout(P::schedule, request, P::format, ranks).memory;
-  std::string out = "sent per step and rank: " + text::grouped(t.elements_per_step) + " elements, " +
-                    text::grouped(t.bytes_per_step) + " bytes, " + std::to_string(t.messages) +
-                    (P::served ? " messages\n" : " collectives\n");
+  std::string out = (sends.even ? "sent per step and rank: " : "sent per step by the rank that sends most: ") +
+                    text::grouped(t.elements_per_step) + " elements, " + text::grouped(t.bytes_per_step) + " bytes, " +
+                    std::to_string(t.messages) + (P::served ? " messages" : " collectives");
+  if (ranks.world() > 1) {
+    out += "; by all " + std::to_string(ranks.world()) + " ranks" + (P::served ? " of a replica: " : ": ") +
+           text::grouped(sends.elements_of_all) + " elements";
+  }
+  out += "\n";
   for (int v = 0; v < static_cast<int>(op::Verb::Illegal); ++v) {
     if (t.elements[v] > 0)
       out += "  " + text::pad(std::string(op::name(static_cast<op::Verb>(v))), 16) +

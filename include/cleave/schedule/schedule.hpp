@@ -33,6 +33,7 @@ template <int Ops> struct Schedule {
   bool in_forward_tail[most_nodes]{}, in_backward_tail[most_nodes]{};
   bool adds[most_nodes]{};  // the gradient of its input is first added to what another reader has made of it
   int input_value = -1, input_gradient = -1;
+  long targets = 0;  // a sample's numbers that the loss compares with; 0 where it takes a class
   bool needs_gradient[most_nodes];
 
   /// How long a node's tail is, and its i-th node; -1 where gradients are added.

@@ -65,7 +65,7 @@ constexpr std::string_view name(Category c) {
 
 /// A tensor that lives from one step to another. Its bytes follow from the number of slices a rank holds.
 struct Buffer {
-  long elements = 0;  // per micro-batch; of a tensor without batch letter, in all
+  long elements = 0;  // per micro-batch; of a tensor without batch letter, in all, in the format of such sums
   bool per_slice = true;
   bool rows_cut = false;  // slices are cut over the model axis too
   bool wide = false;      // kept in the format of sums, not in that of the data

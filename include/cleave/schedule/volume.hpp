@@ -101,7 +101,7 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
     } else if (f.encoding && f.pushed == 0 && !s.bucket[step.node].whole)
       encode(m, f.encoding, mine[m.world]);
   } else if (step.what == Do::Sum || step.what == Do::SumBack) {
-    bytes_each = f.sum;
+    bytes_each = f.batch_sum;
     sum(placed.node[step.node].rows_cut, placed.node[step.node].local.y.size());
   } else if (step.what == Do::Norm && ranks.model > 1) {  // each way has the squares of its own part
     bytes_each = norm_word;
@@ -155,6 +155,27 @@ constexpr Traffic traffic(Schedule<Ops> const& s, place::Placed<Ops> const& plac
     t.messages += m.times;
   }
   return t;
+}
+
+/// What the ranks that sum with each other send in one step: the one that sends most, and all of them. Under `Ordered`
+/// they differ where the micro-batches of a rank are no whole branch of the sum (slices.hpp).
+struct Volumes {
+  Traffic most;
+  long elements_of_all = 0, bytes_of_all = 0;
+  bool even = true;  // all send as many bytes
+};
+template <int Ops>
+constexpr Volumes volumes(Schedule<Ops> const& s, place::Placed<Ops> const& placed, place::Request request, Format f,
+                          Ranks ranks) {
+  Volumes v;
+  for (int r = 0; r < ranks.world(); ++r) {
+    Traffic const t = traffic(s, placed, request, f, ranks, r);
+    v.elements_of_all += t.elements_per_step;
+    v.bytes_of_all += t.bytes_per_step;
+    if (r > 0 && t.bytes_per_step != v.most.bytes_per_step) v.even = false;
+    if (r == 0 || t.bytes_per_step > v.most.bytes_per_step) v.most = t;
+  }
+  return v;
 }
 
 }  // namespace cleave::schedule

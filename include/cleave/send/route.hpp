@@ -30,7 +30,7 @@ struct Move {
 ///     static constexpr Move move(long elements, int rank, Group g, int round);
 ///     static constexpr long sent(long elements, int rank, Group g);  // what all others read from this rank
 ///   };
-/// Nobody may write what a peer has yet to read; tests/send/routes.hpp tells, and adds up.
+/// Nobody may write what a peer has yet to read; tests/send/route.cpp tells, and adds up.
 struct Route {
   using law = sendable;
   static constexpr bool fits(Group) { return true; }

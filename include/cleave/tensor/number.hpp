@@ -6,7 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "../meta/host_device.hpp"
+#include "twofold.hpp"
 
 namespace cleave {
 
@@ -67,7 +67,14 @@ struct fp8 {
 namespace cleave::tensor {
 
 /// Sums are taken in f32, or in f64 when the data is f64.
-template <class T> using accumulate_t = std::conditional_t<std::is_same_v<T, f64>, f64, f32>;
+template <class T>
+using accumulate_t = std::conditional_t<std::is_same_v<T, f64> || std::is_same_v<T, Twofold>, T, f32>;
+
+/// Sums over the batch that a model reads (BatchNorm's of x and x^2) are taken with twice the digits: the variance, a
+/// difference of such sums, then has its own where the mean is large.
+template <class T> using batch_sum_t = std::conditional_t<std::is_same_v<accumulate_t<T>, f32>, f64, Twofold>;
+CLEAVE_HD constexpr f64 mean_of(f64 sum, long n) { return sum * (1 / static_cast<f64>(n)); }
+CLEAVE_HD inline Twofold mean_of(Twofold sum, long n) { return sum / static_cast<f64>(n); }
 
 template <class T> inline constexpr std::string_view name_of = "?";
 template <> inline constexpr std::string_view name_of<f32> = "f32";

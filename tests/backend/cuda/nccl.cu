@@ -1,5 +1,7 @@
-// backend/cuda/nccl.cu - NCCL itself: what it says without a GPU, and the life of a communicator where there is one.
+// backend/cuda/nccl.cu - NCCL itself: what it says without a GPU, and a communicator of one rank where there is one.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// One rank with itself sends nothing to anybody. Several ranks are tried with a stand-in for NCCL
+// (backend/nccl/link.cpp), and by no test on GPUs.
 #include <cstdio>
 
 #include <cleave.hpp>

@@ -4,6 +4,7 @@
 
 #include <cleave/backend/emulate/block.hpp>
 
+#include <set>
 #include <vector>
 
 using namespace cleave;
@@ -59,8 +60,62 @@ struct Where {
   }
 };
 
+/// Each block writes its number beside those that came before it: an order of blocks.
+struct Came {
+  struct Args {
+    int* count;
+    int* order;
+  };
+  static constexpr int threads = 32, shared_bytes = 0;
+  static constexpr bool alone = true;
+  template <class Ctx> static void run(Ctx const& c, Args const& a) {
+    if (c.thread() == 0) a.order[(*a.count)++] = c.block();
+  }
+};
+/// Writes what it finds beside what the block before it leaves behind a barrier: a race between blocks.
+struct Hasty {
+  struct Args {
+    int* left;   // by each block
+    int* found;  // of the block before
+  };
+  static constexpr int threads = 64, shared_bytes = 4;
+  static constexpr bool alone = false;
+  template <class Ctx> static void run(Ctx const& c, Args const& a) {
+    c.barrier();
+    if (c.thread() == 0) a.found[c.block()] = c.block() > 0 ? a.left[c.block() - 1] : 0;
+    c.barrier();
+    if (c.thread() == 0) a.left[c.block()] = 1;
+  }
+};
+
 }  // namespace
 
+TEST_CASE("blocks run in any order, and the same seed gives the same") {
+  std::set<std::vector<int>> orders;
+  for (std::uint64_t of = 0; of < 100; ++of) {
+    std::vector<int> order(3), again(3);
+    for (auto* to : {&order, &again}) {
+      emulate::Order draw(of);
+      int count = 0;
+      emulate::launch<Came>(3, {&count, to->data()}, draw);
+    }
+    CHECK(order == again);
+    orders.insert(order);
+  }
+  CHECK(orders.size() == 6);
+}
+#if !defined(__SANITIZE_THREAD__)
+TEST_CASE("several blocks are alive at once: one that reads what another writes finds it, or does not") {
+  std::set<std::vector<int>> outcomes;
+  for (std::uint64_t of = 0; of < 200; ++of) {
+    std::vector<int> left(3, 0), found(3, 0);
+    emulate::Order draw(of);
+    emulate::launch<Hasty, emulate::Fibers>(3, {left.data(), found.data()}, draw);
+    outcomes.insert(found);
+  }
+  CHECK(outcomes.size() == 4);  // each of two blocks finds it or not
+}
+#endif
 TEST_CASE("a block's sum, by fibers and by threads") {
 #if !defined(__SANITIZE_THREAD__)
   sums<emulate::Fibers>();

@@ -5,12 +5,14 @@
 #include <cleave/backend/emulate/machine.hpp>
 #include <cleave/backend/gpu/library.hpp>
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cleave::testing {
 
-/// Launches take as long as they are told to.
+/// Launches take as long as they are told to, and are waited for.
 struct Clocked : backend::emulate::Machine {
   double now = 0, launch_takes = 10;  // us
   std::vector<double> stamped;
@@ -37,7 +39,13 @@ struct Clocked : backend::emulate::Machine {
   void run(Graph const& g, Stream s) {
     in_graph_ = true;
     backend::emulate::Machine::run(g, s);
+    finish();
     in_graph_ = false;
+  }
+  /// At once, so that the clock is that of the work which has been put.
+  void call(Stream s, std::function<void()> work) {
+    backend::emulate::Machine::call(s, std::move(work));
+    if (!capturing) finish();
   }
   long launches() const { return launched_; }
   bool works() const { return !idle || !in_graph_; }

@@ -23,17 +23,17 @@ namespace cleave::testing {
 
 #ifdef __CUDACC__
 using Machine = backend::cuda::Machine;
-/// Memory that both sides see.
+/// Memory of the host that a device reads and writes: both may at any time, where managed memory moves between them.
 template <class E> struct Shared {
   using value_type = E;
   Shared() = default;
   template <class F> Shared(Shared<F> const&) {}
   E* allocate(std::size_t n) {
     void* p = nullptr;
-    backend::cuda::check(cudaMallocManaged(&p, n * sizeof(E)), "share memory");
+    backend::cuda::check(cudaMallocHost(&p, n * sizeof(E)), "pin memory");
     return static_cast<E*>(p);
   }
-  void deallocate(E* p, std::size_t) { cudaFree(p); }
+  void deallocate(E* p, std::size_t) { cudaFreeHost(p); }
   friend bool operator==(Shared, Shared) { return true; }
 };
 template <class E> using Many = std::vector<E, Shared<E>>;
@@ -55,7 +55,9 @@ template <class Op, op::Local L, class T> struct Tensors {
   using A = tensor::accumulate_t<T>;
   static constexpr long rows = L.rows;
   Many<T> x, x2, w0, w1, bias, y, dy, dx, dx2;
-  Many<A> aux, state0, state1, stats, dstats, dw0, dw1;
+  using S = tensor::batch_sum_t<T>;
+  Many<A> aux, state0, state1, dw0, dw1;
+  Many<S> stats, dstats;
   Many<int> labels;
   Many<A> loss = {std::numeric_limits<A>::quiet_NaN()};
   Many<op::Pass> pass = {{3, 5, true}};
@@ -84,7 +86,7 @@ template <class Op, op::Local L, class T> struct Tensors {
     fill(state1, L.x[0], 9, 0.25);
     fill(dstats, 2 * L.x[0], 10);
     for (std::size_t i = stats.size() / 2; i < stats.size(); ++i)
-      stats[i] = A(1e3) + stats[i];  // squares: more than mean^2
+      stats[i] = S{1e3} + stats[i];  // squares: more than mean^2
     poison(y, rows * L.y.size());
     poison(dx, rows * L.x.size());
     poison(dx2, rows * L.x2.size());
@@ -169,7 +171,8 @@ template <class Op, op::Local L, class T, bool WithBias = false, class Map = voi
   Op::template forward<L>(Plainly{}, o);
   for (std::size_t i = 0; i < oracle.y.size(); ++i) tried.y[i] = static_cast<T>(static_cast<A>(oracle.y[i]));
   for (std::size_t i = 0; i < oracle.aux.size(); ++i) tried.aux[i] = static_cast<A>(oracle.aux[i]);
-  for (std::size_t i = 0; i < oracle.stats.size(); ++i) tried.stats[i] = static_cast<A>(oracle.stats[i]);
+  for (std::size_t i = 0; i < oracle.stats.size(); ++i)
+    tried.stats[i] = static_cast<typename Tensors<Op, L, T>::S>(static_cast<double>(oracle.stats[i]));
   if constexpr (requires { Op::template backward_input<L>(Plainly{}, o); }) {
     Op::template backward_input<L>(Plainly{}, o);
     K::template backward_input<L, T>(q, t);

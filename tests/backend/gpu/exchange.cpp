@@ -37,7 +37,9 @@ void close(double tolerance, std::initializer_list<int> replicas, backend::host:
 
 TEST_CASE("row 44: eight bits, with what is left kept, and without") {
   close<On<Compress<Int8>, Momentum>>(1e-3, {1, 2, 3});
+#ifndef __CUDACC__  // on a GPU the same kernels, and twice the code to compile
   close<On<Compress<Int8, NoFeedback>, ModelParallel<SplitCols>>>(1e-3, {2});
+#endif
 }
 TEST_CASE("row 44: one bit; bf16 under bf16, in buckets") {
   close<On<Compress<OneBit>>>(1e-2, {2, 4});
@@ -45,8 +47,10 @@ TEST_CASE("row 44: one bit; bf16 under bf16, in buckets") {
 }
 TEST_CASE("row 44: the largest few, which everybody reads of everybody") {
   close<On<Compress<TopK<100>>, Momentum>>(1e-5, {1, 2, 3});
+#ifndef __CUDACC__
   close<On<Compress<TopK<200>, NoFeedback>, ModelParallel<SplitCols>>>(1e-5, {2});
   close<On<Compress<TopK<300>>, Precision<bf16>, Buckets<4096>>>(1e-2, {3});
+#endif
 }
 TEST_CASE("rows 43, 46: by a route") {
   close<On<ReduceBy<Ring>>>(1e-5, {1, 2, 3, 4});
@@ -62,7 +66,9 @@ TEST_CASE("row 40: what threads send as rows, or as factors, goes whole, with th
         outcome(DeviceTrainer<P, OnDevice>(1, 7, device(1)), 3, words));
 }
 TEST_CASE("rows 40, 44: and is not encoded, nor goes by a route, where the other gradients do") {
+#ifndef __CUDACC__
   close<Of<Said, DataParallel<Sync>, Fastest, Compress<OneBit>>>(1e-3, {3}, words);
+#endif
   close<Of<Said, DataParallel<Sync>, Fastest, Compress<Int8>, Precision<bf16>>>(1e-2, {2}, words);
   close<Of<Said, DataParallel<Sync>, Fastest, ReduceBy<Ring>>>(1e-5, {3}, words);
 }

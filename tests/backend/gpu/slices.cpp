@@ -20,6 +20,10 @@ namespace gpu = cleave::backend::gpu;
 
 namespace {
 
+template <class N> bool same_bits(N const* a, N const* b, long count) {
+  return count == 0 || std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(N)) == 0;
+}
+
 template <class E> bool same(Many<E> const& a, Many<E> const& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(E)) == 0);
 }
@@ -34,10 +38,12 @@ constexpr op::Local whole(op::Local one, int slices) {
 template <class A> struct Levels {
   static constexpr int most = 8;
   long n0, n1, ns;
-  Many<A> of = Many<A>(static_cast<std::size_t>(most * (n0 + n1 + ns)), A{7});
+  using S = tensor::batch_sum_t<A>;
+  Many<A> of = Many<A>(static_cast<std::size_t>(most * (n0 + n1)), A{7});
+  Many<S> sums = Many<S>(static_cast<std::size_t>(most * ns), S{7});
   A* dw0(int p) { return of.data() + p * n0; }
   A* dw1(int p) { return of.data() + most * n0 + p * n1; }
-  A* stats(int p) { return of.data() + most * (n0 + n1) + p * ns; }
+  S* stats(int p) { return sums.data() + p * ns; }
 };
 
 template <class Op, op::Local L, class T> struct Both {
@@ -91,10 +97,11 @@ template <class Op, op::Local L, class T> struct Both {
     many.to.rounded = rounded;
     many.slices = slices;
     schedule::TreeSum tree{all};
-    auto const merge = [&](A* to, A* from, long n, bool round) {
+    auto const merge = [&]<class E>(E* to, E* from, long n, bool round) {
       if (n == 0 || (!from && !round)) return;
-      round ? q.template launch<gpu::AddTo<T, true>>(1, {to, from, n})
-            : q.template launch<gpu::AddTo<T, false>>(1, {to, from, n});
+      using Format = std::conditional_t<std::is_same_v<E, A>, T, E>;
+      round ? q.template launch<gpu::AddTo<Format, true>>(1, {to, from, n})
+            : q.template launch<gpu::AddTo<Format, false>>(1, {to, from, n});
     };
     for (int i = 0; i < slices; ++i) {
       int const p = ordered ? tree.depth : i > 0;
@@ -109,8 +116,8 @@ template <class Op, op::Local L, class T> struct Both {
       int merges = 0;
       auto const join = [&](int to, int from) {
         merges += from >= 0;
-        merge(b.dw0(to), from < 0 ? nullptr : b.dw0(from), b.n0, rounded);
-        merge(b.dw1(to), from < 0 ? nullptr : b.dw1(from), b.n1, rounded);
+        merge(b.dw0(to), from < 0 ? static_cast<A*>(nullptr) : b.dw0(from), b.n0, rounded);
+        merge(b.dw1(to), from < 0 ? static_cast<A*>(nullptr) : b.dw1(from), b.n1, rounded);
         if (from >= 0) merge(b.stats(to), b.stats(from), b.ns, false);
       };
       if (rounded) join(p, -1);
@@ -124,10 +131,9 @@ template <class Op, op::Local L, class T> struct Both {
     K::template sum<L, T>(q, many);
     machine.finish();
     for (int p = 0; p < (ordered ? tree.depth : 1); ++p) {  // what lies above is of no use any more
-      CHECK(std::memcmp(a.dw0(p), b.dw0(p), static_cast<std::size_t>(a.n0) * sizeof(A)) == 0);
-      CHECK(std::memcmp(a.dw1(p), b.dw1(p), static_cast<std::size_t>(a.n1) * sizeof(A)) == 0);
-      if (Op::sums_batch || std::is_same_v<Op, op::Normalise>)
-        CHECK(std::memcmp(a.stats(p), b.stats(p), static_cast<std::size_t>(a.ns) * sizeof(A)) == 0);
+      CHECK(same_bits(a.dw0(p), b.dw0(p), a.n0));
+      CHECK(same_bits(a.dw1(p), b.dw1(p), a.n1));
+      if (Op::sums_batch || std::is_same_v<Op, op::Normalise>) CHECK(same_bits(a.stats(p), b.stats(p), a.ns));
     }
   }
 };
@@ -215,5 +221,6 @@ TEST_CASE("what runs by its definition") {
   as_one_by_one<op::MeanWindow<2>, some<op::MeanWindow<2>>(2, 3, Shape(3, 8, 6)), false, layer::ReluFunction>();
   as_one_by_one<op::ResponseNorm<5, Constants>, some<op::ResponseNorm<5, Constants>>(2, 3, Shape(7, 3, 3))>();
   as_one_by_one<op::Add, some<op::Add>(3, 4, Shape(17), Shape(17))>();
+  as_one_by_one<op::Multiply, some<op::Multiply>(3, 4, Shape(4, 3, 3), Shape(4, 1, 1))>();
   as_one_by_one<op::Concatenate, some<op::Concatenate>(3, 4, Shape(2, 3, 3), Shape(4, 3, 3))>();
 }

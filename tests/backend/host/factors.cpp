@@ -70,7 +70,7 @@ TEST_CASE("a layer below one that sends factors waits for its readers all the sa
 }
 TEST_CASE("SendCheapest where factors cannot be sent is sums") {
   CHECK(trained<ByCheapest<Accumulate<2>>>(3) == trained<BySums<Accumulate<2>>>(3));
-  using Pushes = ByCheapest<Shards<2>, Compress<Int8>, Fastest>;
+  using Pushes = ByCheapest<Shards<1>, Compress<Int8>, Fastest>;
   Served<Pushes> t(3, 7);
   session::Probing<Pushes> probe;
   t.train(0, 3, probe.feed());

@@ -1,7 +1,10 @@
-// backend/host/gradients.cpp - row 45: layers share messages of gradients, or do not: the same bits in fewer messages.
+// backend/host/gradients.cpp - layers share messages of gradients, or do not: the same bits in fewer messages.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// What that costs or saves in time is modelled (sim/step.cpp) and measured (benchmarks), not tested.
 #include <doctest/doctest.h>
 #include <cleave.hpp>
+
+#include <thread>
 
 using namespace cleave;
 
@@ -20,7 +23,7 @@ template <class P> std::vector<float> trained(int replicas, int steps = 8) {
   session::Probing<P> probe;
   t.train(0, steps, probe.feed());
   CHECK(session::miscounted(t, steps) == "");
-  for (int r = 0; r < t.ranks().world(); ++r) CHECK(t.exposed(r) <= t.waited(r));
+  for (int r = 0; r < t.ranks().world(); ++r) CHECK(*t.exposed(r) <= *t.waited(r));
   auto const of = [&](int r) {
     return std::vector<float>(t.at(r).weights(), t.at(r).weights() + P::schedule.weight_elements);
   };
@@ -52,7 +55,25 @@ static_assert(hidden<Each>() > hidden<Some>() && hidden<Some>() > 0 && hidden<To
 
 }  // namespace
 
-TEST_CASE("row 45: a message for each layer, for some, or for all: the same bits, counted as the constants say") {
+TEST_CASE("who waits for a late peer's gradients is told that it did, and the late one that it did not") {
+  using P = Each;
+  static session::Probing<P> probe;
+  backend::host::Feed late = probe.feed();
+  late.pixels = [](void const*, long step, long first, int count, float* out) {
+    if (first >= P::batch / 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));  // of the second rank
+    auto const feed = probe.feed();
+    feed.pixels(feed.self, step, first, count, out);
+  };
+  Trainer<P> t(2, 7);
+  t.train(0, 20, late);
+  CHECK(*t.exposed(0) > 0);
+  CHECK(*t.exposed(0) > *t.exposed(1));
+  CHECK(*t.exposed(0) <= *t.waited(0));  // which has the waits between kernels too
+  Trainer<P> alone(1, 7);
+  alone.train(0, 20, probe.feed());
+  CHECK(*alone.exposed(0) == 0);
+}
+TEST_CASE("a message for each layer, for some, or for all: the same bits, counted as the constants say") {
   for (int n : {1, 2, 3, 5}) {
     auto const each = trained<Each>(n);
     CHECK(trained<Together>(n) == each);
@@ -62,7 +83,7 @@ TEST_CASE("row 45: a message for each layer, for some, or for all: the same bits
   CHECK(trained<Of<Deep, Buckets<1_MiB>>>(3) == deep);
   CHECK(trained<Of<Deep, Buckets<2_KiB>>>(3) == deep);
 }
-TEST_CASE("row 45: joined messages on meshes, in rounds, by routes, encoded, beside rows and factors") {
+TEST_CASE("joined messages on meshes, in rounds, by routes, encoded, beside rows and factors") {
   CHECK(trained<Of<Net, Buckets<1_KiB>, ModelParallel<SplitCols>>>(3) == trained<Of<Net, ModelParallel<SplitCols>>>(3));
   CHECK(trained<Of<Net, Buckets<1_MiB>, ModelParallel<SplitBatch>>>(2) ==
         trained<Of<Net, ModelParallel<SplitBatch>>>(2));

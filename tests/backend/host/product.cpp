@@ -81,6 +81,7 @@ TEST_CASE("host product: f64, bf16, tf32 and fp8") {
   check<fp8, 70, 31, 257>();
 }
 
+#ifndef CLEAVE_ONEDNN  // which promises no such thing: its bits differ with the rows on some processors
 TEST_CASE("host product: a row's bits do not depend on the rows beside it") {
   constexpr int I = 300, O = 75;
   Workspace const space;
@@ -97,6 +98,7 @@ TEST_CASE("host product: a row's bits do not depend on the rows beside it") {
     CHECK(std::equal(row.begin(), row.end(), y.end() - O));
   });
 }
+#endif
 
 TEST_CASE("host product: tf32 multiplies what is rounded, and keeps what is not") {
   constexpr op::Local L{2, 2, Shape(4), Shape(), Shape(32), Shape(4, 32), Shape()};

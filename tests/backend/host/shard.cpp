@@ -61,6 +61,17 @@ TEST_CASE(
   CHECK(shard.version() == applied);
   for (int i = 0; i < 3; ++i) CHECK(shard.weights()[i] == -(i + 1.0) * static_cast<double>(applied));
 }
+TEST_CASE("an optimizer that keeps nothing steps every piece of a long shard") {  // UBSan: of no moments there is no
+                                                                                  // second piece
+  std::vector<float> const zero(1300);
+  Shard<Free<1>, Sgd, float, Change::Step> shard({}, zero.data(), 1300);
+  Actions<1> joined, pushed;
+  auto const now = [](int) { return optim::Now<float>{0.5f, 1, 1, 1}; };
+  shard.hear({Heard::Joined, 0, 1}, nullptr, now, joined);
+  std::vector<float> g(1300, 2);
+  shard.hear({Heard::Pushed, 0, 1, 0, 0}, g.data(), now, pushed);
+  CHECK(std::all_of(shard.weights(), shard.weights() + 1300, [](float w) { return w == -1; }));
+}
 TEST_CASE("gradients of a quorum are summed in the order of the workers, whoever came first") {
   using Keeper = Quorum<4>;
   Keeper three;

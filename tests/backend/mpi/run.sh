@@ -32,14 +32,18 @@ train="--limit 256 --epochs 1 --json"
 timeout 120 "$mpirun" -n 2 ./cifar $train --out two >two.txt 2>two.log
 ./cifar $train --ranks 2 --out threads >threads.txt 2>threads.log
 cmp two/checkpoint.safetensors threads/checkpoint.safetensors
-[ "$(wc -l <two.txt)" -eq 1 ] && grep -q "processes, over MPI" two.log
+[ "$(wc -l <two.txt)" -eq 1 ]
+grep -q "processes, over MPI" two.log
+build "$source/tests/examples/stop.cpp" "$work/stop"  # a signal to one rank stops all, at the same step
+timeout 600 "$source/tests/examples/stop.sh" "$work/stop" "$mpirun" -n 2
 build "$source/examples/08_sandblaster.cpp" "$work/sandblaster"
 blast="--limit 1000 --epochs 5 --json"
 if [ -n "${CLEAVE_DATA:-}" ]; then
   timeout 120 "$mpirun" -n 3 ./sandblaster --data "$CLEAVE_DATA" $blast --out blast3 >blast3.txt 2>blast3.log
   ./sandblaster --data "$CLEAVE_DATA" $blast --ranks 2 --out blast >blast.txt 2>blast.log
   cmp blast3/checkpoint.safetensors blast/checkpoint.safetensors
-  [ "$(wc -l <blast3.txt)" -eq 1 ] && grep -q "processes, over MPI" blast3.log
+  [ "$(wc -l <blast3.txt)" -eq 1 ]
+  grep -q "processes, over MPI" blast3.log
 fi
 
 ! said=$(timeout 60 "$mpirun" -n 2 ./cifar --ranks 4 2>&1) || exit 1

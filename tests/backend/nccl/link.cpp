@@ -3,6 +3,7 @@
 #include <cleave/backend/emulate/post.hpp>
 #include <cleave/backend/nccl/link.hpp>
 
+#include <algorithm>
 #include <thread>
 
 #include "../../run/on_device.hpp"
@@ -122,6 +123,23 @@ TEST_CASE("transfers go out as one group, and a communicator is left in order") 
   CHECK(log.said ==
         std::vector<std::string>{"init 1/3", "start", "send 8>0", "recv 4<2", "end", "finalize", "destroy"});
 }
+TEST_CASE("a peer that is met in a capture for the first time is refused; connect() meets all of them before") {
+  Office office;
+  OnDevice machine;
+  auto const stream = machine.stream();
+  Linked<Post> link(Post(machine, 1s), 0, 2, Post::Id{&office});
+  std::byte b[8]{};
+  machine.begin(stream);
+  CHECK_THROWS_WITH_AS(link.put(machine, stream, {{1, true, b, 8}}), doctest::Contains("is in a capture"), Error);
+  machine.end();
+
+  Recorded::Log log;
+  OnDevice other;
+  Linked<Recorded> met({&log}, 1, 3, {});
+  met.connect(other, other.stream());
+  for (std::string const said : {"send 8>0", "recv 8<0", "send 8>2", "recv 8<2"})
+    CHECK(std::count(log.said.begin(), log.said.end(), said) == 1);
+}
 TEST_CASE("what is in progress is asked for again until it is done") {
   Recorded::Log log;
   log.fails = "init";
@@ -189,6 +207,7 @@ TEST_CASE("a rank that never sends is an error on the others, within the deadlin
   auto machine = std::make_unique<OnDevice>();
   Post post(*machine, 50ms);
   auto link = std::make_unique<Linked<Post>>(post, 0, 2, Post::Id{&office});
-  DeviceTrainer<P, OnDevice, Linked<Post>> t(2, 7, std::move(machine), std::move(link));
-  CHECK_THROWS_WITH_AS(t.train(0, 1, feed<P>()), doctest::Contains("did not send what this one expects"), Error);
+  using Trained = DeviceTrainer<P, OnDevice, Linked<Post>>;
+  CHECK_THROWS_WITH_AS(Trained(2, 7, std::move(machine), std::move(link)),
+                       doctest::Contains("did not send what this one expects"), Error);
 }

@@ -3,6 +3,7 @@
 #include "cleave/backend/tcp/frame.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 
 using namespace cleave;
 using namespace cleave::backend::tcp;
@@ -34,7 +35,7 @@ TEST_CASE("IPv6 where the machine has it: by an address in brackets") {
   CHECK(six.host == "::1");
   CHECK(six.text() == "[::1]:29500");
   CHECK(four.text() == "10.0.0.1:80");
-  Socket const listening = Socket::listen_on(0);
+  Socket const listening = Socket::listen_on(0, "*");
   Socket a;
   try {
     a = Socket::connect({"::1", listening.port()}, Milliseconds(200));
@@ -83,6 +84,65 @@ TEST_CASE("cut short, too long, or silent: an error by the deadline") {
   CHECK_THROWS_WITH_AS(receive(p.b, payload, 8, second), doctest::Contains("bytes where at most 8 belong"), Error);
   CHECK_THROWS_WITH_AS(receive(p.a, payload, 8, Milliseconds(50)),
                        doctest::Contains("did not send 72 bytes within 50 ms"), Error);
+}
+TEST_CASE("bytes that drip in do not move the deadline") {
+  Pair p;
+  std::thread drip([&] {
+    try {
+      for (int k = 0; k < 72; ++k) {  // each in time, all of them far too late
+        p.a.send("", 1, second);
+        std::this_thread::sleep_for(Milliseconds(20));
+      }
+    } catch (Closed const&) {
+    }
+  });
+  std::vector<unsigned char> payload;
+  CHECK_THROWS_WITH_AS(receive(p.b, payload, 8, Milliseconds(200)), doctest::Contains("bytes within 200 ms"), Error);
+  p.b = Socket();
+  drip.join();
+}
+TEST_CASE("memory is taken as bytes come in, not as they are announced") {
+  Pair p;
+  Head h;
+  h.bytes = std::size_t{1} << 30;
+  p.a.send(&h, sizeof h, second);
+  p.a.shut();
+  std::vector<unsigned char> payload;
+  CHECK_THROWS_AS(receive(p.b, payload, std::size_t{1} << 31, second), Closed);
+  CHECK(payload.capacity() <= std::size_t{1} << 20);
+  Pair q;  // and what is longer than a piece arrives whole
+  std::vector<unsigned char> all(std::size_t{5} << 20);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<unsigned char>(i * 7 >> 3);
+  std::thread sender([&] { send(q.a, {}, all.data(), all.size(), Milliseconds(20000)); });
+  receive(q.b, payload, all.size(), Milliseconds(20000));
+  sender.join();
+  CHECK(payload == all);
+}
+TEST_CASE("without a descriptor for it a connection waits, and so does who would accept it") {
+  Pair p;
+  Socket const more = Socket::connect({"127.0.0.1", p.listening.port()}, second);
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit none = before;
+  none.rlim_cur = 3;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  auto const begin = std::chrono::steady_clock::now();
+  Socket const refused = p.listening.accept(Milliseconds(100));
+  auto const took = std::chrono::steady_clock::now() - begin;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(!refused.valid());
+  CHECK(took >= Milliseconds(100));
+  CHECK(p.listening.accept(second).valid());
+}
+TEST_CASE("a server listens where it is told, and knows who comes") {
+  Pair p;
+  CHECK(p.b.peer().starts_with("127.0.0.1:"));
+  CHECK(is_loopback("127.0.0.1"));
+  CHECK(is_loopback("localhost"));
+  CHECK(is_loopback("::1"));
+  for (char const* wide : {"0.0.0.0", "::", "*", "192.0.2.1", ""}) CHECK(!is_loopback(wide));
+  CHECK_THROWS_WITH_AS(Socket::listen_on(0, "192.0.2.1"), doctest::Contains("cannot listen on 192.0.2.1:0"), Error);
+  CHECK_THROWS_WITH_AS(Socket::listen_on(p.listening.port()), doctest::Contains("in use"), Error);
 }
 TEST_CASE("addresses") {
   CHECK(Address::of("localhost:29500").port == 29500);

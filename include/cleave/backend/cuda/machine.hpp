@@ -95,8 +95,13 @@ class Machine {
   }
   Machine(Machine const&) = delete;
   Machine& operator=(Machine const&) = delete;
+  /// Waits for its own streams only: the device may not be waited for while another thread captures on it.
   ~Machine() {
-    cudaDeviceSynchronize();
+    if (capturing_) {
+      cudaGraph_t left = nullptr;
+      if (cudaStreamEndCapture(origin_, &left) == cudaSuccess) cudaGraphDestroy(left);
+    }
+    for (Stream s : streams_) cudaStreamSynchronize(s);
     for (Event e : events_) cudaEventDestroy(e);
     for (Stream s : streams_) cudaStreamDestroy(s);
     for (void* p : held_) cudaFree(p);

@@ -5,7 +5,9 @@
 #include <pthread.h>
 
 #include <cstring>
+#include <deque>
 #include <functional>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -15,10 +17,10 @@
 
 namespace cleave::backend::emulate {
 
-/// Threads of a block as threads of the machine, for ThreadSanitizer: a barrier too few is a race that it tells.
+/// Threads of some blocks as threads of the machine, for ThreadSanitizer: a barrier too few is a race that it tells.
 class Threads {
  public:
-  explicit Threads(int count) : count_(count) {}
+  Threads(int threads, int blocks) : count_(threads * blocks) {}
   /// A POSIX barrier: std::barrier's waiters meet in a pool that all barriers share, which hides races.
   struct Meeting {
     pthread_barrier_t at;
@@ -28,7 +30,7 @@ class Threads {
       if (made) pthread_barrier_destroy(&at);
     }
   };
-  void run(std::function<void(int)> const& body) const {
+  void run(std::function<void(int)> const& body, Order&) const {
     std::vector<std::thread> all;
     for (int i = 0; i < count_; ++i) all.emplace_back([&, i] { body(i); });
     for (std::thread& t : all) t.join();
@@ -42,17 +44,16 @@ class Threads {
 /// One block: what its threads share, and where they meet.
 template <class Runner> struct Block {
   int threads, blocks, block = 0;
-  Runner runner;
   std::vector<std::byte> shared;
   std::vector<std::uint64_t> exchange;  // of each thread: a word that others of its warp read, then fragments
   typename Runner::Meeting all;
   std::vector<typename Runner::Meeting> warp;
+  Runner* runner = nullptr;
   static constexpr int words = 8;
 
   Block(int threads_, int blocks_, std::size_t shared_bytes)
       : threads(threads_),
         blocks(blocks_),
-        runner(threads_),
         shared(shared_bytes + 16),
         exchange(static_cast<std::size_t>(threads_ * words)),
         warp(static_cast<std::size_t>((threads_ + gpu::lanes - 1) / gpu::lanes)) {
@@ -81,10 +82,10 @@ template <class Runner> struct Context {
   int block() const { return of->block; }
   int blocks() const { return of->blocks; }
   std::byte* shared() const { return of->shared_at(); }
-  void barrier() const { of->runner.meet(of->all, of->threads); }
+  void barrier() const { of->runner->meet(of->all, of->threads); }
   void warp_barrier() const {
     auto const w = static_cast<std::size_t>(thread_ / gpu::lanes);
-    of->runner.meet(of->warp[w], of->in_warp(w));
+    of->runner->meet(of->warp[w], of->in_warp(w));
   }
   template <class F> void each(long n, F const& f) const {
     long const step = long{threads()} * blocks();
@@ -131,18 +132,41 @@ using Usual = Threads;  // ThreadSanitizer knows no fibers
 using Usual = Fibers;
 #endif
 
-/// Runs kernel K on `blocks` blocks, one after another. Shared memory starts as garbage, and differs from block to
-/// block.
-template <class K, class Runner = Usual> void launch(int blocks, typename K::Args const& args) {
-  Block<Runner> b(K::threads, blocks, static_cast<std::size_t>(K::shared_bytes));
-  for (b.block = 0; b.block < blocks; ++b.block) {
-    std::memset(b.shared.data(), 0xa5 + b.block, b.shared.size());
-    if constexpr (K::alone) {
-      for (int t = 0; t < K::threads; ++t) K::run(Context<Runner>{&b, t}, args);
-    } else {
-      b.runner.run([&](int t) { K::run(Context<Runner>{&b, t}, args); });
+/// Runs kernel K on `blocks` blocks, in any order. Up to three whose threads meet are alive at once: a kernel may not
+/// rely on a block that another waits for, nor on one that has ended. Shared memory starts as garbage, and differs from
+/// block to block.
+template <class K, class Runner = Usual> void launch(int blocks, typename K::Args const& args, Order& order) {
+  constexpr int most_at_once = 3;
+  std::vector<int> next(static_cast<std::size_t>(blocks));
+  std::iota(next.begin(), next.end(), 0);
+  for (std::size_t i = next.size(); i > 1; --i) std::swap(next[i - 1], next[order.draw(i)]);
+
+  std::deque<Block<Runner>> alive;
+  int const room = K::alone ? 1 : blocks < most_at_once ? blocks : most_at_once;
+  for (int b = 0; b < room; ++b) alive.emplace_back(K::threads, blocks, static_cast<std::size_t>(K::shared_bytes));
+  for (std::size_t first = 0; first < next.size();) {
+    std::size_t const left = next.size() - first, most = left < alive.size() ? left : alive.size(),
+                      count = 1 + order.draw(most);
+    Runner runner(K::threads, static_cast<int>(count));
+    for (std::size_t b = 0; b < count; ++b) {
+      alive[b].block = next[first + b];
+      alive[b].runner = &runner;
+      std::memset(alive[b].shared.data(), 0xa5 + alive[b].block, alive[b].shared.size());
     }
+    if constexpr (K::alone) {
+      for (int t = 0; t < K::threads; ++t) K::run(Context<Runner>{&alive[0], t}, args);
+    } else {
+      auto const body = [&](int t) {
+        K::run(Context<Runner>{&alive[static_cast<std::size_t>(t / K::threads)], t % K::threads}, args);
+      };
+      runner.run(body, order);
+    }
+    first += count;
   }
+}
+template <class K, class Runner = Usual> void launch(int blocks, typename K::Args const& args) {
+  Order order(0);
+  launch<K, Runner>(blocks, args, order);
 }
 
 }  // namespace cleave::backend::emulate

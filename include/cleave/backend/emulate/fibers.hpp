@@ -25,6 +25,7 @@
 #endif
 
 #include "../../meta/error.hpp"
+#include "seed.hpp"
 
 namespace cleave::backend::emulate {
 
@@ -36,37 +37,41 @@ extern "C" void cleave_jump(jmp_buf, int) __asm__("_longjmp");
 inline void cleave_jump(jmp_buf to, int value) { _longjmp(to, value); }
 #endif
 
-/// Threads of a block that take turns on one core, in an order that changes from turn to turn. A barrier that some
-/// never reach is an error that says how many came.
+/// Threads of some blocks that take turns on one core, in an order that changes from turn to turn; a turn may leave out
+/// a block, so that another gets ahead of it. A barrier that some never reach is an error that says how many came.
 ///
 /// A fiber lives as long as the thread of the machine that it runs on, and takes one block after another: between
 /// stacks there are jumps only, since swapcontext asks the system for a mask of signals each time, which takes 20 times
 /// as long.
 class Fibers {
  public:
-  explicit Fibers(int count) : count_(static_cast<std::size_t>(count)) {}
+  /// `blocks` of them are alive at once, of so many threads each.
+  Fibers(int threads, int blocks)
+      : threads_(static_cast<std::size_t>(threads)), blocks_(static_cast<std::size_t>(blocks)) {}
 
-  void run(std::function<void(int)> const& body) {
+  /// body(i) for each thread i of the blocks, those of the first block first.
+  void run(std::function<void(int)> const& body, Order& order) {
     body_ = &body;
-    while (fibers().size() < count_) fibers().push_back(std::make_unique<Fiber>());
-    for (std::size_t i = 0; i < count_; ++i) fibers()[i]->over = false;
-    left_ = count_;
+    while (fibers().size() < count()) fibers().push_back(std::make_unique<Fiber>());
+    for (std::size_t i = 0; i < count(); ++i) fibers()[i]->over = false;
+    left_ = count();
     long still = 0;
     for (bool forward = true; left_ > 0; forward = !forward) {
       long const before = moved_;
-      for (std::size_t k = 0; k < count_; ++k) {
-        now_ = forward ? k : count_ - 1 - k;
-        if (!fibers()[now_]->over) go_on(*fibers()[now_]);
+      std::size_t const first = order.draw(blocks_);
+      for (std::size_t b = 0; b < blocks_; ++b) {
+        bool const left_out = blocks_ > 1 && still == 0 && order.draw(4) == 0;
+        if (!left_out) turn((first + b) % blocks_, forward);
       }
       still = moved_ == before ? still + 1 : 0;
       if (failure_) {
         forget();
         std::rethrow_exception(std::exchange(failure_, nullptr));
       }
-      if (still > 2) {
-        std::size_t const ended = count_ - left_;
+      if (still > 3) {  // in the last three no block was left out
+        std::size_t const ended = count() - left_;
         forget();
-        throw Error("a kernel stands still: " + std::to_string(ended) + " of " + std::to_string(count_) +
+        throw Error("a kernel stands still: " + std::to_string(ended) + " of " + std::to_string(count()) +
                     " threads have ended, the others wait at a barrier or a shuffle that these never reach");
       }
     }
@@ -148,9 +153,16 @@ class Fibers {
     }
     arrives(told, nullptr, nullptr);
   }
+  std::size_t count() const { return threads_ * blocks_; }
+  void turn(std::size_t block, bool forward) {
+    for (std::size_t k = 0; k < threads_; ++k) {
+      now_ = block * threads_ + (forward ? k : threads_ - 1 - k);
+      if (!fibers()[now_]->over) go_on(*fibers()[now_]);
+    }
+  }
   /// Those in the middle of a block do not come back to it.
   void forget() const {
-    for (std::size_t i = 0; i < count_; ++i) fibers()[i]->begun = fibers()[i]->over;
+    for (std::size_t i = 0; i < count(); ++i) fibers()[i]->begun = fibers()[i]->over;
   }
   static void enter() {
     Fiber& me = *fibers()[current()->now_];
@@ -168,7 +180,7 @@ class Fibers {
     }
   }
 
-  std::size_t count_, now_ = 0, left_ = 0;
+  std::size_t threads_, blocks_, now_ = 0, left_ = 0;
   std::function<void(int)> const* body_ = nullptr;
   long moved_ = 0;  // whenever something happened that others may wait for
   std::exception_ptr failure_;

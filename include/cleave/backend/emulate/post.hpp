@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,7 +51,7 @@ class Post {
   struct Id {
     Office* office = nullptr;
   };
-  static constexpr int in_progress = 7;
+  static constexpr int in_progress = 7, not_connected = 5;
 
   explicit Post(Machine& machine, std::chrono::milliseconds deadline = std::chrono::seconds(60))
       : machine_(&machine), deadline_(deadline), result_(std::make_shared<int>(0)) {}
@@ -74,7 +75,11 @@ class Post {
     stream_ = stream;
     return 0;
   }
+  /// As of NCCL, a peer is connected by the first transfer with it, which a capture does not allow.
   int group_end() {
+    for (Item const& i : group_) {
+      if (connected_.insert({i.peer, i.sends}).second && machine_->captures(stream_)) return not_connected;
+    }
     machine_->call(stream_, [group = group_, office = office_, me = rank_, deadline = deadline_, result = result_] {
       for (Item const& i : group) {
         if (i.sends) office->send(me, i.peer, i.at, i.bytes);
@@ -92,7 +97,10 @@ class Post {
   static int abort(Comm) { return 0; }
   static int finalize(Comm) { return 0; }
   static int destroy(Comm) { return 0; }
-  static std::string text(int) { return "a rank did not send what this one expects"; }
+  static std::string text(int result) {
+    return result == not_connected ? "the first transfer with a peer is in a capture"
+                                   : "a rank did not send what this one expects";
+  }
 
  private:
   struct Item {
@@ -106,6 +114,7 @@ class Post {
   std::shared_ptr<int> result_;
   Office* office_ = nullptr;
   std::vector<Item> group_;
+  std::set<std::pair<int, bool>> connected_;  // peer, and whether this rank sends
   int stream_ = 0, rank_ = 0;
 };
 

@@ -20,7 +20,8 @@ template <class A> struct Stack {
 /// The tree of schedule/slices.hpp as it is met from left to right: a slice's sum goes on top of `depth` branches, then
 /// the two on top become one, as many times as `merges` says: a one for each, a zero behind the slice, from bit 0 on.
 template <class A> struct Branches {
-  Stack<A> dw0, dw1, stats;
+  Stack<A> dw0, dw1;
+  Stack<tensor::batch_sum_t<A>> stats;
   int depth = 0;
   bool rounded = false;  // gradients of weights, to the format of the data
   int turns = 0;         // slices and merges
@@ -41,19 +42,19 @@ template <class T> struct Summing : op::Operands<T> {
   Branches<A> to;
 };
 /// One slice, whose sums are all that is wanted.
-template <class T> Summing<T> one_slice(op::Operands<T> const& t, tensor::accumulate_t<T>* stats = nullptr) {
+template <class T> Summing<T> one_slice(op::Operands<T> const& t, tensor::batch_sum_t<T>* stats = nullptr) {
   return {t, {{t.dw0}, {t.dw1}, {stats}}};
 }
 
 /// A slice's sums of one tensor: each(f) calls f(element, sum) for those that a thread has.
-template <bool OfWeights, class A, class Each> struct SumsOf {
-  Stack<A> const& to;
+template <bool OfWeights, class E, class Each> struct SumsOf {
+  Stack<E> const& to;
   Each each;
 };
 template <class A, class Each> CLEAVE_HD SumsOf<true, A, Each> weights(Stack<A> const& to, Each each) {
   return {to, each};
 }
-template <class A, class Each> CLEAVE_HD SumsOf<false, A, Each> statistics(Stack<A> const& to, Each each) {
+template <class S, class Each> CLEAVE_HD SumsOf<false, S, Each> statistics(Stack<S> const& to, Each each) {
   return {to, each};
 }
 
@@ -78,21 +79,25 @@ template <class T> class Turn {
 
  private:
   template <bool OfWeights> CLEAVE_HD bool rounds() const { return OfWeights && sizeof(T) < sizeof(A) && rounded_; }
-  CLEAVE_HD static void round(A& v) { v = static_cast<A>(static_cast<T>(v)); }
-  template <bool W, class Each> CLEAVE_HD void first(SumsOf<W, A, Each> const& s) const {
-    if (rounds<W>()) s.each([](long, A& v) { round(v); });
+  template <class E> CLEAVE_HD static void round(E& v) { v = static_cast<E>(static_cast<T>(v)); }
+  template <bool W, class E, class Each> CLEAVE_HD void first(SumsOf<W, E, Each> const& s) const {
+    if constexpr (W) {
+      if (rounds<W>()) s.each([](long, E& v) { round(v); });
+    }
   }
-  template <bool W, class Each> CLEAVE_HD void merge(SumsOf<W, A, Each> const& s) const {
-    A const* const left = s.to.at(top_);
+  template <bool W, class E, class Each> CLEAVE_HD void merge(SumsOf<W, E, Each> const& s) const {
+    E const* const left = s.to.at(top_);
     bool const rounded = rounds<W>();
-    s.each([=](long e, A& v) {
+    s.each([=](long e, E& v) {
       v = left[e] + v;
-      if (rounded) round(v);
+      if constexpr (W) {
+        if (rounded) round(v);
+      }
     });
   }
-  template <bool W, class Each> CLEAVE_HD void store(SumsOf<W, A, Each> const& s) const {
-    A* const to = s.to.at(top_);
-    s.each([=](long e, A& v) { to[e] = v; });
+  template <bool W, class E, class Each> CLEAVE_HD void store(SumsOf<W, E, Each> const& s) const {
+    E* const to = s.to.at(top_);
+    s.each([=](long e, E& v) { to[e] = v; });
   }
 
   std::uint64_t left_;

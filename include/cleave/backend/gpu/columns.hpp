@@ -63,7 +63,7 @@ template <class Case> struct SumAcross {
     int const warp = c.thread() / lanes;
     each_sum<Case>(c, a, [&](int place, long begin, long end, auto keep) {
       int const o = place * lanes + c.thread() % lanes;
-      Two<A> sum{0, 0};
+      Two<A> sum{A{0}, A{0}};
       for (long r = begin + warp; o < Case::outputs && r < end; r += warps) {
         Two<A> const v = Case::term(a.of, o, r);
         sum.first += v.first;
@@ -92,7 +92,7 @@ template <class Case> struct SumAlong {
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     auto* const line = reinterpret_cast<A*>(c.shared());
     each_sum<Case>(c, a, [&](int o, long begin, long end, auto keep) {
-      Two<A> sum{0, 0};
+      Two<A> sum{A{0}, A{0}};
       for (long r = begin + c.thread(); r < end; r += threads) {
         Two<A> const v = Case::term(a.of, o, r);
         sum.first += v.first;

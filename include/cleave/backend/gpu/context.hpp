@@ -40,9 +40,17 @@ struct Max {
   template <class A> CLEAVE_HD static A join(A a, A b) { return b > a || b != b ? b : a; }  // a NaN stays one
 };
 
+/// What another lane has; two words are exchanged one after the other.
+template <class Ctx, class A> CLEAVE_HD A exchanged(Ctx const& c, A v, int mask) {
+  if constexpr (sizeof(A) > 8) {
+    return A{c.shuffle_xor(v.high, mask), c.shuffle_xor(v.low, mask)};
+  } else {
+    return c.shuffle_xor(v, mask);
+  }
+}
 /// Over the lanes of a warp; every lane has the result, in one fixed order.
 template <class How, class Ctx, class A> CLEAVE_HD A over_warp(Ctx const& c, A v) {
-  for (int mask = lanes / 2; mask > 0; mask /= 2) v = How::join(v, c.shuffle_xor(v, mask));
+  for (int mask = lanes / 2; mask > 0; mask /= 2) v = How::join(v, exchanged(c, v, mask));
   return v;
 }
 

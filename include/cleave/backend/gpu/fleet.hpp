@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -61,6 +62,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
       if (Ranks::library != Library::Never) learn();
     }
     each_here([&](One& one) { start(one); });
+    if constexpr (Link::remote) link.connect(machine_, base_);
     ranks_.rehearse([&] {
       for (int round = 0; round < rounds; ++round) {
         walk_.put(round, true);
@@ -82,7 +84,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     char name[32];
     std::snprintf(name, sizeof name, "step %ld", step);
     machine_.enter(name);
-    int const b = post(step, feed, {pass(step, true), now, own_rate});
+    int const b = post(step, feed, std::numeric_limits<long>::max(), {pass(step, true), now, own_rate});
     if (to_trace_ > 0) {
       run_traced(b, step);
     } else {
@@ -140,7 +142,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     }
   }
   host::Seen evaluate(long batch, host::Feed const& feed, long valid) {
-    int const b = post(batch, feed, {pass(batch, false), {}, 0});
+    int const b = post(batch, feed, valid, {pass(batch, false), {}, 0});
     machine_.run(evaluating_[b], base_);
     machine_.record(done_[b], base_);
     machine_.finish(done_[b]);
@@ -151,6 +153,8 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     return seen;
   }
 
+  /// What dropout draws from.
+  void set_seed(std::uint64_t seed) { seed_ = seed; }
   /// Bytes of the arena of a rank that is here, out of and into the device; waits.
   void read(int rank, long offset, void* to, long bytes) {
     machine_.finish();
@@ -185,10 +189,10 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   op::Pass pass(long step, bool training) const {
     return {seed_, static_cast<std::uint32_t>(step), training, long{ranks_.share.first} * P::request.rows};
   }
-  int post(long step, host::Feed const& feed, Control<A> const& control) {
+  int post(long step, host::Feed const& feed, long valid, Control<A> const& control) {
     int const b = static_cast<int>(passes_++ % inboxes);
     if (passes_ > inboxes) machine_.finish(done_[b]);
-    inbox_[static_cast<std::size_t>(b)].post(step, feed, control, base_);
+    inbox_[static_cast<std::size_t>(b)].post(step, feed, valid, control, base_);
     return b;
   }
 
@@ -297,9 +301,9 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     if (!of.rows_cut && one.m.way() != 0) return;
     for (int round = 0; round < rounds; ++round) {
       schedule::Range const r = one.m.slices(ranks_.share, of.rows_cut, round);
-      int const* const labels = inbox_[static_cast<std::size_t>(b)].labels(one, round);
-      host::count_correct(reinterpret_cast<T const*>(output(one.m.rank, round)), labels, of.local.y.size(),
-                          r.begin * long{P::request.rows}, r.end * long{P::request.rows}, valid, seen);
+      auto const& inbox = inbox_[static_cast<std::size_t>(b)];
+      host::score_rows<P>(reinterpret_cast<T const*>(output(one.m.rank, round)), inbox.labels(one, round),
+                          inbox.targets(one, round), {r.begin * P::request.rows, r.end * P::request.rows}, valid, seen);
     }
   }
 

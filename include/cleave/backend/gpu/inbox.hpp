@@ -1,4 +1,4 @@
-// backend/gpu/inbox.hpp - what a step is given from the host: control, pixels and labels, in pinned memory and on the device.
+// backend/gpu/inbox.hpp - what a step is given from the host: control, pixels, labels, targets; in pinned memory and on the device.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace cleave::backend::gpu {
 
-/// A control block, then the pixels (f32) and labels of every rank that is here, round by round.
+/// A control block, then the pixels (f32), labels and targets (f32) of every rank that is here, round by round.
 template <class P, class Machine, class Link> class Inbox {
  public:
   using T = typename P::number;
@@ -27,23 +27,28 @@ template <class P, class Machine, class Link> class Inbox {
     for (One const& one : ranks.all) {
       for (int round = 0; one.here && round < P::request.rounds; ++round) {
         long const pixels = take(samples(one, round) * input_size * 4);
-        at_[static_cast<std::size_t>(one.m.rank)].push_back({pixels, take(labelled(one, round) * 4)});
+        long const labels = take(labelled(one, round) * 4);
+        long const targets = take(labelled(one, round) * P::schedule.targets * 4);
+        at_[static_cast<std::size_t>(one.m.rank)].push_back({pixels, labels, targets});
       }
     }
     there_ = ranks.machine.allocate(bytes_);
     here_ = ranks.machine.allocate_pinned(bytes_);
   }
 
-  /// Fills it, and lets `then` wait until it is on the device.
-  void post(long step, host::Feed const& feed, Control<A> const& control, Stream then) {
+  /// Fills it, and lets `then` wait until it is on the device. Samples of the batch from `valid` on are not of the
+  /// data.
+  void post(long step, host::Feed const& feed, long valid, Control<A> const& control, Stream then) {
     std::memcpy(here_, &control, sizeof control);
     long const each = P::request.rows, before = ranks_.share.first * each;
     for (One const& one : ranks_.all) {
       for (int round = 0; one.here && round < P::request.rounds; ++round) {
         feed.pixels(feed.self, step, before + fed(one, round).begin * each, static_cast<int>(samples(one, round)),
-                    reinterpret_cast<float*>(here_ + at(one, round).pixels));
-        feed.labels(feed.self, step, before + told(one, round).begin * each, static_cast<int>(labelled(one, round)),
-                    reinterpret_cast<int*>(here_ + at(one, round).labels));
+                    in<float>(at(one, round).pixels));
+        long const first = told(one, round).begin * each;
+        host::take_answers(feed, host::wanted<P>(),
+                           {step, before + first, static_cast<int>(labelled(one, round)), valid - first},
+                           in<int>(at(one, round).labels), in<float>(at(one, round).targets));
       }
     }
     ranks_.machine.copy(incoming_, there_, here_, bytes_);
@@ -54,9 +59,8 @@ template <class P, class Machine, class Link> class Inbox {
   schedule::Range told(One const& one, int round) const {
     return one.m.slices(ranks_.share, P::placed.node[P::placed.count - 1].rows_cut, round);
   }
-  int const* labels(One const& one, int round) const {
-    return reinterpret_cast<int const*>(here_ + at(one, round).labels);
-  }
+  int const* labels(One const& one, int round) const { return in<int>(at(one, round).labels); }
+  float const* targets(One const& one, int round) const { return in<float>(at(one, round).targets); }
 
   // Into a capture: what was posted goes to where kernels read it.
   void load_control(Stream s, Control<A>* to) {
@@ -68,12 +72,18 @@ template <class P, class Machine, class Link> class Inbox {
                0);
     copy_lines(one.compute, ranks_.template in_arena<int>(one, ranks_.layout.labels),
                reinterpret_cast<int const*>(there_ + at(one, round).labels), 1, labelled(one, round), 0, 0);
+    if constexpr (P::schedule.targets > 0) {
+      copy_lines(one.compute, ranks_.template in_arena<float>(one, ranks_.layout.targets),
+                 reinterpret_cast<float const*>(there_ + at(one, round).targets), 1,
+                 labelled(one, round) * P::schedule.targets, 0, 0);
+    }
   }
 
  private:
   struct Place {
-    long pixels, labels;
+    long pixels, labels, targets;
   };
+  template <class E> E* in(long offset) const { return reinterpret_cast<E*>(here_ + offset); }
   static constexpr long input_size = P::Net::input::shape.size();
   schedule::Range fed(One const& one, int round) const {
     return one.m.slices(ranks_.share, P::placed.input == place::shard(place::batch), round);

@@ -49,11 +49,6 @@ concept defined = What == Part::Forward ||
                   (What == Part::BackwardInput && requires { &Op::template backward_input<L, int, T>; }) ||
                   (What == Part::BackwardWeight && requires { &Op::template backward_weight<L, int, T>; });
 
-struct Count {
-  long* most;
-  template <class F> CLEAVE_HD void each(long n, F const&) const { *most = n > *most ? n : *most; }
-};
-
 /// The blocks that work on one of several slices.
 template <class Ctx> struct OfSlice {
   Ctx const& c;
@@ -76,17 +71,16 @@ template <class Op, op::Local L, Part What, class T> struct Defined {
     define<Op, L, What>(OfSlice<Ctx>{c, c.block() - slice * each, each}, op::slice_of<L>(t, slice, aux));
   }
   static int blocks(Args const& t) {
-    int const each = blocks_each(length(t)), most = most_blocks / t.slices;
+    int const each = blocks_each(length()), most = most_blocks / t.slices;
     return (each < most ? each : most < 1 ? 1 : most) * t.slices;
   }
 
-  /// The longest of its loops.
-  static long length(Args t) {
-    long most = 0;
-    op::Pass const pass{};
-    t.pass = &pass;  // the real one lies on the device
-    t.where.first_slice = true;
-    define<Op, L, What>(Count{&most}, t);
+  /// Elements of its longest tensor. Its loops are not asked how long they are: that would run the definition on the
+  /// host, where it may read nothing.
+  static constexpr long length() {
+    long most = 1;
+    for (long n : {L.rows * L.x.size(), L.rows * L.x2.size(), L.rows * L.y.size(), L.w0.size(), L.w1.size()})
+      most = n > most ? n : most;
     return most;
   }
 };

@@ -26,7 +26,7 @@ template <op::Local L, class T_> struct LayerNormSum {
 template <op::Local L, class T_> struct BatchSum {
   using T = T_;
   using Args = Summing<T>;
-  using A = tensor::accumulate_t<T>;
+  using A = tensor::batch_sum_t<T>;
   static constexpr int outputs = L.x[0];
   static constexpr long below = L.x.stride(0), terms = L.rows * below;
   CLEAVE_HD static Two<A> term(Args const& t, int c, long r) {
@@ -48,12 +48,12 @@ template <op::Local L, class T_> struct NormaliseSum {
     auto const m = op::Normalise::moments<L>(static_cast<op::Operands<T> const&>(t), c);
     long const e = element<NormaliseSum>(c, r);
     A const dy = static_cast<A>(t.dy[e]);
-    return {dy, dy * (static_cast<A>(t.x[e]) - m.mean) * m.inverse};
+    return {dy, dy * m.from_mean(static_cast<A>(t.x[e])) * m.inverse};
   }
   CLEAVE_HD static void done(Args const& t, Turn<T>& turn, int c, Two<A> s) {
     auto g = op::Normalise::gradients<L>(static_cast<op::Operands<T> const&>(t), c, s.first, s.second);
     turn.put(weights(t.to.dw0, [&](auto f) { f(c, g.scale); }), weights(t.to.dw1, [&](auto f) { f(c, g.shift); }),
-             statistics(t.to.stats, [&](auto f) { f(c, g.sum), f(outputs + c, g.squares); }));
+             statistics(t.to.stats, [&](auto f) { f(c, g.mean), f(outputs + c, g.variance); }));
   }
 };
 
@@ -69,7 +69,7 @@ template <op::Local L, bool Forward, class T, class Tail = NoTail> struct Normal
       auto const m = op::Normalise::moments<L>(static_cast<op::Operands<T> const&>(t), c);
       A const scale = m.inverse * static_cast<A>(t.w0[c]);
       if constexpr (Forward) {
-        t.y[e] = static_cast<T>((static_cast<A>(t.x[e]) - m.mean) * scale + static_cast<A>(t.w1[c]));
+        t.y[e] = static_cast<T>(m.from_mean(static_cast<A>(t.x[e])) * scale + static_cast<A>(t.w1[c]));
       } else {
         t.dx[e] = static_cast<T>(static_cast<A>(t.dy[e]) * scale);
       }

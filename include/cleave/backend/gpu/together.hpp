@@ -19,6 +19,7 @@ template <class P, class Machine, class Link> class Together {
   using One = typename Ranks::One;
   using T = typename P::number;
   using A = tensor::accumulate_t<T>;
+  using S = tensor::batch_sum_t<T>;
   static constexpr bool narrow = sizeof(T) < sizeof(A);
   static constexpr bool encodes = bool(P::format.encoding) && !P::served, routed = bool(P::format.path);
   using Plain = typename std::conditional_t<routed, meta::type<Routed<P, Machine, Link>>,
@@ -66,11 +67,11 @@ template <class P, class Machine, class Link> class Together {
     ranks_.meet(axis);
     ranks_.open_all(&One::compute, host::Did::Line, step, round);
     ranks_.phase(&One::compute, [&](One& one) {
-      put_sum<T, A, false>(ranks_, one, one.compute, axis, sums_[world], from,
-                           P::schedule.most_sum_leaf * static_cast<long>(sizeof(A)), to, n);
+      put_sum<S, S, false>(ranks_, one, one.compute, axis, sums_[world], from,
+                           P::schedule.most_sum_leaf * static_cast<long>(sizeof(S)), to, n);
     });
     ranks_.meet(axis);
-    ranks_.phase(&One::compute, [&](One& one) { gather<A>(ranks_, one, one.compute, axis, to, n); });
+    ranks_.phase(&One::compute, [&](One& one) { gather<S>(ranks_, one, one.compute, axis, to, n); });
     ranks_.close_all(&One::compute);
     ranks_.meet(axis);
   }

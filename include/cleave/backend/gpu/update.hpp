@@ -94,7 +94,7 @@ template <class T, class G> struct Keep : Each {
       if (rate == 0) return;
       auto value = load<W>(a.w + i);
       CLEAVE_UNROLL
-      for (int k = 0; k < W; ++k) value.v[k] -= rate * g.v[k];
+      for (int k = 0; k < W; ++k) value.v[k] = optim::multiply_add(-rate, g.v[k], value.v[k]);
       store<W>(a.w + i, value);
       if constexpr (sizeof(T) < sizeof(A)) {
         store<W>(a.copy + i, converted<T>(value));

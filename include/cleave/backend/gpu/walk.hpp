@@ -64,12 +64,12 @@ template <class P, class Machine, class Link> class Walk {
     return std::string(schedule::name(P::schedule.step[line].what)) + " " + schedule::subject<P>(line);
   }
   void meet(Action const& a, One const& of, int round) {
-    auto const offset = [&](A const* p) { return reinterpret_cast<std::byte const*>(p) - of.arena; };
+    auto const offset = [&](typename Action::S const* p) { return reinterpret_cast<std::byte const*>(p) - of.arena; };
     switch (a.act) {
       case host::Act::Convert:
         return together_.convert(a.step, round);
       case host::Act::Sum:
-        return together_.sum(a.step, round, offset(a.from), offset(a.to), a.n);
+        return together_.sum(a.step, round, offset(a.sum_from), offset(a.sum_to), a.n);
       case host::Act::Start:
         return together_.reduce(a.bucket, a.step, round);
       case host::Act::Norm:
@@ -80,7 +80,7 @@ template <class P, class Machine, class Link> class Walk {
     }
   }
   void alone(One& one, Action const& a, int round) {
-    bool const merges = a.act == host::Act::Merge || a.act == host::Act::Round;
+    bool const merges = a.act == host::Act::Merge || a.act == host::Act::MergeBatchSums || a.act == host::Act::Round;
     ranks_.machine.enter(title(a.step).c_str());
     ranks_.open(one, &One::compute, merges ? host::Did::Merge : host::Did::Line, a.step, round);
     put(one.compute, a);
@@ -94,6 +94,8 @@ template <class P, class Machine, class Link> class Walk {
       case host::Act::Merge:
         return a.rounded ? stream<AddTo<T, true>>(q, {a.to, a.from, a.n})
                          : stream<AddTo<T, false>>(q, {a.to, a.from, a.n});
+      case host::Act::MergeBatchSums:
+        return stream<AddTo<typename Action::S, false>>(q, {a.sum_to, a.sum_from, a.n});
       case host::Act::Round:
         return stream<AddTo<T, true>>(q, {a.to, nullptr, a.n});
       case host::Act::Add:

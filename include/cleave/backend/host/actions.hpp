@@ -14,12 +14,13 @@
 namespace cleave::backend::host {
 
 enum class Act : unsigned char {
-  Kernel,   // call, or make_sums
-  Merge,    // to += from: two branches of a sum
+  Kernel,  // call, or make_sums
+  Merge,   // to += from: two branches of a sum
+  MergeBatchSums,
   Round,    // to the format of the data
   Reclaim,  // wait until nobody reads a bucket's sums of the step before
   Convert,
-  Sum,  // over the ranks; blocks
+  Sum,  // of batch sums, over the ranks; blocks
   Start,
   Add,
   Norm,
@@ -68,6 +69,7 @@ void update_weight(Context c, op::Operands<T> const& t, Stepping<T> const& s, lo
 
 template <class T, class On = Host> struct Action {
   using A = tensor::accumulate_t<T>;
+  using S = tensor::batch_sum_t<T>;
   using Context = typename On::Context;
   using Call = void (*)(Context, op::Operands<T> const&);
   using Update = void (*)(Context, op::Operands<T> const&, Stepping<T> const&, long);
@@ -83,6 +85,7 @@ template <class T, class On = Host> struct Action {
   int step = 0;  // in the schedule
   int bucket = 0;
   A *to = nullptr, *from = nullptr;
+  S *sum_to = nullptr, *sum_from = nullptr;  // of Sum and MergeBatchSums
   T *add_to = nullptr, *add_from = nullptr;
   long n = 0;
   bool rounded = false;  // of Merge

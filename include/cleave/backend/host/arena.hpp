@@ -4,15 +4,17 @@
 
 #include <cstdlib>
 #include <memory>
-#include <new>
+#include <string>
 
+#include "../../meta/error.hpp"
 #include "../../schedule/arena.hpp"
 #include "../../tensor/number.hpp"
 #include "feed.hpp"
 
 namespace cleave::backend::host {
 
-/// All zero, and of the machine's memory only what is touched. `layout` must outlive it.
+/// All zero, and of the machine's memory only what is touched. `layout` must outlive it. Throws Error where there is no
+/// memory.
 template <class P> class Arena {
  public:
   using T = typename P::number;
@@ -24,7 +26,9 @@ template <class P> class Arena {
       : layout_(layout), block_(std::calloc(1, bytes() + schedule::alignment), std::free) {
     void* from = block_.get();
     std::size_t room = bytes() + schedule::alignment;
-    if (!from) throw std::bad_alloc();
+    if (!from)
+      throw Error("there is no memory for the " + std::to_string(bytes()) +
+                  " bytes of a rank; say a smaller batch, more micro-batches or fewer ranks");
     base_ = static_cast<std::byte*>(std::align(schedule::alignment, bytes(), from, room));
   }
 

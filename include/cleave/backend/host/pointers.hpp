@@ -13,6 +13,7 @@ template <class P> class Pointers {
  public:
   using T = typename P::number;
   using A = tensor::accumulate_t<T>;
+  using S = tensor::batch_sum_t<T>;
   using Layout = schedule::Layout<P::ops::size>;
 
   Pointers(Member const& m, schedule::Share const& share, Layout const& layout, std::byte* base, op::Pass const* pass)
@@ -41,7 +42,7 @@ template <class P> class Pointers {
     t.x = rows_of(buffer<T>(value(n.in0)), n.local.x);
     if (n.in1 > -2) {
       if (op(k).stats_input) {
-        t.stats = buffer<A>(value(n.in1));
+        t.stats = buffer<S>(value(n.in1));
       } else {
         t.x2 = rows_of(buffer<T>(value(n.in1)), n.local.x2);
       }
@@ -50,7 +51,8 @@ template <class P> class Pointers {
     if (op(k).weights > 1) t.w1 = weight(k, 1);
     if (s.bias[k] >= 0) t.bias = weight(s.bias[k], 0);
     if (op(k).sums_batch) {
-      t.dstats = buffer<A>(s.gradient[k]);
+      t.stats = buffer<S>(s.value[k]);
+      t.dstats = buffer<S>(s.gradient[k]);
     } else {
       t.y = rows_of(buffer<T>(s.value[k]), n.local.y);
       t.dy = rows_of(buffer<T>(s.gradient[k]), n.local.y);
@@ -61,6 +63,7 @@ template <class P> class Pointers {
       t.state1 = t.state0 + place::algebra::cut(op(k).state, n.w[0], P::ways).size();
     }
     t.labels = at<int>(layout_.labels) + row;
+    if constexpr (P::schedule.targets > 0) t.targets = at<float>(layout_.targets) + row * P::schedule.targets;
     t.loss = at<A>(layout_.losses) + range.begin - share_.replica(m_.replica()).begin + i;
     t.scale = A{1} / static_cast<A>(share_.samples);
     t.where.layer = static_cast<std::uint32_t>(n.op);
@@ -81,10 +84,7 @@ template <class P> class Pointers {
     long const before = which == 0 ? 0 : P::schedule.weight[P::schedule.first_weight[k]].count;
     return at<A>(layout_.scratch) + (p - layout_.kept) * P::schedule.most_weight_leaf + before;
   }
-  A* sum(int p) const {
-    return at<A>(layout_.scratch) + (layout_.deepest - layout_.kept) * P::schedule.most_weight_leaf +
-           p * P::schedule.most_sum_leaf;
-  }
+  S* sum(int p) const { return at<S>(layout_.batch_sums) + p * P::schedule.most_sum_leaf; }
 
   /// Where a step of the way back writes, from slice i on.
   void aim(op::Operands<T>& t, schedule::Step const& step, int i) const {

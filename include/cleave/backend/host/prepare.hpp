@@ -124,8 +124,8 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
       case Sum:
       case SumBack: {
         Made& a = emit(Act::Sum, s);
-        a.to = this->template buffer<A>(step.dx);
-        a.from = sum(0);
+        a.sum_to = this->template buffer<typename Made::S>(step.dx);
+        a.sum_from = sum(0);
         a.n = node(k).local.y.size();
         return;
       }
@@ -173,7 +173,7 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
     int const n = P::schedule.tail(k, back);
     if (n == 0) return;
     Made& a = out_.back();
-    a.tail = std::make_shared<op::Operands<T>[]>(static_cast<std::size_t>(n));
+    a.tail = std::shared_ptr<op::Operands<T>[]>(new op::Operands<T>[static_cast<std::size_t>(n)] {});
     Base::behind(a.t, a.tail.get(), k, back, i);
   }
 
@@ -196,7 +196,7 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
     int const links = P::schedule.links(s);
     int n = links;
     for (int l = 0; l <= links; ++l) n += P::schedule.tail(P::schedule.step[s + l].node, back);
-    a.tail = std::make_shared<op::Operands<T>[]>(static_cast<std::size_t>(n));
+    a.tail = std::shared_ptr<op::Operands<T>[]>(new op::Operands<T>[static_cast<std::size_t>(n)] {});
     op::Operands<T>*t = &a.t, *free = a.tail.get();
     for (int l = 0; l <= links; ++l) {
       schedule::Step const step = P::schedule.step[s + l];
@@ -262,7 +262,12 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
         merge(step, gradient(k, w, to), from < 0 ? nullptr : gradient(k, w, from),
               P::schedule.weight[P::schedule.first_weight[k] + w].count);
       }
-      if (stats && from >= 0) merge(step, sum(to), sum(from), stats_size, false);  // as between ranks
+      if (stats && from >= 0) {
+        Made& a = emit(Act::MergeBatchSums, step);
+        a.sum_to = sum(to);
+        a.sum_from = sum(from);
+        a.n = stats_size;
+      }
     };
     for (int i = 0; i < range.size(); ++i) {
       bool const first = round_ == 0 && i == 0;
@@ -280,12 +285,12 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
       }
     }
   }
-  void merge(int step, A* to, A* from, long n, bool is_rounded = rounded) {
+  void merge(int step, A* to, A* from, long n) {
     Made& a = emit(from ? Act::Merge : Act::Round, step);
     a.to = to;
     a.from = from;
     a.n = n;
-    a.rounded = is_rounded;
+    a.rounded = rounded;
   }
 
   std::vector<Made> out_;

@@ -23,6 +23,7 @@ template <class P> class Rank : public Arena<P> {
  public:
   using T = typename P::number;
   using A = tensor::accumulate_t<T>;
+  using S = tensor::batch_sum_t<T>;
   using typename Arena<P>::Layout;
   using Arena<P>::narrow, Arena<P>::weights, Arena<P>::moments, Arena<P>::states, Arena<P>::bytes;
   static constexpr int rounds = P::request.rounds;
@@ -71,7 +72,7 @@ template <class P> class Rank : public Arena<P> {
     stepping_.now = now;
     m_.timeline = timeline_.begin(step) ? &timeline_ : nullptr;
     for (int r = 0; r < rounds; ++r) {
-      begin(r, feed, step);
+      begin(r, feed, step, every);
       auto& actions = train_[static_cast<std::size_t>(r)];
       if (m_.timeline) {
         for (Action<T>& a : actions) run_noted(a);
@@ -97,7 +98,7 @@ template <class P> class Rank : public Arena<P> {
     pass(batch, false);
     Seen seen;
     for (int r = 0; r < rounds; ++r) {
-      begin(r, feed, batch);
+      begin(r, feed, batch, valid);
       for (Action<T>& a : evaluate_[static_cast<std::size_t>(r)]) run(a);
       count(valid, seen);
     }
@@ -112,6 +113,8 @@ template <class P> class Rank : public Arena<P> {
       for (int s = of.begin; s < of.end; ++s) told(s, at<A>(layout_.losses)[s - first]);
     }
   }
+  /// What dropout draws from.
+  void set_seed(std::uint64_t seed) { pass_.seed = seed; }
   /// Of what is drawn for a step, micro-batches before this are not its own.
   void begin_at(int micro_batch) { share_.first = micro_batch; }
   Member const& member() const { return m_; }
@@ -129,6 +132,7 @@ template <class P> class Rank : public Arena<P> {
   double exposed() const { return gradients_.exposed(); }
 
  private:
+  static constexpr long every = std::numeric_limits<long>::max();
   schedule::Range told_in(int round) const {
     return m_.slices(share_, P::placed.node[P::placed.count - 1].rows_cut, round);
   }
@@ -140,16 +144,16 @@ template <class P> class Rank : public Arena<P> {
     pass_.training = training;
     pass_.first = long{share_.first} * P::request.rows;
   }
-  void begin(int round, Feed const& feed, long step) {
+  void begin(int round, Feed const& feed, long step, long valid) {
     ++m_.round;  // the marks of conversions tell rounds apart
     round_ = round;
     long const since = m_.timeline ? Timeline::now() : 0;
-    load(feed, step);
+    load(feed, step, valid);
     if (!m_.timeline) return;
     timeline_.begin_round(round);
     timeline_.note(Did::Load, Lane::Compute, -1, since);
   }
-  void load(Feed const& feed, long step) {
+  void load(Feed const& feed, long step, long valid) {
     constexpr bool input_cut = P::placed.input == place::shard(place::batch);
     schedule::Range const mine = m_.slices(share_, input_cut, round_), told = told_in(round_);
     long const size = P::Net::input::shape.size(), rows = P::request.rows, before = share_.first * rows;
@@ -163,8 +167,9 @@ template <class P> class Rank : public Arena<P> {
         for (long i = 0; i < size; ++i) x[i] = static_cast<T>(one[i]);
       }
     }
-    feed.labels(feed.self, step, before + told.begin * rows, static_cast<int>(told.size() * rows),
-                at<int>(layout_.labels));
+    long const first = told.begin * rows;
+    take_answers(feed, wanted<P>(), {step, before + first, static_cast<int>(told.size() * rows), valid - first},
+                 at<int>(layout_.labels), at<float>(layout_.targets));
   }
 
   void run_noted(Action<T>& a) {
@@ -174,7 +179,7 @@ template <class P> class Rank : public Arena<P> {
     } else {
       run(a);
     }
-    bool const merges = a.act == Act::Merge || a.act == Act::Round;
+    bool const merges = a.act == Act::Merge || a.act == Act::MergeBatchSums || a.act == Act::Round;
     if (a.act != Act::Reclaim) timeline_.note(merges ? Did::Merge : Did::Line, Lane::Compute, a.step, since);
     if (a.act == Act::Kernel) gradients_.progress();
   }
@@ -185,6 +190,8 @@ template <class P> class Rank : public Arena<P> {
         return gradients_.progress();
       case Act::Merge:
         return add_range<T>(a.to, a.from, a.n, a.rounded);
+      case Act::MergeBatchSums:
+        return add_range<S>(a.sum_to, a.sum_from, a.n, false);
       case Act::Round:
         for (long i = 0; i < a.n; ++i) a.to[i] = rounded_to<T>(a.to[i]);
         return;
@@ -218,9 +225,9 @@ template <class P> class Rank : public Arena<P> {
   }
   void sum(Action<T> const& a) {
     bool const world = P::placed.node[P::schedule.step[a.step].node].rows_cut;
-    auto const offset = [&](A const* p) { return reinterpret_cast<std::byte const*>(p) - base_; };
-    all_reduce<A, T>(m_, world ? Axis::World : Axis::Data, a.step, sums_[world], offset(a.from),
-                     P::schedule.most_sum_leaf * static_cast<long>(sizeof(A)), offset(a.to), a.n);
+    auto const offset = [&](S const* p) { return reinterpret_cast<std::byte const*>(p) - base_; };
+    all_reduce<S, S>(m_, world ? Axis::World : Axis::Data, a.step, sums_[world], offset(a.sum_from),
+                     P::schedule.most_sum_leaf * static_cast<long>(sizeof(S)), offset(a.sum_to), a.n);
   }
   void convert(int step) {
     schedule::Step const s = P::schedule.step[step];
@@ -240,8 +247,8 @@ template <class P> class Rank : public Arena<P> {
     constexpr place::Node const& last = P::placed.node[P::placed.last];
     if (!last.rows_cut && m_.way() != 0) return;
     schedule::Range const r = m_.slices(share_, last.rows_cut, round_);
-    count_correct(output(), at<int>(layout_.labels), last.local.y.size(), r.begin * long{P::request.rows},
-                  r.end * long{P::request.rows}, valid, seen);
+    score_rows<P>(output(), at<int>(layout_.labels), at<float>(layout_.targets),
+                  {r.begin * P::request.rows, r.end * P::request.rows}, valid, seen);
   }
 
   Layout const& layout_;

@@ -37,6 +37,7 @@ template <class Keeper, class Optimizer, class T, agree::Change How, int Percent
   long count() const { return static_cast<long>(weights_.size()); }
   int version() const { return keeper_.version; }
   void set_version(int version) { keeper_.version = version; }
+  Keeper const& keeper() const { return keeper_; }
   A* weights() { return weights_.data(); }
   A* moments() { return moments_.data(); }
   /// After weights were written from outside.
@@ -108,7 +109,7 @@ template <class Keeper, class Optimizer, class T, agree::Change How, int Percent
       }
       if constexpr (How == agree::Change::Step) {
         host::update<Optimizer, T>(weights() + first, narrow ? copies_.data() + first : nullptr, sums[0],
-                                   moments() + first, count(), n, now);
+                                   moments_.empty() ? nullptr : moments() + first, count(), n, now);
       }
     }
     if constexpr (How != agree::Change::Step) refresh_copies();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "thread.hpp"
 #include "world.hpp"
 
 namespace cleave::backend::host {
@@ -18,16 +19,15 @@ class Team {
  public:
   explicit Team(World& world) : world_(world), failure_(static_cast<std::size_t>(world.ranks().world())) {
     if (world.ranks().world() == 1 || world.remote()) return;
-    for (int r = 0; r < world.ranks().world(); ++r) threads_.emplace_back([this, r] { serve(r); });
-  }
-  ~Team() {
-    {
-      std::lock_guard lock(mutex_);
-      over_ = true;
+    threads_.reserve(failure_.size());
+    try {
+      for (int r = 0; r < world.ranks().world(); ++r) threads_.push_back(start_thread([this, r] { serve(r); }));
+    } catch (...) {
+      end();
+      throw;
     }
-    changed_.notify_all();
-    for (auto& t : threads_) t.join();
   }
+  ~Team() { end(); }
   Team(Team const&) = delete;
   Team& operator=(Team const&) = delete;
 
@@ -50,6 +50,14 @@ class Team {
   }
 
  private:
+  void end() {
+    {
+      std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    changed_.notify_all();
+    for (auto& t : threads_) t.join();
+  }
   void serve(int rank) {
     for (long seen = 0;;) {
       {

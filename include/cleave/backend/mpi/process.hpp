@@ -58,12 +58,6 @@ class Process {
     remote_->wait(request, "to hear what rank 0 has read");
     return text;
   }
-  void wait_for_all() const {
-    if (!started_) return;
-    MPI_Request request;
-    MPI_Ibarrier(remote_->comm(), &request);
-    remote_->wait(request, "to end");
-  }
   /// Ends every process of the run: one has failed, and the others would wait for it.
   void abort(int code) {
     if (started_) MPI_Abort(MPI_COMM_WORLD, code);
@@ -81,7 +75,6 @@ class Process {
   host::Remote* remote() const { return nullptr; }
   int stranger(std::uint64_t) const { return -1; }
   std::string from_first(std::string text) const { return text; }
-  void wait_for_all() const {}
   void abort(int) {}
   // NOLINTEND(readability-convert-member-functions-to-static)
 #endif

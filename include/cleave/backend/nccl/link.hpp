@@ -43,6 +43,11 @@ template <class Api> class Link {
   int size() const { return size_; }
   Api& api() { return api_; }
 
+  /// Brings about what is set up on the first transfer with each peer, both ways: in a capture that is too late. Waits.
+  template <class Machine> void connect(Machine& machine, typename Machine::Stream stream) {
+    double nothing = 0;
+    sum(machine, stream, &nothing, 1);
+  }
   /// One group: all its transfers, or an error and the end of the communicator.
   template <class Machine>
   void put(Machine&, typename Machine::Stream stream, std::vector<gpu::Transfer> const& transfers) {

@@ -11,17 +11,31 @@
 namespace cleave::backend::tcp {
 
 //   replica                                server
-//     | Hello(plan, replica; container) -->  |  Refused(why), or
+//     | Hello(plan, replica; container) -->  |  Refused(why), or, where the server has a token,
+//     | <---------- Challenge(nonce), Proof(code) --> see greeting.hpp, and then
 //     | <---------------- Welcome(life)      |
 //     | Event(Pushed; gradient) --------->   |
 //     | <------- Grant(version; weights)     |   the newest, whenever the connection has room
 //     | Pull(region) -> <- Grant             |   from whoever only reads
+//     | Whom -> <- Whom(text)                |   which replicas others wait for
 //
 //   helper                                 coordinator
 //     | Hello, as above ---------------->  |
 //     | <------ Portion(step; weights)     |   the weights where they are newer; with nothing in it: it is over
 //     | Finished(loss, gradient) ------->  |
-enum class Kind : std::uint32_t { Hello = 1, Welcome, Refused, Event, Grant, Pull, Portion, Finished };
+enum class Kind : std::uint32_t {
+  Hello = 1,
+  Welcome,
+  Refused,
+  Event,
+  Grant,
+  Pull,
+  Portion,
+  Finished,
+  Challenge,
+  Proof,
+  Whom
+};
 
 struct Head {
   std::uint32_t magic = 0x31564c43;  // "CLV1", in the sender's byte order
@@ -52,16 +66,17 @@ inline std::uint64_t checksum(Head h, void const* payload) {
   return checksum(checksum(0xCBF29CE484222325u, &h, sizeof h), payload, h.bytes);
 }
 
-inline void send(Socket const& s, Head h, void const* payload, std::size_t bytes, Milliseconds deadline) {
+inline void send(Socket const& s, Head h, void const* payload, std::size_t bytes, Deadline const& by) {
   h.bytes = bytes;
   h.check = checksum(h, payload);
-  s.send(&h, sizeof h, deadline);
-  if (bytes > 0) s.send(payload, bytes, deadline);
+  s.send(&h, sizeof h, by);
+  if (bytes > 0) s.send(payload, bytes, by);
 }
-/// Reads one frame; its payload may have at most `most` bytes, and memory is taken as it comes in.
-inline Head receive(Socket const& s, std::vector<unsigned char>& payload, std::size_t most, Milliseconds deadline) {
+/// Reads one frame by its deadline; its payload may have at most `most` bytes. Memory for more than a megabyte is taken
+/// as the bytes come in, so that who only announces them costs nothing.
+inline Head receive(Socket const& s, std::vector<unsigned char>& payload, std::size_t most, Deadline const& by) {
   Head h;
-  s.receive(&h, sizeof h, deadline);
+  s.receive(&h, sizeof h, by);
   if (h.magic != Head{}.magic) {
     throw Error(s.peer() + " does not speak this protocol: it begins with " + std::to_string(h.magic) +
                 "; another program, another byte order or another version");
@@ -70,8 +85,12 @@ inline Head receive(Socket const& s, std::vector<unsigned char>& payload, std::s
     throw Error(s.peer() + " announces " + std::to_string(h.bytes) + " bytes where at most " + std::to_string(most) +
                 " belong; is it the same plan?");
   }
-  payload.resize(h.bytes);
-  s.receive(payload.data(), payload.size(), deadline);
+  payload.clear();
+  while (payload.size() < h.bytes) {
+    std::size_t const here = payload.size(), step = std::max(here, std::size_t{1} << 20);
+    payload.resize(std::min(static_cast<std::size_t>(h.bytes), here + step));
+    s.receive(payload.data() + here, payload.size() - here, by);
+  }
   if (checksum(h, payload.data()) != h.check) throw Error("a message from " + s.peer() + " arrived altered");
   return h;
 }

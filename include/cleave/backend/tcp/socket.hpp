@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -23,6 +24,21 @@
 namespace cleave::backend::tcp {
 
 using Milliseconds = std::chrono::milliseconds;
+
+/// The moment by which a call, or several together, must end. Made from a duration, it begins now.
+struct Deadline {
+  Milliseconds whole;
+  std::chrono::steady_clock::time_point end = std::chrono::steady_clock::now() + whole;
+
+  template <class Rep, class Period>
+  Deadline(std::chrono::duration<Rep, Period> d)  // NOLINT(google-explicit-constructor): a duration is meant as one
+      : whole(std::chrono::duration_cast<Milliseconds>(d)) {}
+  /// What is left of it, never below zero.
+  Milliseconds left() const {
+    auto const d = std::chrono::ceil<Milliseconds>(end - std::chrono::steady_clock::now());
+    return std::max(Milliseconds(0), d);
+  }
+};
 
 /// Where a process listens: "host:port", "[::1]:port".
 struct Address {
@@ -57,6 +73,23 @@ inline bool known(char const* host) {
   ::freeaddrinfo(found);
   return true;
 }
+/// Do all addresses of this name reach the machine itself only?
+inline bool is_loopback(std::string const& host) {
+  addrinfo hints{}, *found = nullptr;
+  if (host.empty() || ::getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return false;
+  bool all = true;
+  for (addrinfo const* a = found; a; a = a->ai_next) {
+    if (a->ai_family == AF_INET) {
+      auto const& four = *reinterpret_cast<sockaddr_in const*>(a->ai_addr);
+      all = all && ntohl(four.sin_addr.s_addr) >> 24 == 127;
+    } else {
+      auto const& six = *reinterpret_cast<sockaddr_in6 const*>(a->ai_addr);
+      all = all && IN6_IS_ADDR_LOOPBACK(&six.sin6_addr);
+    }
+  }
+  ::freeaddrinfo(found);
+  return all;
+}
 
 /// The other side has ended the connection.
 struct Closed : Error {
@@ -77,23 +110,26 @@ class Socket {
     if (handle_ >= 0) ::close(handle_);
   }
 
-  /// Listens on all interfaces; port 0 takes a free one.
-  static Socket listen_on(int port) {
-    sockaddr_in6 six{};
-    six.sin6_family = AF_INET6;
-    six.sin6_port = htons(static_cast<std::uint16_t>(port));
-    sockaddr_in four{};
-    four.sin_family = AF_INET;
-    four.sin_port = six.sin6_port;
-    int const no = 0;
-    Socket s(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ::setsockopt(s.handle_, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-    if (s.listens(reinterpret_cast<sockaddr const*>(&six), sizeof six)) return s;
-    if (errno != EADDRINUSE && errno != EACCES) {  // a machine without IPv6
-      s = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-      if (s.listens(reinterpret_cast<sockaddr const*>(&four), sizeof four)) return s;
+  /// Listens on the addresses of this host ("*": on all interfaces); port 0 takes a free one.
+  static Socket listen_on(int port, std::string const& host = "127.0.0.1") {
+    addrinfo hints{}, *found = nullptr;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+    std::string const service = std::to_string(port), name = host == "*" ? "::" : host;
+    int const code = ::getaddrinfo(name.c_str(), service.c_str(), &hints, &found);
+    Socket s;
+    int why = 0;
+    for (addrinfo const* a = code == 0 ? found : nullptr; a; a = a->ai_next) {
+      s = Socket(::socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      if (s.listens(a->ai_addr, a->ai_addrlen)) break;
+      why = errno;
+      s = Socket();
     }
-    throw Error("cannot listen on port " + std::to_string(port) + ": " + std::strerror(errno));
+    if (code == 0) ::freeaddrinfo(found);
+    if (s.valid()) return s;
+    if (host == "*" && why != EADDRINUSE && why != EACCES) return listen_on(port, "0.0.0.0");  // without IPv6
+    throw Error("cannot listen on " + Address{host, port}.text() + ": " +
+                (code != 0 ? ::gai_strerror(code) : std::strerror(why)));
   }
   int port() const {
     sockaddr_in6 here{};  // the port lies where it does in the smaller one
@@ -101,12 +137,18 @@ class Socket {
     ::getsockname(handle_, reinterpret_cast<sockaddr*>(&here), &size);
     return ntohs(here.sin6_port);
   }
-  /// Waits at most so long for the next connection; without one, an invalid socket.
+  /// Waits at most so long for the next connection; without one, an invalid socket. Where the process has no
+  /// descriptor or memory left for one, it waits all the time, and the connection waits too.
   Socket accept(Milliseconds wait) const {
     if (!readable(wait)) return {};
-    int const h = ::accept4(handle_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (h < 0) return {};
-    Socket s(h, "a client");
+    sockaddr_storage from{};
+    socklen_t size = sizeof from;
+    int const h = ::accept4(handle_, reinterpret_cast<sockaddr*>(&from), &size, SOCK_CLOEXEC);
+    if (h < 0) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) std::this_thread::sleep_for(wait);
+      return {};
+    }
+    Socket s(h, text_of(reinterpret_cast<sockaddr const*>(&from), size));
     s.prepare();
     return s;
   }
@@ -139,10 +181,10 @@ class Socket {
   /// Ends both directions: whoever reads or writes here, in another thread, returns with Closed.
   void shut() const { ::shutdown(handle_, SHUT_RDWR); }
 
-  void send(void const* from, std::size_t bytes, Milliseconds deadline) const {
+  void send(void const* from, std::size_t bytes, Deadline const& by) const {
     auto const* p = static_cast<char const*>(from);
     while (bytes > 0) {
-      if (!ready(POLLOUT, deadline)) late("take", bytes, deadline);
+      if (!ready(POLLOUT, by.left())) late("take", bytes, by);
       ssize_t const n = ::send(handle_, p, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
       if (n <= 0) throw Closed(peer_ + " has closed the connection");
@@ -150,15 +192,16 @@ class Socket {
       bytes -= static_cast<std::size_t>(n);
     }
   }
-  void receive(void* to, std::size_t bytes, Milliseconds deadline) const {
+  void receive(void* to, std::size_t bytes, Deadline const& by) const {
     auto* p = static_cast<char*>(to);
     while (bytes > 0) {
-      if (!ready(POLLIN, deadline)) late("send", bytes, deadline);
+      if (!ready(POLLIN, by.left())) late("send", bytes, by);
       ssize_t const n = ::recv(handle_, p, bytes, MSG_DONTWAIT);
       if (n < 0 && (errno == EAGAIN || errno == EINTR)) continue;
       if (n <= 0) throw Closed(peer_ + " has closed the connection");
       p += n;
       bytes -= static_cast<std::size_t>(n);
+      if (bytes > 0 && by.left().count() == 0) late("send", bytes, by);
     }
   }
 
@@ -173,13 +216,29 @@ class Socket {
     return why;
   }
   bool listens(sockaddr const* here, socklen_t size) const {
-    int const yes = 1;
+    int const yes = 1, no = 0;
+    if (here->sa_family == AF_INET6) ::setsockopt(handle_, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
     return ::setsockopt(handle_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 && ::bind(handle_, here, size) == 0 &&
            ::listen(handle_, 128) == 0;
   }
+  /// A machine that has gone without a word is noticed within a minute.
   void prepare() const {
     int const yes = 1;
     ::setsockopt(handle_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    ::setsockopt(handle_, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+#if defined(TCP_KEEPIDLE) && defined(TCP_KEEPINTVL) && defined(TCP_KEEPCNT)
+    int const idle = 30, between = 10, probes = 3;
+    ::setsockopt(handle_, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
+    ::setsockopt(handle_, IPPROTO_TCP, TCP_KEEPINTVL, &between, sizeof between);
+    ::setsockopt(handle_, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+#endif
+  }
+  static std::string text_of(sockaddr const* of, socklen_t size) {
+    char host[NI_MAXHOST] = "a client", port[NI_MAXSERV] = "0";
+    if (::getnameinfo(of, size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+      return host;
+    std::string const name = host, four = "::ffff:";  // how IPv6 writes an IPv4 address
+    return Address{name.starts_with(four) ? name.substr(four.size()) : name, std::atoi(port)}.text();
   }
   bool ready(short what, Milliseconds wait) const {
     pollfd p{handle_, what, 0};
@@ -189,9 +248,9 @@ class Socket {
     } while (n < 0 && errno == EINTR);
     return n > 0;
   }
-  [[noreturn]] void late(char const* what, std::size_t bytes, Milliseconds deadline) const {
+  [[noreturn]] void late(char const* what, std::size_t bytes, Deadline const& by) const {
     throw Error(peer_ + " did not " + what + " " + std::to_string(bytes) + " bytes within " +
-                std::to_string(deadline.count()) + " ms; it hangs, or the network does");
+                std::to_string(by.whole.count()) + " ms; it hangs, or the network does");
   }
 
   int handle_ = -1;

@@ -1,0 +1,24 @@
+// backend/host/thread.hpp - starts a thread, or says in one line that the system has none left.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "../../meta/error.hpp"
+
+namespace cleave::backend::host {
+
+/// A thread that runs `work`. Throws Error where the system starts none.
+template <class Work> std::thread start_thread(Work&& work) {
+  try {
+    return std::thread(std::forward<Work>(work));
+  } catch (std::system_error const& e) {
+    throw Error("no further thread can be started: " + e.code().message() +
+                "; say fewer ranks, or allow more processes (ulimit -u) or memory");
+  }
+}
+
+}  // namespace cleave::backend::host

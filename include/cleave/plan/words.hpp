@@ -1,0 +1,147 @@
+// plan/words.hpp - which word of a plan, a model or a layer breaks a law, and what is computed where none does.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <initializer_list>
+
+#include "../layer/linear.hpp"
+#include "../schedule/build.hpp"
+#include "find.hpp"
+#include "laws.hpp"
+#include "letters.hpp"
+#include "sending.hpp"
+
+namespace cleave::plan {
+
+using kinds =
+    meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, MeshKind, PrecisionKind, SumKind,
+               CompressKind, RouteKind, BucketKind, WorkspaceKind, ConversionKind, InputKind, optim::OptimizerKind>;
+template <class P, class Kinds> inline constexpr bool is_policy = false;
+template <Policy P, class... Kinds>
+inline constexpr bool is_policy<P, meta::list<Kinds...>> = (is_kind<Kinds, P> || ...);
+
+constexpr Culprit first_false(std::initializer_list<bool> good) {
+  std::size_t i = 0;
+  for (bool g : good) {
+    if (!g) return {i, 0, false};
+    ++i;
+  }
+  return {};
+}
+constexpr Culprit first_repeated(std::initializer_list<int> counts) {
+  std::size_t i = 0;
+  for (int c : counts) {
+    if (c > 1) return {i, c, false};
+    ++i;
+  }
+  return {};
+}
+template <class... Ps, class... Kinds> constexpr Culprit repeated_kind(meta::list<Kinds...>) {
+  return first_repeated({said<Kinds, Ps...>...});
+}
+
+template <class... Ops> constexpr bool are_operations(meta::list<Ops...>) {
+  return (std::is_base_of_v<op::Base, Ops> && ...);
+}
+template <class... Ops> constexpr bool some_contracts(meta::list<Ops...>) { return (Ops::contracts || ...); }
+/// Does the layer know what to do with the option? A split is for products and convolutions.
+template <class L, class Option> constexpr bool accepts() {
+  if constexpr (is_kind<ModelKind, Option>) {
+    return some_contracts(layer::ops_of<L>{});
+  } else {
+    return layer::takes<L, Option>;
+  }
+}
+template <class L, class Options = layer::policies_of<L>> struct words_of_a_layer {
+  static constexpr bool is_layer = layer::Layer<L> && are_operations(layer::ops_of<L>{}), known = true, fit = true,
+                        once = true;
+  static constexpr int splits = 0;
+  using unfit = void;
+  using repeated = void;
+};
+template <class L, class O, class... Os> struct words_of_a_layer<L, meta::list<O, Os...>> {
+  using options = meta::list<O, Os...>;
+  static constexpr bool is_layer = layer::Layer<L> && are_operations(layer::ops_of<L>{});
+  static constexpr bool known = (std::is_base_of_v<layer::Option, O> || is_kind<ModelKind, O>)&&(
+      (std::is_base_of_v<layer::Option, Os> || is_kind<ModelKind, Os>)&&...);
+  static constexpr int splits = said<ModelKind, O, Os...>;
+  template <class Option> static constexpr int count_of(Option*) {
+    return int{layer::of_one_kind<Option, O>} + (0 + ... + int{layer::of_one_kind<Option, Os>});
+  }
+  static constexpr Culprit stranger = first_false({accepts<L, O>(), accepts<L, Os>()...}),
+                           twice = first_repeated(
+                               {count_of(static_cast<O*>(nullptr)), count_of(static_cast<Os*>(nullptr))...});
+  static constexpr bool fit = stranger.none, once = twice.none;
+  using unfit = meta::at<options, stranger.at>;
+  using repeated = meta::at<options, twice.at>;
+};
+
+/// Layer k of a model, counted flat; the model where it has fewer.
+template <class Net, auto K>
+using leaf = meta::at<meta::concat<layer::leaves<Net>, meta::list<Net>>, static_cast<std::size_t>(K)>;
+
+template <class Net, class... Policies> struct words {
+  static constexpr Culprit stranger = first_false({is_policy<Policies, kinds>...}),
+                           twice = repeated_kind<Policies...>(kinds{});
+  using law = meta::first_broken<
+      meta::enforce<layer::the_first_word_is_a_model<layer::Model<Net>>, Net>,
+      meta::enforce<every_word_is_a_policy<stranger.none>, meta::at<meta::list<Policies..., Net>, stranger.at>>,
+      meta::enforce<each_kind_of_policy_is_said_once<twice.count>, meta::at<kinds, twice.at>>>;
+};
+template <class Net, class... Policies> using law_of_words = typename words<Net, Policies...>::law;
+
+template <class Net, class Leaves> struct layers;
+template <class Net, class... Leaves> struct layers<Net, meta::list<Leaves...>> {
+  using input = layer::input_of<Net>;
+  static constexpr Culprit no_layer = first_false({words_of_a_layer<Leaves>::is_layer...}),
+                           stranger = first_false({words_of_a_layer<Leaves>::known...}),
+                           resplit = first_repeated({words_of_a_layer<Leaves>::splits...}),
+                           unfit = first_false({words_of_a_layer<Leaves>::fit...}),
+                           twice = first_false({words_of_a_layer<Leaves>::once...}),
+                           unsized = first_false({layer::law_of<Leaves>::holds...});
+  template <Culprit const& who> using at = leaf<Net, who.at>;
+  using law = meta::first_broken<
+      meta::enforce<layer::a_model_begins_with_its_input<layer::is_input<input>>, input>,
+      meta::enforce<layer::law_of<input>, input>,
+      meta::enforce<layer::every_part_of_a_model_is_a_layer<no_layer.none>, at<no_layer>>,
+      meta::enforce<every_word_is_an_option_or_a_split<stranger.none>, at<stranger>>,
+      meta::enforce<each_kind_of_policy_is_said_once<resplit.count>, at<resplit>>,
+      meta::enforce<layer::the_layer_takes_this_option<typename words_of_a_layer<at<unfit>>::unfit, unfit.none>,
+                    at<unfit>>,
+      meta::enforce<layer::each_option_is_given_once<typename words_of_a_layer<at<twice>>::repeated, twice.none>,
+                    at<twice>>,
+      meta::enforce<layer::law_of<at<unsized>>, at<unsized>>>;
+};
+template <class Net> using law_of_layers = typename layers<Net, layer::leaves<Net>>::law;
+
+/// With the layer at fault beside it; verdicts as numbers, since g++ 12 crashes on them as arguments of an alias.
+template <class Net, place::Law L, int A, int B, int Leaf>
+using law_of_verdict = meta::enforce<place::law_of<L, A, B>, leaf<Net, Leaf>>;
+
+// What a plan computes if all laws before it hold (`Go`), and empty values otherwise.
+template <class Net, bool Go> constexpr auto signatures() {
+  if constexpr (Go) {
+    return with_factors(place::signatures<Net>(layer::ops_of<Net>{}), layer::leaves<Net>{});
+  } else {
+    return place::Signatures<0>{};
+  }
+}
+template <class Net, class ModelPolicy, bool Go, int N>
+constexpr place::Placed<N> placed(place::Signatures<N> const& model, place::Request request) {
+  if constexpr (Go) {
+    return place::place(model, letters<Net, ModelPolicy>(layer::ops_of<Net>{}, layer::leaves<Net>{}).of, request);
+  } else {
+    return {};
+  }
+}
+template <bool Go, int N>
+constexpr schedule::Schedule<N> scheduled(place::Signatures<N> const& model, place::Placed<N> const& placed,
+                                          place::Request request) {
+  if constexpr (Go) {
+    return schedule::build(model, placed, request);
+  } else {
+    return {};
+  }
+}
+
+}  // namespace cleave::plan

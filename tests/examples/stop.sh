@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# stop.sh STOP [LAUNCHER...] - signals, a divergence, a full disk and failing files during a run of stop.cpp: what was
+# saved last is there, and a resumed run ends with the bits of one that was never stopped. With a launcher (mpirun -n 2):
+# the signals only, sent to one of its processes.
+set -eum  # with job control a program in the background hears SIGINT
+stop=$1
+shift
+launcher=("$@")
+work=$(mktemp -d)
+trap 'kill -9 $(jobs -p) 2>/dev/null || true; wait 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work"
+fail() { echo "$*"; tail -n 5 ./*.err; exit 1; }
+epochs=400  # of 8 steps
+ranks=()
+[ ${#launcher[@]} -gt 0 ] || ranks=(--ranks 2)
+# wants CODE: that is how the last command ended.
+wants() { [ "$code" -eq "$1" ] || fail "${2:-a run} ended with code $code, wanted $1"; }
+run() { code=0; "${launcher[@]}" "$stop" "$@" >run.out 2>run.err || code=$?; }
+# signalled SIGNAL FOLDER: a run that gets the signal once it has made steps; for processes of a launcher, rank 1 does.
+signalled() {
+  rm -f run.out
+  local before=0
+  [ ! -e "$2/metrics.jsonl" ] || before=$(wc -l <"$2/metrics.jsonl")
+  "${launcher[@]}" "$stop" train --epochs $epochs "${ranks[@]}" --out "$2" --resume auto >run.out 2>run.err &
+  local job=$! to=$!
+  for ((i = 0; i < 1200; ++i)); do
+    [ ! -e "$2/metrics.jsonl" ] || [ "$(wc -l <"$2/metrics.jsonl")" -lt $((before + 20)) ] || break
+    sleep 0.05
+  done
+  [ ${#launcher[@]} -eq 0 ] || to=$(pgrep -n -P "$job" -f "$stop train")
+  kill "-$1" "$to"
+  for ((i = 0; i < 600; ++i)); do kill -0 "$job" 2>/dev/null || break; sleep 0.05; done
+  ! kill -0 "$job" 2>/dev/null || fail "$1: the run hangs"
+  code=0
+  wait "$job" || code=$?
+}
+increasing() {  # steps of the losses in metrics.jsonl, up to the last
+  sed -n 's/^{"step":\([0-9]*\),"epoch.*/\1/p' "$1" | awk -v last=$((8 * epochs)) '$1 <= b { bad = 1 } { b = $1 } END { exit bad || b != last }' ||
+    fail "$1: steps do not increase up to the last"
+}
+
+run train --epochs $epochs "${ranks[@]}" --out whole
+wants 0
+for s in TERM INT HUP USR1; do
+  signalled $s stopped
+  wants 75 "SIG$s: a run"
+  grep -q "stopped by .* at step .* of $((8 * epochs)); saved stopped/checkpoint.safetensors" run.err || fail "SIG$s: does not say where"
+done
+printf '{"step":99999,"lo' >>stopped/metrics.jsonl
+run train --epochs $epochs "${ranks[@]}" --out stopped --resume auto
+wants 0
+grep -q "^resumed at step [0-9]* of $((8 * epochs)): [0-9]* steps are left" run.out || fail "does not say what is left"
+cmp whole/checkpoint.safetensors stopped/checkpoint.safetensors
+increasing stopped/metrics.jsonl
+if [ ${#launcher[@]} -gt 0 ]; then echo "stop: right"; exit; fi
+
+run train --epochs $epochs --out stopped --resume auto  # finished
+wants 0
+grep -q "no step is left" run.out && grep -q "nothing was written" run.out || fail "a finished run does not say so"
+
+# Two SIGINT end the run, at once (130) or saved (75), as the second comes before or after the stop; tests/run/stop.cpp
+# shows that the second ends it at once.
+"$stop" train --epochs $epochs --out twice >run.out 2>run.err &
+until [ -s twice/metrics.jsonl ]; do sleep 0.05; done
+kill -STOP $! && kill -INT $! && kill -CONT $! && kill -INT $! || true
+code=0
+wait $! || code=$?
+[ $code -eq 130 ] || [ $code -eq 75 ] || fail "two SIGINT: code $code"
+
+# Nobody reads any more
+code=$("$stop" train --epochs 100000 --out pipe 2>run.err | head -n 3 >/dev/null; echo "${PIPESTATUS[0]}")
+wants 75 "a run whose output is closed"
+[ -s pipe/checkpoint.safetensors ] || fail "a closed output: nothing was saved"
+
+# A divergence overwrites nothing
+cp -r whole good
+run diverge --epochs $((epochs + 10)) --out good --resume auto
+wants 3 "a run that diverges"
+cmp whole/checkpoint.safetensors good/checkpoint.safetensors
+[ "$(wc -l <run.err)" -eq 1 ] && grep -q "good/checkpoint.safetensors is as it was before this run" run.err || fail "a divergence: what is there is not named"
+
+# A disk that is full from some moment on: training goes on with a warning, and fails at its end
+cp -r whole full && rm full/metrics.jsonl
+(ulimit -f 4 && run train --epochs $((epochs + 3)) --out full --resume auto; echo $code >code)
+code=$(cat code)
+wants 2 "a run on a full disk"
+grep -q "warning: not saved at step" run.err && tail -n 1 run.err | grep -q "full/checkpoint.safetensors is as it was" || fail "a full disk: not told"
+cmp whole/checkpoint.safetensors full/checkpoint.safetensors
+
+# A picture that cannot be written: the weights are there, the exit code tells
+mkdir -p picture/samples.png
+run train --epochs 2 --out picture
+wants 2 "a run without its picture"
+[ -s picture/checkpoint.safetensors ] && [ -s picture/loss.svg ] && grep -q "warning: picture/samples.png" run.err || fail "a picture: lost more"
+
+# --resume auto skips what is broken
+run train --epochs 2 --out broken
+cp broken/checkpoint-previous.safetensors before.safetensors
+head -c 1000 before.safetensors >broken/checkpoint.safetensors
+run train --epochs 4 --out broken --resume auto
+wants 0
+grep -q "skipped broken/checkpoint.safetensors" run.out && grep -q "^--resume auto: broken/checkpoint-" run.out || fail "a broken checkpoint: not skipped"
+run train --epochs 4 --out never
+cmp broken/checkpoint.safetensors never/checkpoint.safetensors
+
+# Tried before training: one line
+mkdir -p folder/checkpoint.safetensors
+run train --epochs 2 --out folder
+wants 2 "a folder in the way"
+[ "$(wc -l <run.err)" -eq 1 ] && grep -q "is a folder" run.err || fail "a folder in the way: not told in a line"
+run train --epochs 2 --out run.err/below
+wants 2 "a file in the way"
+run train --save-every 3hours
+wants 2 "--save-every 3hours"
+grep -q "such as 500steps" run.err || fail "--save-every: not told"
+
+# A client, and what the server holds
+port=$((20000 + $$ % 12000))
+"$stop" served --serve $port --ranks 1 --linger 2 >server.out 2>server.err &
+"$stop" served --join 127.0.0.1:$port --replica 0 --ranks 1 --epochs 100000 --save-every 50steps --out client >run.out 2>run.err &
+client=$!
+for ((i = 0; i < 600; ++i)); do [ ! -s client/checkpoint-previous.safetensors ] || break; sleep 0.05; done
+kill -TERM $client
+code=0
+wait $client || code=$?
+wants 75 "a client"
+grep -q "stopped by SIGTERM; saved client/checkpoint.safetensors" run.err || fail "a client does not say where"
+[ -s client/checkpoint-previous.safetensors ] || fail "a client does not save now and then"
+run served --epochs 1 --ranks 1 --out client2 --resume client/checkpoint.safetensors
+wants 0
+echo "stop: right"

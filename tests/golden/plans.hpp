@@ -1,0 +1,117 @@
+// golden/plans.hpp - plans of every kind, small, whose listings, traffic and memory are kept as text in golden/plans/.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cleave.hpp>
+
+namespace golden {
+using namespace cleave;
+
+struct Mlp : Sequential<Vector<20>, Linear<24>, Relu, Linear<16>, Gelu, Linear<4>, CrossEntropy> {};
+struct Narrow : Sequential<Vector<8>, Linear<4>, Relu, Linear<2, NoBias>, CrossEntropy> {};
+struct Regression : Sequential<Vector<12>, Linear<8, Glorot>, Tanh, Linear<4>, MeanSquaredError> {};
+struct Lenet : Sequential<Image<1, 16, 16>, Conv<8, 5>, MaxPool<2>, Relu, Conv<16, 3>, MaxPool<2>, Linear<32>, Relu,
+                          Linear<10>, CrossEntropy> {};
+struct Grouped : Sequential<Image<4, 8, 8>, Conv<8, 3, Pad<1>>, Relu,
+                            Conv<8, 3, Pad<1>, Groups<2>, ModelParallel<SplitGroups>>, Relu, Linear<4>, CrossEntropy> {
+};
+struct Norms : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, BatchNorm, Relu, MaxPool<2>, Linear<24>, LayerNorm, Tanh,
+                          Dropout<20>, Residual<Linear<24>, Relu>, Linear<4>, CrossEntropy> {};
+struct Layers : Sequential<Image<2, 8, 8>, Conv<4, 3>, LocalResponseNorm<3>, Sigmoid, AvgPool<2>, Linear<24>, LayerNorm,
+                           Dropout<20>, Residual<Linear<24>, Relu>, Linear<4>, CrossEntropy> {};
+struct Paths
+    : Sequential<Image<2, 9, 9>, Conv<4, 3, Pad<1>>, Relu, MaxPool<3, Stride<2>, Pad<1>>,
+                 Branches<Concat, Path<AvgPool<2, Stride<1>>>, Path<Conv<4, 2>, Gelu>>, Linear<4>, CrossEntropy> {};
+struct Deep : Sequential<Vector<16>, Residual<Linear<16>, Relu>, Residual<Linear<16>, Relu>, Residual<Linear<16>, Relu>,
+                         Linear<4>, CrossEntropy> {};
+struct Words : Sequential<Vector<6>, Embedding<50, 8>, Linear<16>, Relu, Linear<4>, CrossEntropy> {};
+struct Tokens : Sequential<Vector<6>, Embedding<50, 8, SendDense>, Linear<16>, Relu, Linear<4>, CrossEntropy> {};
+struct Sent
+    : Sequential<Vector<64>, Linear<64, SendFactors>, Relu, Linear<32, SendCheapest>, Relu, Linear<4>, CrossEntropy> {};
+struct Mixed
+    : Sequential<Vector<20>, Linear<24, ModelParallel<SplitCols>>, Relu, Linear<16, ModelParallel<SplitRows>>, Relu,
+                 Linear<8, ModelParallel<SplitBatch>>, Relu, Linear<4, ModelParallel<Whole>>, CrossEntropy> {};
+
+struct Clipped : Adam {
+  static constexpr float clip_norm = 1;
+};
+
+template <class Net, class... Policies> struct Of : Plan<Net, Batch<24>, MicroBatches<12>, Policies...> {};
+template <class Net, class... Policies> struct Bare : Plan<Net, Batch<24>, Policies...> {};
+using Replicas = DataParallel<Sync>;
+
+/// Calls f(name, meta::type<P>) for every plan.
+template <class F> void each_split(F f) {
+  f("plain", meta::type<Bare<Mlp>>{});
+  f("columns", meta::type<Bare<Mlp, ModelParallel<SplitCols>>>{});
+  f("columns_4", meta::type<Bare<Mlp, ModelParallel<SplitCols, Ways<4>>>>{});
+  f("rows", meta::type<Bare<Mlp, ModelParallel<SplitRows>>>{});
+  f("columns_rows", meta::type<Bare<Narrow, ModelParallel<SplitColsRows>>>{});
+  f("batch", meta::type<Of<Mlp, ModelParallel<SplitBatch>>>{});
+  f("each_layer", meta::type<Of<Mixed, Replicas>>{});
+  f("input_gradient", meta::type<Bare<Regression, ModelParallel<SplitRows>, InputGradient>>{});
+  f("columns_by_data", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>>>{});
+  f("rows_by_data", meta::type<Of<Regression, Replicas, ModelParallel<SplitRows>, Momentum>>{});
+  f("one_weird_trick", meta::type<Of<Lenet, Replicas, OneWeirdTrick<2>, Momentum>>{});
+  f("one_weird_trick_4", meta::type<Of<Lenet, OneWeirdTrick<4>, AdamW>>{});
+  f("channels", meta::type<Bare<Lenet, ModelParallel<SplitCols>>>{});
+  f("input_channels", meta::type<Bare<Lenet, ModelParallel<SplitColsRows>>>{});
+  f("groups", meta::type<Of<Grouped, Replicas>>{});
+  f("norms_columns", meta::type<Of<Norms, Replicas, ModelParallel<SplitCols>, Momentum>>{});
+  f("layers_columns", meta::type<Of<Layers, Replicas, ModelParallel<SplitCols>>>{});
+  f("paths_columns", meta::type<Of<Paths, Replicas, ModelParallel<SplitCols>>>{});
+  f("deep_columns", meta::type<Bare<Deep, ModelParallel<SplitCols>>>{});
+  f("mesh", meta::type<Of<Mlp, Mesh<Data<2>, Model<2>>, ModelParallel<SplitColsRows>>>{});
+  f("columns_bf16", meta::type<Bare<Mlp, ModelParallel<SplitCols>, Precision<bf16>>>{});
+  f("columns_accumulate", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>, Accumulate<3>>>{});
+  f("columns_clipped", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>, Clipped>>{});
+}
+template <class F> void each_sum(F f) {
+  f("data", meta::type<Of<Mlp, Replicas>>{});
+  f("data_fastest", meta::type<Of<Mlp, Replicas, Fastest>>{});
+  f("data_f64", meta::type<Of<Mlp, Replicas, Precision<f64>, Momentum>>{});
+  f("data_bf16", meta::type<Of<Mlp, Replicas, Precision<bf16>, Nesterov>>{});
+  f("data_tf32", meta::type<Of<Mlp, Replicas, Precision<tf32>, RmsProp>>{});
+  f("data_fp8", meta::type<Of<Mlp, Replicas, Precision<fp8>, Adam>>{});
+  f("data_fastest_bf16", meta::type<Of<Mlp, Replicas, Fastest, Precision<bf16>>>{});
+  f("data_usual_micro_batches", meta::type<Bare<Mlp, Replicas, Adagrad>>{});
+  f("data_accumulate", meta::type<Of<Mlp, Replicas, Accumulate<3>>>{});
+  f("data_buckets", meta::type<Of<Mlp, Replicas, Buckets<1024>>>{});
+  f("data_one_bucket", meta::type<Of<Lenet, Replicas, Buckets<25_MiB>, Momentum>>{});
+  f("data_clipped", meta::type<Of<Mlp, Replicas, Clipped>>{});
+  f("data_clipped_bf16", meta::type<Of<Lenet, Replicas, Clipped, Precision<bf16>>>{});
+  f("data_lenet", meta::type<Of<Lenet, Replicas, Momentum>>{});
+  f("data_norms", meta::type<Of<Norms, Replicas, Momentum>>{});
+  f("data_norms_bf16", meta::type<Of<Norms, Replicas, Precision<bf16>>>{});
+  f("data_layers", meta::type<Of<Layers, Replicas>>{});
+  f("data_paths", meta::type<Of<Paths, Replicas>>{});
+  f("data_deep", meta::type<Of<Deep, Replicas>>{});
+  f("data_regression", meta::type<Of<Regression, Replicas>>{});
+  f("data_words", meta::type<Of<Words, Replicas>>{});
+  f("data_tokens", meta::type<Of<Tokens, Replicas>>{});
+  f("data_factors", meta::type<Of<Sent, Replicas>>{});
+  f("ring", meta::type<Of<Mlp, Replicas, Fastest, ReduceBy<Ring>>>{});
+  f("tree", meta::type<Of<Mlp, Replicas, Fastest, ReduceBy<Tree>>>{});
+  f("halving_doubling", meta::type<Of<Mlp, Replicas, Fastest, ReduceBy<HalvingDoubling>>>{});
+  f("hierarchical", meta::type<Of<Mlp, Replicas, Fastest, ReduceBy<Hierarchical<2>>>>{});
+  f("auto_route", meta::type<Of<Mlp, Replicas, Fastest, ReduceBy<Auto>>>{});
+  f("compress_bf16", meta::type<Of<Mlp, Replicas, Fastest, Compress<bf16>>>{});
+  f("compress_int8", meta::type<Of<Mlp, Replicas, Fastest, Compress<Int8>>>{});
+  f("compress_one_bit", meta::type<Of<Mlp, Replicas, Fastest, Compress<OneBit>>>{});
+  f("compress_top_k", meta::type<Of<Mlp, Replicas, Fastest, Compress<TopK<10>, NoFeedback>>>{});
+  f("workspace", meta::type<Of<Mlp, Replicas, Fastest, Workspace<4_MiB>>>{});
+}
+template <class F> void each_agreement(F f) {
+  f("server", meta::type<Of<Mlp, Replicas, Shards<1>>>{});
+  f("spares", meta::type<Of<Mlp, DataParallel<Sync, Spares<1>>>>{});
+  f("async", meta::type<Bare<Mlp, DataParallel<Async>, Shards<2>, Momentum>>{});
+  f("async_columns", meta::type<Bare<Mlp, DataParallel<Async>, ModelParallel<SplitCols>>>{});
+  f("async_compressed", meta::type<Bare<Mlp, DataParallel<Async>, Compress<Int8>>>{});
+  f("async_words", meta::type<Bare<Words, DataParallel<Async>, Shards<2>>>{});
+  f("stale", meta::type<Bare<Mlp, DataParallel<StaleSynchronous<2>>, Precision<bf16>>>{});
+  f("downpour", meta::type<Bare<Mlp, DataParallel<Downpour<2, 3>>, Adagrad>>{});
+  f("local_sgd", meta::type<Of<Mlp, DataParallel<LocalSGD<4>>, Momentum>>{});
+  f("elastic_averaging", meta::type<Bare<Mlp, DataParallel<ElasticAveraging<4, 20>>, Accumulate<2>>>{});
+}
+
+}  // namespace golden

@@ -1,0 +1,13 @@
+// refused: Plan: nothing reads this member. A plan's own are rate (a Rate), epochs and delay
+// refused: clip_norm are the optimizer's: struct Mine : Adam
+// refused: member::clip_norm
+// refused: Train
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cleave.hpp>
+using namespace cleave;
+
+struct Net : Sequential<Vector<512>, Linear<10>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<8>> {
+  static constexpr float clip_norm = 1;
+};
+int main(int argc, char** argv) { return run<Train, Mnist>(argc, argv); }

@@ -1,0 +1,8 @@
+// refused: Linear<n>: a layer has n output features, at least 1
+// refused: linear_has_features<-3>
+// refused: Linear<-3>
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+struct Net : Sequential<Vector<512>, Residual<Linear<-3>, Relu>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<8>> {};

@@ -1,0 +1,9 @@
+// refused: Btach
+// lines: 28
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cleave.hpp>
+using namespace cleave;
+
+struct Net : Sequential<Vector<512>, Linear<10>, CrossEntropy> {};
+struct Train : Plan<Net, Btach<8>, DataParallel<Sync>> {};
+int main(int argc, char** argv) { return run<Train, Mnist>(argc, argv); }
