@@ -1,7 +1,7 @@
 // benchmarks/gpu.cu - milliseconds on a CUDA device, row by row: training steps of whole plans, and single kernels.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-//   gpu_steps [--only ROW[,ROW ...]] [--quick]      one JSON line a row and side; rows that begin so
+//   gpu_steps [--only ROW[,ROW ...]] [--quick] [--side NAME]     one JSON line a row and side; rows that begin so
 //   gpu_steps --only mnist.64,G3
 //
 // gpu_peers.py has the same rows in PyTorch. Without a device: one line, exit code 2; 1 if a row failed.
@@ -11,47 +11,20 @@ namespace {
 
 using namespace cleave;
 using namespace cleave::backend;
-using bench::check, bench::Machine, bench::Rows;
-
-/// Numbers in [-scale, scale): a device that multiplies zeros draws less power, and runs faster than it would.
-template <class T> struct Fill : gpu::Each {
-  struct Args {
-    T* to;
-    long n;
-    float scale;
-  };
-  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
-    c.each(a.n, [&](long i) {
-      auto u = static_cast<std::uint32_t>(i) * 2654435761u;
-      u = (u ^ u >> 15) * 2246822519u;
-      a.to[i] = static_cast<T>((static_cast<float>((u ^ u >> 13) >> 8) * 0x1p-23f - 1) * a.scale);
-    });
-  }
-};
-
-/// A device, one of its streams, and tensors on it.
-struct Bench {
-  Machine machine;
-  gpu::Queue<Machine> q{&machine, machine.stream(), machine.allocate(schedule::workspace_bytes)};
-  template <class T> T* tensor(long n, float scale = 1) {
-    auto* const at = reinterpret_cast<T*>(machine.allocate(n * static_cast<long>(sizeof(T))));
-    q.template launch<Fill<T>>(gpu::blocks_each(n), {at, n, scale});
-    return at;
-  }
-};
+using bench::Bench, bench::check, bench::Machine, bench::Rows;
 
 double gb_per_s(double bytes, double ms) { return bytes / ms * 1e-6; }
 
 /// Beside a row that moves `bytes`: a copy on the device that moves as many, half of them read.
 void beside_copy(Rows const& rows, Bench& b, std::string const& row, long bytes, bench::Figure const& ours) {
-  Rows::tell(row, "cleave", ours, Rows::field("gb_per_s", gb_per_s(static_cast<double>(bytes), ours.ms)));
+  rows.tell(row, "cleave", ours, Rows::field("gb_per_s", gb_per_s(static_cast<double>(bytes), ours.ms)));
   long const half = bytes / 2;
   auto* const from = reinterpret_cast<std::byte*>(b.tensor<float>(half / 4 + 1));
   auto* const to = reinterpret_cast<std::byte*>(b.tensor<float>(half / 4 + 1));
   auto const copy = rows.timed(b.q.stream, [&] {
     check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(half), cudaMemcpyDeviceToDevice, b.q.stream), "copy");
   });
-  Rows::tell(row, "copy", copy, Rows::field("gb_per_s", gb_per_s(static_cast<double>(2 * half), copy.ms)));
+  rows.tell(row, "copy", copy, Rows::field("gb_per_s", gb_per_s(static_cast<double>(2 * half), copy.ms)));
 }
 
 /// G3: y = gelu(x W + b) and back, as a layer of a transformer has it; `gradients` are the two products alone.
@@ -71,7 +44,7 @@ template <int In, int Out> void layer_of(Rows const& rows, std::string const& na
     t.bias = b.tensor<bf16>(Out);
     t.y = b.tensor<bf16>(long{M} * Out);
     auto const f = rows.timed(b.q.stream, [&] { Product::template forward<product, true, Gelu, bf16>(b.q, t); });
-    Rows::tell(name + ".forward", "cleave", f, rate(flops, f.ms));
+    rows.tell(name + ".forward", "cleave", f, rate(flops, f.ms));
   });
   auto const back = [&](std::string const& row, bool all) {
     rows.row(row, "cleave", [&] {
@@ -94,7 +67,7 @@ template <int In, int Out> void layer_of(Rows const& rows, std::string const& na
         Product::template backward_input<product>(b.q, t);
         Product::template backward_weight<product>(b.q, t);
       });
-      Rows::tell(row, "cleave", f, rate(2 * flops, f.ms));
+      rows.tell(row, "cleave", f, rate(2 * flops, f.ms));
     });
   };
   back(name + ".backward", true);
@@ -134,44 +107,46 @@ void sum(Rows const& rows, int sources) {
   });
 }
 
-std::string dotted(int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); }
+/// What memory gives: a copy of 256 MiB.
+void copy(Rows const& rows) {
+  rows.row("smoke.copy", "copy", [&] {
+    constexpr long bytes = 256L << 20;
+    Bench b;
+    auto *const from = b.tensor<float>(bytes / 4), *const to = b.tensor<float>(bytes / 4);
+    auto const f = rows.timed(b.q.stream, [&] { b.machine.copy(b.q.stream, to, from, bytes); });
+    rows.tell("smoke.copy", "copy", f, Rows::field("gb_per_s", gb_per_s(2.0 * bytes, f.ms)));
+  });
+}
+/// What tensor cores give our own kernels: 8192 x 8192 x 8192 in bf16.
+void product(Rows const& rows) {
+  rows.row("smoke.product", "cleave", [&] {
+    static constexpr int n = 8192;
+    static constexpr op::Local l{n, n, Shape(n), {}, Shape(n), Shape(n, n), {}};
+    Bench b;
+    op::Operands<bf16> t;
+    t.x = b.tensor<bf16>(long{n} * n);
+    t.w0 = b.tensor<bf16>(long{n} * n, 0.05f);
+    t.y = b.tensor<bf16>(long{n} * n);
+    auto const f =
+        rows.timed(b.q.stream, [&] { gpu::Kernel<op::Product<n>>::template forward<l, false, void, bf16>(b.q, t); });
+    rows.tell("smoke.product", "cleave", f, Rows::field("tflops", 2.0 * n * n * n / f.ms * 1e-9));
+  });
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Rows rows;
-  for (int i = 1; i < argc; ++i) {
-    std::string const word = argv[i];
-    if (word == "--quick") {
-      rows.quick = true;
-    } else if (word == "--only" && i + 1 < argc) {
-      for (std::string rest = argv[++i]; !rest.empty();) {
-        rows.only.push_back(rest.substr(0, rest.find(',')));
-        rest.erase(0, rows.only.back().size() + 1);
-      }
-    } else {
-      std::fprintf(stderr, "gpu_steps: no option %s; [--only ROW[,ROW ...]] [--quick]\n", argv[i]);
-      return 2;
-    }
-  }
-  try {
-    Machine const machine;
-    int driver = 0, runtime = 0;
-    check(cudaDriverGetVersion(&driver), "ask for the driver's version");
-    check(cudaRuntimeGetVersion(&runtime), "ask for the runtime's version");
-    std::printf("{\"about\": {\"device\": \"%s\", \"driver_cuda\": \"%s\", \"runtime\": \"%s\", \"quick\": %s}}\n",
-                machine.title().c_str(), dotted(driver).c_str(), dotted(runtime).c_str(),
-                rows.quick ? "true" : "false");
-  } catch (Error const& e) {
-    std::fprintf(stderr, "gpu_steps: %s\n", e.what());
-    return 2;
-  }
-  bench::dense_nets(rows);
-  bench::convolutional_nets(rows);
-  layer_of<768, 3072>(rows, "G3.768x3072");
-  layer_of<3072, 768>(rows, "G3.3072x768");
-  update<float>(rows, "G5.adamw.f32");
-  update<bf16>(rows, "G5.adamw.bf16");
-  for (int sources : {2, 4, 8}) sum(rows, sources);
-  return rows.failed > 0;
+  return bench::measure("gpu_steps", argc, argv, [](Rows const& rows) {
+    copy(rows);
+    product(rows);
+    bench::dense_nets(rows);
+    bench::narrow_nets(rows);
+    bench::convolutional_nets(rows);
+    bench::many_ranks(rows);
+    layer_of<768, 3072>(rows, "G3.768x3072");
+    layer_of<3072, 768>(rows, "G3.3072x768");
+    update<float>(rows, "G5.adamw.f32");
+    update<bf16>(rows, "G5.adamw.bf16");
+    for (int sources : {2, 4, 8}) sum(rows, sources);
+  });
 }

@@ -27,6 +27,7 @@ class Rows {
  public:
   bool quick = false;
   std::vector<std::string> only;
+  std::string of;  // the name that our side has; empty: cleave
   mutable int failed = 0;
 
   bool wanted(std::string const& row) const {
@@ -47,7 +48,8 @@ class Rows {
     std::fflush(stdout);
   }
   /// `more` are further fields, each with ", " before it.
-  static void tell(std::string const& row, std::string const& side, Figure const& f, std::string const& more = "") {
+  void tell(std::string const& row, std::string side, Figure const& f, std::string const& more = "") const {
+    if (!of.empty() && side.starts_with("cleave")) side.replace(0, 6, of);
     std::printf("{\"row\": \"%s\", \"side\": \"%s\", \"ms\": %.6g, \"low\": %.6g, \"high\": %.6g, \"repeats\": %d%s}\n",
                 row.c_str(), side.c_str(), f.ms, f.low, f.high, f.repeats, more.c_str());
     std::fflush(stdout);
@@ -118,6 +120,34 @@ class Rows {
   }
 };
 
+/// Numbers in [-scale, scale): a device that multiplies zeros draws less power, and runs faster than it would.
+template <class T> struct Fill : cleave::backend::gpu::Each {
+  struct Args {
+    T* to;
+    long n;
+    float scale;
+  };
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    c.each(a.n, [&](long i) {
+      auto u = static_cast<std::uint32_t>(i) * 2654435761u;
+      u = (u ^ u >> 15) * 2246822519u;
+      a.to[i] = static_cast<T>((static_cast<float>((u ^ u >> 13) >> 8) * 0x1p-23f - 1) * a.scale);
+    });
+  }
+};
+
+/// A device, one of its streams, and tensors on it.
+struct Bench {
+  Machine machine;
+  cleave::backend::gpu::Queue<Machine> q{&machine, machine.stream(),
+                                         machine.allocate(cleave::schedule::workspace_bytes)};
+  template <class T> T* tensor(long n, float scale = 1) {
+    auto* const at = reinterpret_cast<T*>(machine.allocate(n * static_cast<long>(sizeof(T))));
+    q.template launch<Fill<T>>(cleave::backend::gpu::blocks_each(n), {at, n, scale});
+    return at;
+  }
+};
+
 /// A batch that lies in the host's memory.
 template <class P> struct Samples {
   static constexpr auto n = static_cast<std::size_t>(P::Net::input::shape.size());
@@ -152,14 +182,53 @@ void step(Rows const& rows, std::string const& row, std::string const& side, int
       std::fputs(trainer.machine().listing().c_str(), stderr);
     }
     double const loss = trainer.train(0, 1, samples.feed())[0];
-    Rows::tell(row, side, rows.timed(trainer.fleet().stream(), [&] { trainer.fleet().again(); }),
-               Rows::field("first_loss", loss));
-    Rows::tell(row, side + ", with input",
-               rows.timed_here([&](int n) { trainer.train(trainer.steps(), n, samples.feed()); }));
+    rows.tell(row, side, rows.timed(trainer.fleet().stream(), [&] { trainer.fleet().again(); }),
+              Rows::field("first_loss", loss));
+    rows.tell(row, side + ", with input",
+              rows.timed_here([&](int n) { trainer.train(trainer.steps(), n, samples.feed()); }));
   });
 }
 
 void dense_nets(Rows const&);          // gpu_dense.cu
+void narrow_nets(Rows const&);         // gpu_narrow.cu
 void convolutional_nets(Rows const&);  // gpu_conv.cu
+void many_ranks(Rows const&);          // gpu_ranks.cu
+
+inline std::string dotted(int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); }
+
+/// The main function of a program of rows. Without a device: one line, and 2; 1 if a row failed.
+template <class All> int measure(char const* name, int argc, char** argv, All all) {
+  Rows rows;
+  for (int i = 1; i < argc; ++i) {
+    std::string const word = argv[i];
+    if (word == "--quick") {
+      rows.quick = true;
+    } else if (word == "--side" && i + 1 < argc) {
+      rows.of = argv[++i];
+    } else if (word == "--only" && i + 1 < argc) {
+      for (std::string rest = argv[++i]; !rest.empty();) {
+        rows.only.push_back(rest.substr(0, rest.find(',')));
+        rest.erase(0, rows.only.back().size() + 1);
+      }
+    } else {
+      std::fprintf(stderr, "%s: no option %s; [--only ROW[,ROW ...]] [--quick] [--side NAME]\n", name, argv[i]);
+      return 2;
+    }
+  }
+  try {
+    Machine const machine;
+    int driver = 0, runtime = 0;
+    check(cudaDriverGetVersion(&driver), "ask for the driver's version");
+    check(cudaRuntimeGetVersion(&runtime), "ask for the runtime's version");
+    std::printf("{\"about\": {\"device\": \"%s\", \"driver_cuda\": \"%s\", \"runtime\": \"%s\", \"quick\": %s}}\n",
+                machine.title().c_str(), dotted(driver).c_str(), dotted(runtime).c_str(),
+                rows.quick ? "true" : "false");
+  } catch (cleave::Error const& e) {
+    std::fprintf(stderr, "%s: %s\n", name, e.what());
+    return 2;
+  }
+  all(rows);
+  return rows.failed > 0;
+}
 
 }  // namespace bench

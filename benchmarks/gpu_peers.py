@@ -2,12 +2,13 @@
 # benchmarks/gpu_peers.py - the rows of gpu.cu in PyTorch: the same sizes, the same measurement, the same lines.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
-  gpu_peers.py [--only ROW[,ROW ...]] [--seconds 200] [--quick]
+  gpu_peers.py [--only ROW[,ROW ...]] [--seconds 200] [--quick] [--sides all | written | compiled]
 
 Sides: "torch eager", "torch compile", "torch graph" (the whole step in one CUDA graph: forward, backward, optimizer,
 inputs that stay), "torch compile graph" (the compiled step in one). Rows in f32 are measured with tf32 off, and again
 with it as "... tf32". Rows in bf16 keep weights and optimizer in bf16 too, which is less work than ours. First all rows
-without the compiler, then with; when the seconds are over it ends. What fails is a line with "error".
+without the compiler, then with; when the seconds are over it ends. "written" are "torch eager" and "torch graph" alone,
+"compiled" the others. What fails is a line with "error". Ends with 1 when the seconds were over before all rows were.
 """
 import argparse
 import json
@@ -20,6 +21,7 @@ arguments = argparse.ArgumentParser(usage=__doc__)
 arguments.add_argument("--only", default="", help="rows that begin so, by commas")
 arguments.add_argument("--seconds", type=float, default=200)
 arguments.add_argument("--side", type=float, default=60, help="seconds at most for one side of one row")
+arguments.add_argument("--sides", choices=("all", "written", "compiled"), default="all")
 arguments.add_argument("--quick", action="store_true")
 given = arguments.parse_args()
 end = time.monotonic() + given.seconds
@@ -319,6 +321,7 @@ wanted = [row for row in ROWS if not only or any(row.startswith(o) for o in only
 with_products = [row for row in wanted if row.endswith(".f32") and not row.startswith("G5")]
 passes = [(sides, wanted, (False, False)), (by_cublaslt, [row for row in wanted if row in EXTRA], ()),
           (sides, with_products, (False, True)), (sides, wanted, (True, False)), (sides, with_products, (True, True))]
+passes = {"all": passes, "written": passes[:1], "compiled": passes[1:]}[given.sides]
 for do, rows, how in passes:
     for row in rows:
         try:
@@ -327,3 +330,4 @@ for do, rows, how in passes:
             tell(row=row, side="torch", error=f"{type(e).__name__}: {e}"[:300])
 if time.monotonic() > end - 1:
     print("gpu_peers.py: the seconds were over before all rows were; --seconds gives more", file=sys.stderr)
+    sys.exit(1)

@@ -20,7 +20,7 @@ for text in (folder / "results.jsonl").read_text(errors="replace").splitlines():
     if "about" in line:
         about.update(line["about"])
     elif "stage" in line:
-        stages.append(line)
+        stages = [s for s in stages if s["stage"] != line["stage"]] + [line]
     elif "row" in line:
         figures.append(line)
 
