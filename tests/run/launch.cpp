@@ -26,6 +26,7 @@ TEST_CASE("each launcher is known by its names") {
   CHECK(open.local_rank == 1);
   CHECK(with({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}).by == "MPICH");
   auto const torch = with({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "10.0.0.1"}, {"MASTER_PORT", "1234"}});
+  CHECK(torch.by == "a launcher that sets RANK and WORLD_SIZE");
   CHECK(torch.host == "10.0.0.1");
   CHECK(torch.port == 1235);
   CHECK(!torch.mpi);
@@ -46,7 +47,8 @@ TEST_CASE("an allocation's shell is no launch; nonsense is an error") {
   CHECK(with({{"RANK", "1"}}).by.empty());
   CHECK_THROWS_WITH_AS(with({{"RANK", "x"}, {"WORLD_SIZE", "2"}}), doctest::Contains("RANK=x, which is no rank"),
                        Error);
-  CHECK_THROWS_WITH_AS(with({{"RANK", "2"}, {"WORLD_SIZE", "2"}}), doctest::Contains("rank 2 of 2"), Error);
+  CHECK_THROWS_WITH_AS(with({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
+                       doctest::Contains("a launcher that sets RANK and WORLD_SIZE says rank 2 of 2; ranks"), Error);
 }
 TEST_CASE("a job id may be as large as Slurm makes them") {
   auto const port = [](char const* job) {

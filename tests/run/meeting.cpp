@@ -71,6 +71,9 @@ TEST_CASE("those of several need a token, each of them") {
 }
 TEST_CASE("a launcher that does not say where rank 0 is") {
   Said const said(token);
-  CHECK_THROWS_WITH_AS(Meeting(launch({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), alone, said.options),
-                       doctest::Contains("says not where rank 0 is"), Error);
+  CHECK_THROWS_WITH_AS(
+      Meeting(launch({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), alone, said.options),
+      doctest::Contains("a launcher that sets RANK and WORLD_SIZE has started 2 processes and does not "
+                        "say where rank 0 is"),
+      Error);
 }

@@ -14,7 +14,7 @@
 namespace cleave::session {
 
 struct Launch {
-  std::string by;  // empty: nobody, a process of its own
+  std::string by;  // as in "started by ..." and "... has started"; empty: nobody, a process of its own
   int rank = 0, size = 1, local_rank = 0;
   std::string host;  // where rank 0 is, if the launcher says so
   int port = 0;
@@ -52,7 +52,7 @@ template <class Get> Launch launched(Get get) {
   };
   take("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", true);
   take("MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", true);
-  take("torchrun or by hand", "RANK", "WORLD_SIZE", "LOCAL_RANK", false);
+  take("a launcher that sets RANK and WORLD_SIZE", "RANK", "WORLD_SIZE", "LOCAL_RANK", false);
   if (get("SLURM_STEP_ID"))
     take("Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", true);  // not in an salloc shell
   take("Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", true);

@@ -23,8 +23,9 @@ struct DoorOptions {
 
 inline void says_where(Launch const& launch, backend::mpi::Process const& process) {
   if (process.size() > 1 || !launch.host.empty()) return;
-  throw Error(launch.by + " has started " + std::to_string(launch.size) +
-              " processes and says not where rank 0 is; set MASTER_ADDR and MASTER_PORT, or build with cleave::mpi");
+  throw Error(
+      launch.by + " has started " + std::to_string(launch.size) +
+      " processes and does not say where rank 0 is; set MASTER_ADDR and MASTER_PORT, or build with cleave::mpi");
 }
 
 /// Made by every process. Under MPI rank 0 draws the token and tells the others; else it comes by the environment or a
