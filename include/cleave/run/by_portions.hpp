@@ -25,8 +25,8 @@ bool iterate_on(S& trainer, Job const& job, Saver<S>& saver, Metrics& metrics, B
     std::fprintf(job.say, "iteration %ld: loss %.4f, %d gradients, %ld portions issued again so far\n", now, loss,
                  trainer.coordinator().trials, trainer.ledger().again);
     std::fflush(job.say);
-    SaveEvery const& every = job.save_every;  // an iteration is a step, and an epoch
-    if (every.at_step(now) || every.at_epoch(now) || every.after(elapsed() - saved_at)) {
+    SaveEvery const& every = job.save_every;
+    if (every.due(now - 1, now, 1, elapsed() - saved_at)) {  // an iteration is a step, and an epoch
       saver.save_now_and_then();
       saved_at = elapsed();
     }

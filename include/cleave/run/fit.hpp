@@ -142,7 +142,7 @@ template <class P, class Data, class Trained, class Set> class Fitting {
             trainer_,
             {StopSignals::received() != 0, job_.save_every.after(progress_.elapsed() - saved_at_), pace.next()},
             job_.leads);
-        if (step > first_ && (next.save || job_.save_every.at_step(step))) save();
+        if (step > first_ && (due(step) || next.save)) save();
         stop = next.stop;
         if (stop) break;
         int const count = static_cast<int>(std::min<long>(next.steps, job_.save_every.next(step, end) - step));
@@ -158,6 +158,8 @@ template <class P, class Data, class Trained, class Set> class Fitting {
     }
     return true;
   }
+  /// By steps and epochs, which all processes count alike.
+  bool due(long step) { return job_.save_every.due(std::exchange(asked_, step), step, per_epoch_); }
   void save() {
     saver_.save_now_and_then();
     saved_at_ = progress_.elapsed();
@@ -177,7 +179,7 @@ template <class P, class Data, class Trained, class Set> class Fitting {
   void end_epoch(Metrics& metrics, long step) {
     if (step == last_) {
       saver_.save();
-    } else if (job_.save_every.at_epoch(step / per_epoch_)) {
+    } else if (due(step)) {
       save();
     }
     score_ = trainer_.score(test_.feed(), sets_.held_out.count);
@@ -250,6 +252,7 @@ template <class P, class Data, class Trained, class Set> class Fitting {
   Sets<Set> const& sets_;
   Batches<Set> batches_, test_;
   long per_epoch_, first_, last_;
+  long asked_ = first_;  // the step at which it was asked last whether a save is due
   Rate rate_;
   Saver<Trained> saver_;
   Progress progress_;

@@ -32,9 +32,12 @@ struct SaveEvery {
   }
 
   bool never() const { return steps == 0 && epochs == 0 && minutes == 0; }
-  /// Is one over after so many steps, epochs, or seconds since the last save?
-  bool at_step(long step) const { return steps > 0 && step % steps == 0; }
-  bool at_epoch(long epoch) const { return epochs > 0 && epoch % epochs == 0; }
+  /// Is one over? A number of steps or epochs is over at the first step that is asked about at its end or behind it:
+  /// `step` is where the run is now, `before` where it was when this was asked last.
+  bool due(long before, long step, long steps_per_epoch, double seconds_since_last = 0) const {
+    auto const ends = [&](long each) { return each > 0 && step / each > before / each; };
+    return ends(steps) || ends(epochs * steps_per_epoch) || after(seconds_since_last);
+  }
   bool after(double seconds_since_last) const {
     return minutes > 0 && seconds_since_last >= 60 * static_cast<double>(minutes);
   }
