@@ -18,6 +18,10 @@ struct Around : Plan<Plain, Batch<16>, MicroBatches<4>, DataParallel<Async>, Sgd
   static constexpr Rate rate = Rate::constant(0.01f);
 };
 
+struct InStep : Plan<Plain, Batch<16>, MicroBatches<4>, DataParallel<Sync>, Shards<1>, Momentum> {
+  static constexpr Rate rate = Rate::constant(0.01f);
+};
+
 /// Squares at four places.
 struct Squares {
   static constexpr auto name = "squares";
@@ -44,6 +48,7 @@ int main(int argc, char** argv) {
   if (what == "train") return run<Train, Squares>(argc - 1, argv + 1);
   if (what == "diverge") return run<Diverge, Squares>(argc - 1, argv + 1);
   if (what == "served") return run<Around, Squares>(argc - 1, argv + 1);
-  std::fprintf(stderr, "stop train|diverge|served OPTIONS\n");
+  if (what == "in-step") return run<InStep, Squares>(argc - 1, argv + 1);
+  std::fprintf(stderr, "stop train|diverge|served|in-step OPTIONS\n");
   return 2;
 }

@@ -128,4 +128,74 @@ grep -q "stopped by SIGTERM; saved client/checkpoint.safetensors" run.err || fai
 [ -s client/checkpoint-previous.safetensors ] || fail "a client does not save now and then"
 run served --epochs 1 --ranks 1 --out client2 --resume client/checkpoint.safetensors
 wants 0
+
+# Two processes of a launcher that sets variables, and the server that it starts in rank 0
+pair() {  # PLAN OPTIONS...: in the background; their processes are in `process`
+  local plan=$1 r
+  shift
+  port=$((port + 2))
+  for r in 0 1; do
+    rm -f $r.out $r.err
+    RANK=$r WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$stop" "$plan" "$@" >$r.out 2>$r.err &
+    process[$r]=$!
+  done
+}
+pair_wants() {  # CODE WHO
+  local r
+  for r in 0 1; do
+    code=0
+    wait "${process[$r]}" || code=$?
+    wants "$1" "$2: rank $r"
+  done
+}
+for plan in served in-step; do
+  pair $plan --epochs 100000 --save-every 50steps --out $plan
+  for ((i = 0; i < 1200; ++i)); do [ ! -s $plan/checkpoint-previous.safetensors ] || break; sleep 0.05; done
+  [ -s $plan/cleave.server0.safetensors ] || fail "$plan: the server is not saved now and then"
+  kill -TERM "${process[@]}"
+  pair_wants 75 "$plan, stopped"
+  grep -q "stopped by SIGTERM; saved $plan/checkpoint.safetensors, step .*; go on with --resume auto" 0.err || fail "$plan: does not say where"
+  at=$(sed -n 's/.*step \([0-9]*\); go on.*/\1/p' 0.err)
+  [ "$at" -gt 50 ] || fail "$plan: stopped at step $at"
+  epochs=$((at / 4 + 20))  # there are steps left for a replica that has made all of them
+  pair $plan --epochs $epochs --resume $plan/cleave.server0.safetensors --out $plan-file
+  pair_wants 0 "$plan, resumed from a file"
+  pair $plan --epochs $epochs --resume auto --out $plan
+  pair_wants 0 "$plan, resumed"
+  grep -q "container cleave goes on from $plan/cleave.server0.safetensors" 0.out || fail "$plan: does not go on"
+  resumed=$(sed -n 's/^replica 0: resumed at step \([0-9]*\) of .*/\1/p' 0.out)
+  [ "$resumed" -gt 50 ] && [ "$resumed" -le $((8 * epochs)) ] || fail "$plan: resumed at step $resumed after $at"
+  [ $plan = served ] || cmp $plan/checkpoint.safetensors $plan-file/checkpoint.safetensors
+  cp -r $plan $plan-done
+  pair $plan --epochs $epochs --resume auto --out $plan  # finished
+  pair_wants 0 "$plan, finished"
+  grep -q "0 gradients, no step was left" 0.out && grep -q "nothing was written" 0.out || fail "$plan: a finished run does not say so"
+  pair $plan --epochs 1 --resume auto --out $plan  # and with fewer epochs
+  pair_wants 0 "$plan, finished long ago"
+  diff -r $plan $plan-done || fail "$plan: a finished run was changed"
+  pair $plan --epochs $((epochs + 1)) --resume auto --out $plan  # goes on where more is asked of it
+  pair_wants 0 "$plan, for longer"
+  grep -q "^replica 0: resumed at step" 0.out || fail "$plan: does not go on for longer"
+  ! cmp -s $plan/checkpoint.safetensors $plan-done/checkpoint.safetensors || fail "$plan: did not train for longer"
+done
+pair in-step --epochs $((epochs + 1)) --out whole-pair  # never stopped: the same bits
+pair_wants 0 "in-step"
+cmp in-step/checkpoint.safetensors whole-pair/checkpoint.safetensors
+# What cannot be resumed, in a line
+mkdir weights-only && cp whole-pair/checkpoint.safetensors weights-only
+refused() {  # TEXT OPTIONS...: rank 0 says so; rank 1 waits for it
+  local text=$1
+  shift
+  pair in-step "$@"
+  code=0
+  wait "${process[0]}" || code=$?
+  wants 2 "$text: rank 0"
+  { kill -9 "${process[1]}" && wait "${process[1]}"; } 2>/dev/null || true
+  [ "$(wc -l <0.err)" -eq 1 ] && grep -qF -- "$text" 0.err || fail "not told in a line: $text"
+}
+refused "has weights-only/checkpoint.safetensors, but not weights-only/cleave.server0.safetensors" --resume auto --out weights-only
+refused "saved by a run with --seed 1; this one has --seed 2" --resume auto --out in-step --seed 2
+refused "holds container cleave; say --container cleave" --resume in-step/cleave.server0.safetensors --container other --out other
+refused "not a file of a parameter server" --resume weights-only/checkpoint.safetensors --out other
+[ ! -e other ] || fail "a refused run leaves a folder"
 echo "stop: right"

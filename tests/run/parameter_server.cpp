@@ -377,6 +377,39 @@ TEST_CASE("a server's file: back with every bit; damaged, another's, or not fini
   io::write_file(path, io::Bytes(bad));
   CHECK_THROWS_WITH_AS(session::load_container<Wild>(path, of_two, start), doctest::Contains("altered"), Error);
 }
+TEST_CASE("one run: a replica that is done does not begin again, and goes on where more is asked of it") {
+  scratch::Folder const folder;
+  auto const train_to = [&](long steps) {
+    ParameterServer<Wild> server(0, 2, 1, 0, 1, patience);
+    server.serve_one_run();
+    for (std::string const& path : server.saved_in(folder.path())) CHECK(server.load(path) == "net");
+    server.keep(folder.path(), Milliseconds(0));
+    std::int64_t const before = server.updates("net");
+    bool saved = false;
+    std::thread serving([&] { saved = server.serve(Milliseconds(1)); });
+    std::vector<long> made(2);
+    for (int r = 0; r < 2; ++r) {  // the server waits for replica 1, though nobody is there for a while
+      Client<Wild> c({{"127.0.0.1", server.port()}}, "net", r, 2, 1, patience);
+      c.train(
+          0, steps, feed, rate, [](long) {}, [&](long, double) { ++made[static_cast<std::size_t>(r)]; });
+      if (r == 0) std::this_thread::sleep_for(Milliseconds(300));
+    }
+    serving.join();
+    CHECK(saved);
+    CHECK(server.updates("net") - before == 3 * (made[0] + made[1]));  // of three shards
+    return made;
+  };
+  CHECK(train_to(100) == std::vector<long>{50, 50});
+  CHECK(train_to(100) == std::vector<long>{0, 0});
+  CHECK(train_to(60) == std::vector<long>{0, 0});
+  CHECK(train_to(140) == std::vector<long>{20, 20});
+  ParameterServer<Wild> other(0, 2, 2);
+  std::string const saved = other.file_of("net", folder.path());
+  CHECK(other.load(saved) == "net");  // each client has a seed of its own
+  other.serve_one_run();
+  CHECK_THROWS_WITH_AS(other.load(saved), doctest::Contains("saved by a run with --seed 1; this one has --seed 2"),
+                       Error);
+}
 TEST_CASE("a server of several parts is for replicas that do not wait") {
   CHECK_THROWS_WITH_AS(ParameterServer<Sync3>(0, 3, 1, 0, 2), doctest::Contains("need one part"), Error);
 }

@@ -2,19 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <atomic>
 #include <cstdio>
+#include <exception>
+#include <memory>
+#include <thread>
 
 #include "../backend/mpi/process.hpp"
 #include "../io/arguments.hpp"
 #include "checkpoint_files.hpp"
-#include "client.hpp"
-#include "data.hpp"
 #include "launch.hpp"
 #include "meeting.hpp"
 #include "parameter_server.hpp"
 #include "save_every.hpp"
 #include "stop.hpp"
-#include "trace.hpp"
 
 namespace cleave::session {
 
@@ -60,7 +61,10 @@ struct Apart {
 /// Loads what a server goes on with: a file, or with "auto" all that a server of this part has saved in the folder.
 template <class P>
 void load_saved(ParameterServer<P>& server, std::FILE* say, std::string const& resume, std::string const& folder) {
-  if (!resume.empty() && resume != "auto") return server.load(resume);
+  if (!resume.empty() && resume != "auto") {
+    server.load(resume);
+    return;
+  }
   for (std::string const& path : server.saved_in(folder)) {
     if (resume == "auto") {
       server.load(path);
@@ -98,27 +102,29 @@ int serve(std::FILE* say, Apart const& a, int replicas, std::uint64_t seed, std:
   return ExitCode::stopped;
 }
 
-/// The server of a run whose clients a launcher has started: a thread of rank 0, and the address for all.
+/// The server of a run whose clients a launcher has started: a thread of rank 0, and the address for all. Where no
+/// launcher has started them, it holds nothing.
 template <class P> class Host {
  public:
-  ~Host() {
-    if (server_ && (by_mpi_ || std::uncaught_exceptions() > 0)) server_->stop();
-    leaves_ = true;
-    if (thread_.joinable()) thread_.join();
-  }
+  ~Host() { end(); }
+  /// Made by all processes. Rank 0 goes on with what the server of an earlier run has saved in `out`, or in a file, as
+  /// `resume` says. Throws Error where that cannot be.
   void start(Apart& a, Launch const& launch, backend::mpi::Process const& process, int replicas, std::uint64_t seed,
-             std::FILE* say) {
+             std::FILE* say, std::string const& out, std::string const& resume) {
     Meeting meeting(launch, process, a.door);
     if (launch.rank == 0) {
       Door door = meeting.door();
       door.say = say;
       server_ = std::make_unique<ParameterServer<P>>(meeting.port(), replicas, seed, 0, 1, std::chrono::seconds(60),
                                                      std::move(door));
+      server_->serve_one_run();
+      container_ = *a.container;
+      load(say, out, resume);
+      server_->keep(out, std::chrono::milliseconds(0));  // replica 0 says when
       by_mpi_ = process.size() > 1;
       thread_ = backend::host::start_thread([this] {
         // Without MPI nobody says when the others are done: they are when all connections have ended.
-        server_->serve(std::chrono::milliseconds(by_mpi_ ? 0 : 1000),
-                       [this] { return leaves_ && StopSignals::received() != 0; });
+        saved_ = server_->serve(std::chrono::milliseconds(by_mpi_ ? 0 : 1000), [this] { return stops(); });
       });
     }
     a.given_join = meeting.tell(server_ ? server_->port() : 0);
@@ -128,134 +134,61 @@ template <class P> class Host {
     a.replica = &a.given_replica;
     a.reconnect = &a.none;  // this server ends with the run
   }
+  /// Saves what the server holds. A file that cannot be written is told, and tried again.
+  void save() {
+    if (server_) server_->save();
+  }
+  /// Has there been an update since the run has begun, or was resumed? Where the server is another process: true.
+  bool changed() { return !server_ || server_->updates(container_) != loaded_; }
+  /// Waits for the other processes. Returns `code`, this process's own, or that of a stopped run where a signal has
+  /// ended the server before the others were done. Throws Error where what the server held could not be saved.
+  int finish(int code) {
+    end();
+    if (!saved_) throw Error("what the server held could not be saved");
+    if (!cut_off_ || code != 0) return code;
+    std::fprintf(stderr, "the server was stopped by %s before all replicas were done; go on with --resume auto\n",
+                 StopSignals::name_of(StopSignals::received()).c_str());
+    return ExitCode::stopped;
+  }
 
  private:
-  std::unique_ptr<ParameterServer<P>> server_;
-  std::thread thread_;
-  bool by_mpi_ = false;
-  std::atomic<bool> leaves_{false};  // this process has done its own part
-};
-
-/// A client, whose `Ranks` compute. Replica 0 saves what the server holds, now and then and when it is stopped; at the
-/// end so does every client, but for those of a launcher, where rank 0 does. `any_of_all(bool)` waits for all processes
-/// of a launcher that can be waited for, and tells whether it is true of one.
-template <class P, class Data, class Ranks, class Set, class Any>
-int join(std::FILE* say, Apart const& a, int replicas, std::uint64_t seed, int epochs, Sets<Set> const& sets,
-         Tracing const& tracing, std::string const& out, SaveEvery const& every, bool json, Any any_of_all) {
-  auto const addresses = a.addresses();
-  auto const& [training, held_out, preprocessing] = sets;
-  Batches batches(training, preprocessing.scaling, P::batch, seed, true, variation_of<Data>()),
-      test(held_out, preprocessing.scaling, P::batch, seed, false);
-  long const last = batches.steps_per_epoch() * epochs;
-  backend::tcp::Milliseconds const deadline = std::chrono::seconds(60);
-  std::string const token = a.token();
-  auto const lost = [&](std::string const& what) {
-    std::fprintf(say, "replica %d: %s\n", *a.replica, what.c_str());
-    std::fflush(say);
-  };
-  CheckpointFiles files(out);
-  files.preprocessing = &preprocessing;
-  bool const saves = *a.replica <= 0 || a.given_join.empty();
-  if (saves) files.check(checkpoint_bytes<P>());  // before others count on this replica
-  Client<P, Ranks> client(addresses, *a.container, *a.replica, replicas, seed, deadline, token);
-  client.reconnect(std::chrono::seconds(*a.reconnect), lost);
-  if (*a.replica >= 0 && tracing) client.trace(tracing.steps);
-  auto const save_held = [&] {
-    Client<P> reader(addresses, *a.container, -1, replicas, seed, deadline, token);
-    reader.reconnect(std::chrono::seconds(*a.reconnect), lost);
-    files.save(reader, seed, true);
-    return reader.steps();
-  };
-  double loss = 0;
-  long own = 0;
-  auto const begin = std::chrono::steady_clock::now();
-  struct Stopped {};
-  client.while_waiting = [] {
-    if (StopSignals::received() != 0) throw Stopped{};
-  };
-  bool stopped = false;
-  auto const save_stopped = [&] {
-    int const signal = StopSignals::received();
-    std::string const by = signal != 0 ? StopSignals::name_of(signal) : "a signal to another process";
-    auto const save_and_tell = [&] {
-      long const at = save_held();
-      std::fprintf(stderr, "replica %d: stopped by %s; saved %s, step %ld\n", *a.replica, by.c_str(),
-                   files.last.c_str(), at);
-    };
-    if (!a.given_join.empty() && saves) save_and_tell();
-    // A server that was started by hand saves what it holds when it is stopped, maybe before this client.
-    if (a.given_join.empty()) wrote("replica " + std::to_string(*a.replica) + ": not saved here", save_and_tell);
-  };
-  if (*a.replica >= 0) {
-    long epoch = -1, seen = 0;
-    auto saved = begin;
-    auto const due = [&](long step) {
-      auto const passed = [&](long each) { return each > 0 && step / each != seen / each; };
-      std::chrono::duration<double> const since = std::chrono::steady_clock::now() - saved;
-      bool const now =
-          passed(every.steps) || passed(every.epochs * batches.steps_per_epoch()) || every.after(since.count());
-      seen = step;
-      return now;
-    };
-    try {
-      client.train(
-          0, last, batches.feed(), P::rate.over(last),
-          [&](long step) {
-            if (StopSignals::received() != 0) throw Stopped{};
-            if (*a.replica == 0 && due(step)) {
-              wrote("replica 0", save_held);
-              saved = std::chrono::steady_clock::now();
-            }
-            if (step / batches.steps_per_epoch() != epoch) batches.shuffle(epoch = step / batches.steps_per_epoch());
-          },
-          [&](long step, double l) {
-            loss = l;
-            if (++own % 100 == 0) {
-              std::fprintf(say, "replica %d: step %ld/%ld  loss %.4f\n", *a.replica, step, last, l);
-              std::fflush(say);
-            }
-          });
-    } catch (Stopped const&) {
-      stopped = true;
-    } catch (Diverged const&) {
-      throw;
-    } catch (Error const&) {  // another replica was stopped first
-      if (StopSignals::received() == 0) throw;
-      stopped = true;
+  void load(std::FILE* say, std::string const& out, std::string const& resume) {
+    std::string const own = server_->file_of(container_, out), last = CheckpointFiles(out).last;
+    if (resume.empty()) {
+      if (!io::exists(own)) return;
+      std::fprintf(say, "%s is of an earlier run; this one replaces it (--resume auto would go on with it)\n",
+                   own.c_str());
+    } else if (resume != "auto" || io::exists(own)) {
+      std::string const& from = resume == "auto" ? own : resume;
+      std::string const name = server_->load(from);
+      if (name != container_) throw Error(from + ": holds container " + name + "; say --container " + name);
+      loaded_ = server_->updates(container_);
+    } else if (io::exists(last)) {
+      throw Error("--resume auto: " + out + " has " + last + ", but not " + own +
+                  ", which a server of several processes goes on from; say another --out, or leave --resume out to "
+                  "begin anew");
+    } else {
+      std::fprintf(say, "--resume auto: no %s, a fresh start\n", own.c_str());
     }
-    if (stopped) save_stopped();
   }
-  // Made by all processes, whether they were stopped or are done.
-  bool const any = any_of_all(stopped);
-  if (any && !stopped && !a.given_join.empty()) save_stopped();
-  if (any) return ExitCode::stopped;
-  if (*a.replica >= 0) {
-    std::fprintf(say, "replica %d has done its part: %ld gradients\n", *a.replica, own);
-    if (tracing) tracing.write<P>(say, client.timelines());
+  /// Asked by the server's thread.
+  bool stops() {
+    if (!leaves_ || StopSignals::received() == 0) return false;
+    cut_off_ = server_->connections() > 0;
+    return true;
   }
-  double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  Client<P> reader(addresses, *a.container, -1, replicas, seed, deadline, token);
-  reader.reconnect(std::chrono::seconds(*a.reconnect), lost);
-  reader.ends_at(last);
-  auto const score = reader.score(test.feed(), held_out.count);
-  std::fprintf(say, "held-out %s of %d %s; %.1f s\n", text_of(score).c_str(), held_out.count, plural_of<Set>, seconds);
-  if (saves) {
-    save(reader, written_through(files.last), seed, true, &preprocessing);
-    std::fprintf(say, "wrote %s\n", files.last.c_str());
+  void end() {
+    if (server_ && (by_mpi_ || std::uncaught_exceptions() > 0)) server_->stop();
+    leaves_ = true;
+    if (thread_.joinable()) thread_.join();
   }
-  any_of_all(false);  // the server of rank 0 ends after all
-  if (json && *a.replica <= 0) {
-    io::JsonLine line;
-    std::printf("%s\n", add_score(line, score)
-                            .add("loss", loss)
-                            .add("seconds", seconds)
-                            .add("replica", long{*a.replica})
-                            .add("elements_sent", client.sent())
-                            .add("steps", reader.steps())
-                            .text()
-                            .c_str());
-  }
-  return 0;
-}
+
+  std::unique_ptr<ParameterServer<P>> server_;
+  std::string container_;
+  std::int64_t loaded_ = 0;  // updates
+  std::thread thread_;
+  bool by_mpi_ = false, saved_ = true, cut_off_ = false;  // the last two are the thread's, until it has ended
+  std::atomic<bool> leaves_{false};                       // this process has done its own part
+};
 
 }  // namespace cleave::session

@@ -15,6 +15,8 @@ namespace cleave::session {
 /// Which part of which server.
 struct ServerOf {
   int replicas = 1, part = 0, parts = 1;
+  std::uint64_t seed = 1;
+  bool one_run = false;  // its clients make one run: a replica that is done does not begin again when it comes back
   std::string text() const {
     return "part " + std::to_string(part) + " of " + std::to_string(parts) + " for " + std::to_string(replicas) +
            " replicas";

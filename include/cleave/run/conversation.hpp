@@ -113,7 +113,7 @@ template <class P> class Conversation {
       if (h.kind == backend::tcp::Kind::Hello) {
         bye = true;
         std::lock_guard lock(c_.mutex);
-        if (g_.replica >= 0) c_.done[static_cast<std::size_t>(g_.replica)] = 0;
+        if (g_.replica >= 0 && !server_.one_run) c_.done[static_cast<std::size_t>(g_.replica)] = 0;
         return;
       }
       if (s < 0 || s >= shards || s % server_.parts != server_.part) {

@@ -22,7 +22,7 @@ template <class P> class ParameterServer {
                   backend::tcp::Milliseconds deadline = std::chrono::seconds(60), Door door = {})
       : listening_(open_door(door, port)),
         door_(std::move(door)),
-        of_{replicas, part, parts},
+        of_{replicas, part, parts, seed},
         deadline_(deadline),
         start_((Server<P>::parts(replicas), 1), 0, seed) {
     if (parts > Server<P>::shards) {
@@ -38,6 +38,10 @@ template <class P> class ParameterServer {
   int port() const { return listening_.port(); }
   void stop() { over_ = true; }
 
+  /// Its clients make one run together: a replica that comes again goes on behind what it has done, also where that was
+  /// all of its part. Before `load` and `serve`.
+  void serve_one_run() { of_.one_run = true; }
+
   /// Saves every container to a file of its own in this folder, every so often while it changes (0: not before the end)
   /// and at the end.
   void keep(std::string folder, std::chrono::milliseconds every = std::chrono::minutes(10)) {
@@ -45,14 +49,54 @@ template <class P> class ParameterServer {
     folder_ = std::move(folder);
     every_ = every;
   }
-  /// Goes on with a container as it was saved. Before `serve`.
-  void load(std::string const& path) {
+  /// Goes on with a container as it was saved; returns its name. Before `serve`.
+  std::string load(std::string const& path) {
     auto [name, c] = load_container<P>(path, of_, start_);
     container_[name] = std::move(c);
     tell("container " + name + " goes on from " + path);
+    return name;
   }
-  /// Where a container of this name is saved.
-  std::string file_of(std::string const& name) const { return folder_ + "/" + name + ending(); }
+  /// Saves what has changed, from any thread. False if something could not be saved; it says what and why.
+  bool save() {
+    std::lock_guard one_by_one(saving_);
+    bool good = true;
+    std::vector<std::pair<std::string, Container*>> all;
+    {
+      std::lock_guard lock(guests_);
+      for (auto& [name, c] : container_) all.emplace_back(name, c.get());
+    }
+    for (auto& [name, c] : all) {
+      try {
+        std::string const path = file_of(name, folder_);
+        if (save_container(*c, name, of_, path)) tell("saved container " + name + " to " + path);
+      } catch (std::exception const& e) {
+        tell(e.what());
+        good = false;
+      }
+    }
+    return good;
+  }
+  /// How many updates a container has had, over all of its shards here; 0 where there is none of this name.
+  std::int64_t updates(std::string const& name) {
+    Container* c = nullptr;
+    {
+      std::lock_guard lock(guests_);
+      auto const at = container_.find(name);
+      if (at == container_.end()) return 0;
+      c = at->second.get();
+    }
+    std::int64_t all = 0;
+    for (int s = of_.part; s < shards; s += of_.parts) c->server.look(s, [&](auto& shard) { all += shard.version(); });
+    return all;
+  }
+  /// How many connections there are now.
+  int connections() {
+    return count([](Guest const&) { return true; });
+  }
+  /// Where a container of this name is saved in a folder.
+  std::string file_of(std::string const& name, std::string const& folder) const {
+    return folder + "/" + name + ending();
+  }
 
   /// The files of this part's containers in a folder.
   std::vector<std::string> saved_in(std::string const& folder) const {
@@ -65,8 +109,8 @@ template <class P> class ParameterServer {
     return all;
   }
 
-  /// Until stopped, or `end` says so, or nobody has been there for so long (0: for ever) after the first client. False
-  /// if what it held then could not be saved.
+  /// Until stopped, or `end` says so, or nobody has been there for so long (0: for ever) after the first client; in one
+  /// run, replicas that have not come yet have the deadline to come. False if what it held then could not be saved.
   bool serve(backend::tcp::Milliseconds linger = {}, std::function<bool()> const& end = {}) {
     auto last = std::chrono::steady_clock::now(), saved = last;
     bool any = false;
@@ -78,7 +122,8 @@ template <class P> class ParameterServer {
         save();
         saved = std::chrono::steady_clock::now();
       }
-      if (any && linger.count() > 0 && now - last > linger) break;
+      if (!any || linger.count() == 0 || now - last <= linger) continue;
+      if (!of_.one_run || all_have_come() || now - last > deadline_) break;
     }
     stop();
     send_away();
@@ -122,6 +167,14 @@ template <class P> class ParameterServer {
     return static_cast<int>(
         std::count_if(guest_.begin(), guest_.end(), [&](auto const& g) { return !g->gone && which(*g); }));
   }
+  bool all_have_come() {
+    std::lock_guard lock(guests_);
+    return std::all_of(container_.begin(), container_.end(), [](auto const& named) {
+      std::lock_guard one(named.second->mutex);
+      auto const& life = named.second->life;
+      return std::all_of(life.begin(), life.end(), [](int of_replica) { return of_replica > 0; });
+    });
+  }
   /// Forgets the connections that have ended; returns how many are left.
   std::size_t clear() {
     std::lock_guard lock(guests_);
@@ -155,24 +208,6 @@ template <class P> class ParameterServer {
     } catch (Error const&) {  // it does not want to hear it
     }
   }
-  bool save() {
-    bool good = true;
-    std::vector<std::pair<std::string, Container*>> all;
-    {
-      std::lock_guard lock(guests_);
-      for (auto& [name, c] : container_) all.emplace_back(name, c.get());
-    }
-    for (auto& [name, c] : all) {
-      try {
-        if (save_container(*c, name, of_, file_of(name))) tell("saved container " + name + " to " + file_of(name));
-      } catch (std::exception const& e) {
-        tell(e.what());
-        good = false;
-      }
-    }
-    return good;
-  }
-
   Container& container(std::string const& name) {
     std::lock_guard lock(guests_);
     auto const at = container_.find(name);
@@ -229,7 +264,7 @@ template <class P> class ParameterServer {
   std::map<std::string, std::unique_ptr<Container>> container_;
   std::string folder_;  // empty: nothing is saved
   std::chrono::milliseconds every_{};
-  std::mutex saying_;
+  std::mutex saying_, saving_;
   std::atomic<int> refused_{0};
 };
 

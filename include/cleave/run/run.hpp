@@ -10,6 +10,7 @@
 #include "../io/arguments.hpp"
 #include "apart.hpp"
 #include "fit.hpp"
+#include "join.hpp"
 #include "laws.hpp"
 #include "sent_whole.hpp"
 #include "served.hpp"
@@ -210,18 +211,11 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
                         : by_launcher ? trace_path(trace, launch.rank, launch.size)
                                       : trace_path(trace, process.rank(), process.size()),
                         trace_steps};
-  if (P::served && launch.size > 1 && !apart_by_hand && !resume_given.empty() &&
-      (resume_given != "auto" || io::exists(CheckpointFiles(out).last))) {
-    throw Error("--resume " + resume_given + ": the server that " + launch.by +
-                " starts begins anew, and would replace what is in " + out +
-                "; run the replicas as threads of one process, or start a server by --serve PORT --resume auto");
-  }
   if (a_client && !resume_given.empty() && resume_given != "auto") {
     throw Error("--resume " + resume_given + ": a client's weights are the server's; say --resume to the server");
   }
-  std::string const resume = P::served && (apart.joins() || launch.size > 1) && resume_given == "auto"
-                                 ? std::string()
-                                 : resume_path<P>(resume_given, out, say, leads, process);
+  bool const server_resumes = P::served && (apart.joins() || launch.size > 1);  // clients have its weights
+  std::string const resume = server_resumes ? "" : resume_path<P>(resume_given, out, say, leads, process);
   StopSignals const signals;
   auto const sets = read_for<P, Data>(say, data, limit, resume);
   if (tracing) check_trace(tracing.path);
@@ -229,18 +223,18 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
   if constexpr (P::served) {
     Host<P> host;
     if (launch.size > 1 && !apart_by_hand)
-      host.start(apart, launch, process, mesh.data, static_cast<std::uint64_t>(seed_given), say);
+      host.start(apart, launch, process, mesh.data, static_cast<std::uint64_t>(seed_given), say, out, resume_given);
     if (apart.joins()) {
       auto const join_by = [&]<class Ranks>(Ranks*) {
-        return join<P, Data, Ranks>(say, apart, mesh.data, static_cast<std::uint64_t>(seed_given), epochs, sets,
+        return join<P, Data, Ranks>(say, apart, host, mesh.data, static_cast<std::uint64_t>(seed_given), epochs, sets,
                                     tracing, out, save_every, json,
                                     [&](bool mine) { return process.stranger(mine ? 1 : 0) >= 0 || mine; });
       };
-      if (backend == "host") return join_by(static_cast<ThreadRanks<P>*>(nullptr));
-      return on<Backends...>(backend, [&]<class B>(B*) {
+      if (backend == "host") return host.finish(join_by(static_cast<ThreadRanks<P>*>(nullptr)));
+      return host.finish(on<Backends...>(backend, [&]<class B>(B*) {
         if constexpr (requires { B::pick(0); }) B::pick(launch.local_rank);
         return join_by(static_cast<DeviceRanks<P, typename B::Machine>*>(nullptr));
-      });
+      }));
     }
   }
   std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(seed_given) : session::saved_seed(resume);

@@ -56,7 +56,11 @@ bool save_container(Container<P>& c, std::string const& name, ServerOf const& of
   numbers("versions", versions);
   numbers("done", done);
   io::save_safetensors(path, std::move(tensors),
-                       {{"cleave", version}, {"server", of.text()}, {"container", name}, {"plan", shards_text<P>()}});
+                       {{"cleave", version},
+                        {"server", of.text()},
+                        {"container", name},
+                        {"plan", shards_text<P>()},
+                        {"seed", std::to_string(of.seed)}});
   c.saved = updates;
   return true;
 }
@@ -76,6 +80,10 @@ std::pair<std::string, std::unique_ptr<Container<P>>> load_container(std::string
   if (said("server") != of.text()) throw Error(path + ": saved by " + said("server") + "; this server is " + of.text());
   if (said("plan") != shards_text<P>())
     throw Error(path + ": saved under another plan (" + said("plan") + "); this one is " + shards_text<P>());
+  // The data's order follows from the seed; files of earlier releases do not have it.
+  if (std::string const* seed = file.find_metadata("seed"); of.one_run && seed && *seed != std::to_string(of.seed)) {
+    throw Error(path + ": saved by a run with --seed " + *seed + "; this one has --seed " + std::to_string(of.seed));
+  }
   auto const read = [&](std::string const& what, auto* to, std::size_t count) {
     io::NamedTensor const* t = file.find(what);
     if (!t || t->bytes.size() != count * sizeof *to)
