@@ -181,6 +181,13 @@ done
 pair in-step --epochs $((epochs + 1)) --out whole-pair  # never stopped: the same bits
 pair_wants 0 "in-step"
 cmp in-step/checkpoint.safetensors whole-pair/checkpoint.safetensors
+# A helper of Sandblaster that gets a signal helps on; it is stopped where its coordinator is
+pair portions --epochs 300 --out portions
+until [ -s portions/metrics.jsonl ] || ! kill -0 "${process[0]}" 2>/dev/null; do sleep 0.01; done
+kill -TERM "${process[1]}"
+pair_wants 0 "a coordinator that has finished"
+pair portions --epochs 300 --resume auto --out portions  # finished: no portion is given out
+pair_wants 0 "a finished run by portions"
 # What cannot be resumed, in a line
 mkdir weights-only && cp whole-pair/checkpoint.safetensors weights-only
 refused() {  # TEXT OPTIONS...: rank 0 says so; rank 1 waits for it

@@ -27,14 +27,16 @@ struct Run {
     for (int r = 1; r < ranks; ++r) {
       helpers.emplace_back([this, ranks, r, feed] {
         try {
-          made += session::help<Train>({"127.0.0.1", door.port()}, ranks, 3, 3, feed(r));
+          auto const helped = session::help<Train>({"127.0.0.1", door.port()}, ranks, 3, 3, feed(r));
+          made += helped.made;
+          told += helped.finished;
         } catch (Error const&) {
           ++died;
         }
       });
     }
     Hands<Train> hands = session::near<Train>(1, 3);
-    for (auto& far : session::gather<Train>(door, ranks - 1, ranks, 3, std::chrono::seconds(30))) {
+    for (auto& far : session::gather<Train>(door, ranks - 1, ranks, 3, std::chrono::seconds(30), {}, &finished)) {
       hands.push_back(std::move(far));
     }
     trainer = std::make_unique<Sandblaster<Train>>(std::move(hands), portions, 3);
@@ -49,7 +51,8 @@ struct Run {
   std::vector<std::thread> helpers;
   std::unique_ptr<Sandblaster<Train>> trainer;
   std::atomic<long> made{0};
-  std::atomic<int> died{0};
+  std::atomic<int> died{0}, told{0};
+  std::atomic<bool> finished{false};
 };
 std::vector<float> alone(int steps) {
   Sandblaster<Train> t(1, portions, 3);
@@ -112,6 +115,15 @@ TEST_CASE("row 20: a helper that dies in the middle: its portion is given to oth
   CHECK(run.trainer->weights() == alone(8));
   run.end();
   CHECK(run.died == 1);
+}
+TEST_CASE("helpers are told whether the run was finished when they are sent away") {
+  for (bool const finished : {false, true}) {
+    Run run(3, [](int) { return signs::feed<Train>(); });
+    run.trainer->step(signs::feed<Train>());
+    run.finished = finished;
+    run.end();
+    CHECK(run.told == (finished ? 2 : 0));
+  }
 }
 TEST_CASE("helpers that do not come, and those of another plan, are told") {
   auto const door = backend::tcp::Socket::listen_on(0);

@@ -153,17 +153,19 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
     if (launch.rank > 0) {
       Meeting meeting(launch, process, door_options);
       std::string const at = meeting.tell(0);
-      help<P, Ranks>(backend::tcp::Address::of(at), ranks, data_number, seed, batches.feed(), std::chrono::seconds(60),
-                     meeting.token());
-      // The coordinator has stopped, and this helper with it.
-      return StopSignals::received() != 0 ? ExitCode::stopped : 0;
+      Helped const helped = help<P, Ranks>(backend::tcp::Address::of(at), ranks, data_number, seed, batches.feed(),
+                                           std::chrono::seconds(60), meeting.token());
+      // Where the coordinator was stopped, or has gone, this helper is stopped too; where it has finished, it is done.
+      return StopSignals::received() != 0 && !helped.finished ? ExitCode::stopped : 0;
     }
+    std::atomic<bool> finished{false};
     Hands<P> hands = near<P, Ranks>(launch.size > 1 ? 1 : ranks, seed);
     if (launch.size > 1) {
       Meeting meeting(launch, process, door_options);
       auto const door = open_door(meeting.door(), meeting.port());
       meeting.tell(door.port());
-      for (auto& far : gather<P>(door, ranks - 1, ranks, data_number, std::chrono::seconds(60), meeting.token()))
+      for (auto& far :
+           gather<P>(door, ranks - 1, ranks, data_number, std::chrono::seconds(60), meeting.token(), &finished))
         hands.push_back(std::move(far));
     }
     S trainer(std::move(hands), portions, seed);
@@ -171,7 +173,9 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
                  "%d portions of %d samples, %d replicas, %d shards, %ld weights; the coordinator holds %zu bytes\n",
                  portions, P::batch, ranks, P::shards, P::schedule.weight_elements, sizeof(trainer.coordinator()));
     Job const job{program, out, ranks, epochs, seed, json, true, say, {}, save_every};
-    return iterate(trainer, job, resume, batches, sets);
+    int const code = iterate(trainer, job, resume, batches, sets);
+    finished = code != ExitCode::stopped;
+    return code;
   };
   if (backend == "host") return by(static_cast<ThreadRanks<P>*>(nullptr));
   return on<Backends...>(backend, [&]<class B>(B*) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -20,11 +21,15 @@ template <class P> class Far : public Hand<P> {
   static constexpr long elements = P::schedule.weight_elements;
   static constexpr std::size_t most_bytes = sizeof(double) + sizeof(Sent) * static_cast<std::size_t>(elements);
 
-  Far(backend::tcp::Socket to, backend::tcp::Milliseconds deadline)
-      : to_(std::move(to)), deadline_(deadline), weights_(static_cast<std::size_t>(elements)), gradient_(weights_) {}
+  Far(backend::tcp::Socket to, backend::tcp::Milliseconds deadline, std::atomic<bool> const* finished = nullptr)
+      : to_(std::move(to)),
+        deadline_(deadline),
+        finished_(finished),
+        weights_(static_cast<std::size_t>(elements)),
+        gradient_(weights_) {}
   ~Far() override {
     try {
-      send(nullptr, 0);
+      send(nullptr, 0, finished_ && *finished_);
     } catch (Error const&) {  // it has gone before
     }
   }
@@ -57,13 +62,15 @@ template <class P> class Far : public Hand<P> {
   Sent* pushed(int, long begin, long) override { return gradient_.data() + begin; }
 
  private:
-  void send(void const* payload, std::size_t bytes) {
+  void send(void const* payload, std::size_t bytes, bool finished = false) {
     backend::tcp::Head h;
     h.kind = backend::tcp::Kind::Portion;
+    h.version = finished ? 1 : 0;
     backend::tcp::send(to_, h, payload, bytes, deadline_);
   }
   backend::tcp::Socket to_;
   backend::tcp::Milliseconds deadline_;
+  std::atomic<bool> const* finished_;  // by the time this one ends
   std::vector<Sent> weights_, gradient_;
   std::vector<unsigned char> message_;
   bool newer_ = false;
@@ -77,7 +84,7 @@ template <class P> std::uint64_t helpers_plan(int ranks, std::uint64_t job) {
 /// Lets a helper in, or tells it why not.
 template <class P>
 void let_in(backend::tcp::Socket s, int ranks, std::uint64_t job, std::string const& token,
-            backend::tcp::Milliseconds deadline, Hands<P>& all) {
+            backend::tcp::Milliseconds deadline, std::atomic<bool> const* finished, Hands<P>& all) {
   backend::tcp::Milliseconds const second(1000);
   try {
     try {
@@ -89,20 +96,22 @@ void let_in(backend::tcp::Socket s, int ranks, std::uint64_t job, std::string co
                                     ")");
       }
     } catch (backend::tcp::Refusal const& e) {
-      return backend::tcp::refuse(s, e.what(), second);
+      return backend::tcp::refuse(s, e, second);
     }
     backend::tcp::Head h;
     h.kind = backend::tcp::Kind::Welcome;
     backend::tcp::send(s, h, nullptr, 0, second);
-    all.push_back(std::make_unique<Far<P>>(std::move(s), deadline));
+    all.push_back(std::make_unique<Far<P>>(std::move(s), deadline, finished));
   } catch (Error const&) {  // it has gone, or never spoke this protocol
   }
 }
 /// Waits for so many helpers of this plan, of `ranks` in all. Who runs another one is told, and not counted; who says
-/// nothing keeps nobody waiting.
+/// nothing keeps nobody waiting. `finished` is looked at when the helpers are sent away, and tells them that the run
+/// has come to its end.
 template <class P>
 Hands<P> gather(backend::tcp::Socket const& door, int helpers, int ranks, std::uint64_t job,
-                backend::tcp::Deadline const& by, std::string const& token = {}) {
+                backend::tcp::Deadline const& by, std::string const& token = {},
+                std::atomic<bool> const* finished = nullptr) {
   constexpr std::size_t most_waiting = 64;
   Hands<P> all;
   std::vector<backend::tcp::Socket> waiting;
@@ -117,7 +126,7 @@ Hands<P> gather(backend::tcp::Socket const& door, int helpers, int ranks, std::u
     }
     for (std::size_t i = waiting.size(); i-- > 0 && static_cast<int>(all.size()) < helpers;) {
       if (!waiting[i].readable(backend::tcp::Milliseconds(0))) continue;
-      let_in<P>(std::move(waiting[i]), ranks, job, token, by.whole, all);
+      let_in<P>(std::move(waiting[i]), ranks, job, token, by.whole, finished, all);
       waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
@@ -149,12 +158,18 @@ struct FeedFrom {
   }
 };
 
-/// Makes gradients for a coordinator until that says it is over, or has gone; returns how many. The feed is the
-/// coordinator's own, with the same samples at the same steps, and so is the seed.
+/// How a helper's work has ended.
+struct Helped {
+  long made = 0;          // gradients
+  bool finished = false;  // the coordinator said that the run had come to its end
+};
+
+/// Makes gradients for a coordinator until that says it is over, or has gone. The feed is the coordinator's own, with
+/// the same samples at the same steps, and so is the seed.
 template <class P, class Ranks = ThreadRanks<P>>
-long help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job, std::uint64_t seed,
-          backend::host::Feed const& feed, backend::tcp::Milliseconds deadline = std::chrono::seconds(60),
-          std::string const& token = {}) {
+Helped help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job, std::uint64_t seed,
+            backend::host::Feed const& feed, backend::tcp::Milliseconds deadline = std::chrono::seconds(60),
+            std::string const& token = {}) {
   using Sent = typename Hand<P>::Sent;
   constexpr std::size_t weights = sizeof(Sent) * static_cast<std::size_t>(P::schedule.weight_elements);
   auto const to = backend::tcp::Socket::connect(coordinator, deadline);
@@ -163,12 +178,15 @@ long help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job
   hello.plan = helpers_plan<P>(ranks, job);
   backend::tcp::introduce(to, hello, {}, token, deadline);
   auto const mine = std::move(near<P, Ranks>(1, seed)[0]);
-  long made = 0;
+  Helped all;
   try {
-    for (;; ++made) {
+    for (;; ++all.made) {
       auto const h = backend::tcp::receive(to, message, 2 * sizeof(long) + weights, std::chrono::hours(1));
       if (h.kind != backend::tcp::Kind::Portion) throw Error(to.peer() + " sends what is no portion");
-      if (message.empty()) return made;
+      if (message.empty()) {
+        all.finished = h.version != 0;
+        return all;
+      }
       long which[2];  // the feed's step of portion 0, and the portion
       if (message.size() != sizeof which && message.size() != sizeof which + weights) {
         throw Error(to.peer() + " sends a portion of " + std::to_string(message.size()) +
@@ -190,7 +208,7 @@ long help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job
       backend::tcp::send(to, done, message.data(), message.size(), deadline);
     }
   } catch (backend::tcp::Closed const&) {  // the coordinator has what it wanted, or gave this helper up for being late
-    return made;
+    return all;
   }
 }
 
