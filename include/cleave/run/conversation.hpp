@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "container.hpp"
 #include "door.hpp"
@@ -31,24 +32,24 @@ template <class P> class Conversation {
   /// anything was said.
   void hold() {
     std::thread writer([this] { write(); });
-    std::string why;
+    std::optional<backend::tcp::Refusal> why;
     bool bye = false;
     try {
       enter();
       read(bye);
     } catch (backend::tcp::Refusal const& e) {
-      why = e.what();
+      why = e;
     } catch (std::exception const&) {  // killed, or cut off: its gradients end here
     }
-    leave(bye, !why.empty());
-    if (!why.empty()) refuse(why);
+    leave(bye, why.has_value());
+    if (why) refuse(*why);
     g_.socket.shut();
     writer.join();
   }
 
  private:
-  void refuse(std::string const& why) {
-    tell_("refused " + g_.socket.peer() + ": " + why);
+  void refuse(backend::tcp::Refusal const& why) {
+    tell_("refused " + g_.socket.peer() + ": " + why.what());
     try {
       std::lock_guard one_frame(g_.writing);
       backend::tcp::refuse(g_.socket, why, deadline_);
@@ -68,8 +69,9 @@ template <class P> class Conversation {
       auto const wait = std::min<backend::tcp::Milliseconds>(deadline_ / 4, std::chrono::seconds(5));
       if (!c_.changed.wait_for(lock, wait, [&] { return over_ || c_.guest.find(g_.replica) == c_.guest.end(); })) {
         throw backend::tcp::Refusal("replica " + std::to_string(g_.replica) + " is there already, from " +
-                                    c_.guest[g_.replica]->socket.peer() +
-                                    "; give this client another --replica, or end that one");
+                                        c_.guest[g_.replica]->socket.peer() +
+                                        "; give this client another --replica, or end that one",
+                                    true);
       }
       g_.life = ++c_.life[r];
       c_.guest[g_.replica] = &g_;
@@ -203,7 +205,7 @@ template <class P> class Conversation {
           if (due < shards) g_.pending[due] = false;
           failure = c_.failure;
         }
-        if (due == shards) return refuse(failure);
+        if (due == shards) return refuse(backend::tcp::Refusal(failure));
         send(due, 0);
       }
     } catch (std::exception const&) {

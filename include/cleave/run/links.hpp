@@ -43,12 +43,14 @@ class Links {
     say_ = std::move(say);
   }
   bool tries_again() const { return patience_.count() > 0; }
-  /// Connects again, ever less often; returns the first part's welcome. Throws Error when patience is over, Refusal,
-  /// and what `before_each` try throws.
+  /// Connects again, ever less often; returns the first part's welcome. A server that has not noticed yet that the old
+  /// connection is gone refuses for now, and is asked again. Throws Error when patience is over, Refusal where there is
+  /// no use in trying, and what `before_each` try throws.
   backend::tcp::Head connect_again(backend::tcp::Closed const& lost, std::function<void()> const& before_each) {
     tell(std::string(lost.what()) + "; connecting again for " + std::to_string(patience_.count()) + " ms");
     backend::tcp::Deadline const by(patience_);
     backend::tcp::Milliseconds const longest(5000);
+    std::string refused, failed;
     for (backend::tcp::Milliseconds pause(100);; pause = std::min(2 * pause, longest)) {
       link_.clear();
       if (before_each) before_each();
@@ -57,11 +59,15 @@ class Links {
         auto const welcome = connect(backend::tcp::Milliseconds(1000), std::min(by.left(), deadline_));
         tell("connected again");
         return welcome;
-      } catch (backend::tcp::Refusal const&) {
-        throw;
+      } catch (backend::tcp::Refusal const& e) {
+        if (!e.for_now) throw;
+        refused = e.what();
       } catch (Error const& e) {
-        if (by.left().count() == 0) throw Error(std::string(lost.what()) + ", and did not come back: " + e.what());
+        failed = e.what();
       }
+      if (by.left().count() > 0) continue;
+      throw Error(std::string(lost.what()) +
+                  (refused.empty() ? ", and did not come back: " + failed : ", and refuses this client: " + refused));
     }
   }
 

@@ -152,7 +152,7 @@ template <class P> class ParameterServer {
       try {
         g.thread = std::thread([this, &g] { welcome(g); });
       } catch (std::exception const& e) {
-        turn_away(g, std::string("the server has no room for another connection now: ") + e.what());
+        turn_away(g, no_room(e));
         guest_.pop_back();
         std::this_thread::sleep_for(wait);
       }
@@ -200,14 +200,18 @@ template <class P> class ParameterServer {
     std::fprintf(door_.say, "%s\n", what.c_str());
     std::fflush(door_.say);
   }
-  void turn_away(Guest& g, std::string const& why) {
-    if (int const n = refused_++; n < 100 || n % 1000 == 0) tell("refused " + g.socket.peer() + ": " + why);
+  static backend::tcp::Refusal no_room(std::exception const& e) {
+    return backend::tcp::Refusal(std::string("the server has no room for another connection now: ") + e.what(), true);
+  }
+  void turn_away(Guest& g, backend::tcp::Refusal const& why) {
+    if (int const n = refused_++; n < 100 || n % 1000 == 0) tell("refused " + g.socket.peer() + ": " + why.what());
     try {
       std::lock_guard lock(g.writing);
       backend::tcp::refuse(g.socket, why, std::min(deadline_, backend::tcp::Milliseconds(1000)));
     } catch (Error const&) {  // it does not want to hear it
     }
   }
+
   Container& container(std::string const& name) {
     std::lock_guard lock(guests_);
     auto const at = container_.find(name);
@@ -220,7 +224,7 @@ template <class P> class ParameterServer {
   }
 
   void welcome(Guest& g) {
-    std::string why;
+    std::optional<backend::tcp::Refusal> why;
     try {
       std::string name;
       auto const hello = backend::tcp::hear_hello(g.socket, name, door_.token, std::min(deadline_, door_.greeting));
@@ -236,20 +240,20 @@ template <class P> class ParameterServer {
       check_container_name(name);
       g.admitted = true;
       if (count([](Guest const& o) { return o.admitted.load(); }) > door_.connections) {
-        throw backend::tcp::Refusal("the server has " + std::to_string(door_.connections) +
-                                    " connections and takes no other");
+        throw backend::tcp::Refusal(
+            "the server has " + std::to_string(door_.connections) + " connections and takes no other", true);
       }
       g.replica = hello.event.worker;
       Conversation<P>(g, container(name), name, of_, deadline_, over_, [this](std::string const& what) {
         tell(what);
       }).hold();
     } catch (backend::tcp::Refusal const& e) {
-      why = e.what();
+      why = e;
     } catch (Error const&) {  // it has gone, or never spoke this protocol
     } catch (std::exception const& e) {
-      why = std::string("the server has no room for another connection now: ") + e.what();
+      why = no_room(e);
     }
-    if (!why.empty()) turn_away(g, why);
+    if (why) turn_away(g, *why);
     g.gone = true;
   }
 

@@ -7,9 +7,10 @@
 
 namespace cleave::backend::tcp {
 
-/// The other side has said no, and why; or is to be told so.
+/// The other side has said no, and why; or is to be told so. `for_now`: it may say yes to who comes again later.
 struct Refusal : Error {
-  using Error::Error;
+  explicit Refusal(std::string const& why, bool now = false) : Error(why), for_now(now) {}
+  bool for_now;
 };
 
 inline constexpr std::size_t most_name = 64;  // bytes of a container's name
@@ -22,9 +23,11 @@ inline Digest proof(std::string const& token, std::string_view nonce, Head const
   said.append(reinterpret_cast<char const*>(&hello.event.worker), sizeof hello.event.worker);
   return hmac(token, said += name);
 }
-inline void refuse(Socket const& to, std::string const& why, Deadline const& by) {
+inline void refuse(Socket const& to, Refusal const& refusal, Deadline const& by) {
+  std::string const why = refusal.what();
   Head h;
   h.kind = Kind::Refused;
+  h.version = refusal.for_now ? 1 : 0;
   send(to, h, why.data(), why.size(), by);
 }
 
@@ -46,7 +49,7 @@ inline Head introduce(Socket const& to, Head hello, std::string const& name, std
     send(to, answer, code.data(), code.size(), by);
     h = receive(to, payload, 1024, by);
   }
-  if (h.kind == Kind::Refused) throw Refusal(to.peer() + ": " + text());
+  if (h.kind == Kind::Refused) throw Refusal(to.peer() + ": " + text(), h.version != 0);
   if (h.kind != Kind::Welcome) throw Error(to.peer() + " answers with what is no welcome; is it the same version?");
   return h;
 }

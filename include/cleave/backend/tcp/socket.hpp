@@ -227,7 +227,7 @@ class Socket {
     ::setsockopt(handle_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     ::setsockopt(handle_, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
 #if defined(TCP_KEEPIDLE) && defined(TCP_KEEPINTVL) && defined(TCP_KEEPCNT)
-    int const idle = 30, between = 10, probes = 3;
+    int const idle = 20, between = 5, probes = 4;
     ::setsockopt(handle_, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
     ::setsockopt(handle_, IPPROTO_TCP, TCP_KEEPINTVL, &between, sizeof between);
     ::setsockopt(handle_, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
