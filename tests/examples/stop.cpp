@@ -21,7 +21,7 @@ struct Around : Plan<Plain, Batch<16>, MicroBatches<4>, DataParallel<Async>, Sgd
 struct InStep : Plan<Plain, Batch<16>, MicroBatches<4>, DataParallel<Sync>, Shards<1>, Momentum> {
   static constexpr Rate rate = Rate::constant(0.01f);
 };
-struct Whole : Plan<Plain, Batch<16>, MicroBatches<4>, DataParallel<Async>> {};
+struct Portion : Plan<Plain, Batch<16>, MicroBatches<4>, DataParallel<Async>> {};
 
 /// Squares at four places.
 struct Squares {
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
   if (what == "train") return run<Train, Squares>(argc - 1, argv + 1);
   if (what == "diverge") return run<Diverge, Squares>(argc - 1, argv + 1);
   if (what == "served") return run<Around, Squares>(argc - 1, argv + 1);
-  if (what == "portions") return run<Sandblaster<Whole>, Squares>(argc - 1, argv + 1);
+  if (what == "portions") return run<Sandblaster<Portion>, Squares>(argc - 1, argv + 1);
   if (what == "in-step") return run<InStep, Squares>(argc - 1, argv + 1);
   std::fprintf(stderr, "stop train|diverge|served|in-step|portions OPTIONS\n");
   return 2;

@@ -52,7 +52,29 @@ wants 0
 grep -q "^resumed at step [0-9]* of $((8 * epochs)): [0-9]* steps are left" run.out || fail "does not say what is left"
 cmp whole/checkpoint.safetensors stopped/checkpoint.safetensors
 increasing stopped/metrics.jsonl
-if [ ${#launcher[@]} -gt 0 ]; then echo "stop: right"; exit; fi
+if [ ${#launcher[@]} -gt 0 ]; then  # around a server in rank 0: the replicas wait for each other, and one is stopped
+  "${launcher[@]}" "$stop" in-step --epochs 100000 --save-every 50steps --out around >run.out 2>run.err &
+  job=$!
+  for ((i = 0; i < 1200; ++i)); do [ ! -s around/checkpoint-previous.safetensors ] || break; sleep 0.05; done
+  kill -TERM "$(pgrep -n -P "$job" -f "$stop in-step")"
+  for ((i = 0; i < 600; ++i)); do kill -0 "$job" 2>/dev/null || break; sleep 0.05; done
+  ! kill -0 "$job" 2>/dev/null || fail "in-step: the run hangs"
+  code=0
+  wait "$job" || code=$?
+  wants 75 "in-step: a run"
+  at=$(sed -n 's/.*saved around.*step \([0-9]*\); go on.*/\1/p' run.err)
+  [ -s around/cleave.server0.safetensors ] && [ "$at" -ge 50 ] || fail "in-step: not saved"
+  run in-step --epochs $((at / 8 + 20)) --out around --resume auto
+  wants 0
+  grep -q "replica 0: resumed at step" run.out || fail "in-step: does not go on"
+  cp -r around around-done
+  run in-step --epochs $((at / 8 + 20)) --out around --resume auto
+  wants 0
+  grep -q "nothing was written" run.out || fail "in-step: a finished run does not say so"
+  diff -r around around-done
+  echo "stop: right"
+  exit
+fi
 
 run train --epochs $epochs --out stopped --resume auto  # finished
 wants 0
@@ -166,6 +188,15 @@ for plan in served in-step; do
   resumed=$(sed -n 's/^replica 0: resumed at step \([0-9]*\) of .*/\1/p' 0.out)
   [ "$resumed" -gt 50 ] && [ "$resumed" -le $((8 * epochs)) ] || fail "$plan: resumed at step $resumed after $at"
   [ $plan = served ] || cmp $plan/checkpoint.safetensors $plan-file/checkpoint.safetensors
+  for r in 0 1; do  # a signal to one process: the other is stopped where it waits for that one, or for its server
+    [ $plan$r != served1 ] || continue
+    pair $plan --epochs 100000 --save-every never --out $plan-one$r
+    until { grep -q "replica 1 of .* has joined" 0.out && grep -q "^replica 0: step" 0.out; } || ! kill -0 "${process[0]}" 2>/dev/null; do sleep 0.01; done
+    kill -TERM "${process[$r]}"
+    pair_wants 75 "$plan, a signal to rank $r"
+    grep -q "stopped since .* was stopped by SIGTERM" $((1 - r)).err || fail "$plan, a signal to rank $r: the other does not say why"
+    [ -s $plan-one$r/cleave.server0.safetensors ] && [ -s $plan-one$r/checkpoint.safetensors ] || fail "$plan: not saved"
+  done
   cp -r $plan $plan-done
   pair $plan --epochs $epochs --resume auto --out $plan  # finished
   pair_wants 0 "$plan, finished"

@@ -278,6 +278,40 @@ TEST_CASE("kill -9 of too many, and of a part of the server: an error that names
     CHECK(second == "2 " + named);
   }
 }
+TEST_CASE("a client that is stopped says so, and those that wait for it are stopped; those that do not, go on") {
+  auto const stop_one = [&](auto* p, long steps_of_others) {
+    using P = std::remove_pointer_t<decltype(p)>;
+    Place server(p, 3);
+    std::vector<std::unique_ptr<Process>> all;
+    for (int r = 0; r < 3; ++r) {
+      all.push_back(std::make_unique<Process>([&, r](int to) {
+        Client<P> c({{"127.0.0.1", server.port}}, "net", r, 3, 1, patience);
+        struct Stop {};
+        long made = 0;
+        try {
+          c.train(
+              0, r == 1 ? 100000 : steps_of_others, feed, rate,
+              [&](long) {
+                if (r == 1 && made == 5) throw Stop{};
+              },
+              [&](long, double) { ++made; });
+          dprintf(to, "done");
+        } catch (Stop const&) {
+          c.leave(SIGTERM);
+          pause();  // its connection stays open
+        } catch (session::StoppedElsewhere const& e) {
+          dprintf(to, "stopped, since %s", e.what());
+        }
+      }));
+    }
+    std::string const one = all[0]->wait(), three = all[2]->wait();
+    CHECK(one == three);
+    return one;
+  };
+  CHECK(stop_one(of<Sync3>, 100000) ==
+        "0 stopped, since replica 1 was stopped by SIGTERM, and an update needs 3 replicas");
+  CHECK(stop_one(of<Wild>, 300) == "0 done");
+}
 TEST_CASE("a replica that hangs is named by those that wait for it") {
   Place server(of<Sync3>, 3);
   stepping() = 0;

@@ -147,11 +147,12 @@ template <class P> class Host {
     if (!saved_) throw Error("what the server held could not be saved");
     if (!cut_off_ || code != 0) return code;
     std::fprintf(stderr, "the server was stopped by %s before all replicas were done; go on with --resume auto\n",
-                 StopSignals::name_of(StopSignals::received()).c_str());
+                 signal().c_str());
     return ExitCode::stopped;
   }
 
  private:
+  static std::string signal() { return StopSignals::name_of(StopSignals::received()); }
   void load(std::FILE* say, std::string const& out, std::string const& resume) {
     std::string const own = server_->file_of(container_, out), last = CheckpointFiles(out).last;
     if (resume.empty()) {
@@ -175,6 +176,7 @@ template <class P> class Host {
   bool stops() {
     if (!leaves_ || StopSignals::received() == 0) return false;
     cut_off_ = server_->connections() > 0;
+    if (cut_off_) server_->stop_replicas("rank 0, which holds the server, was stopped by " + signal());
     return true;
   }
   void end() {

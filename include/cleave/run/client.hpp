@@ -12,6 +12,11 @@
 
 namespace cleave::session {
 
+/// The run has been stopped elsewhere: what() says where and by what.
+struct StoppedElsewhere : Error {
+  using Error::Error;
+};
+
 /// `Client<Train> mine({{"host", 29500}}, "net", 3, 8); mine.train(0, 1000, feed);` A client without a replica number
 /// (-1) takes no part and may read. No call waits longer than the deadline. `Ranks` compute: threads, or a device's.
 template <class P, class Ranks = ThreadRanks<P>> class Client {
@@ -47,6 +52,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
 
   /// Takes part in the steps [first, last) of the run; `before(step)` and `tell(step, loss)` around each of its own.
   /// One that has died, and comes back, goes on behind what the server has heard of it.
+  /// Throws StoppedElsewhere where the server says that the run has been stopped.
   template <class Before, class Tell>
   void train(long first, long last, backend::host::Feed const& feed, Rate const& rate, Before before, Tell tell) {
     while (!again([&] { take_part(first, last, feed, rate, before, tell); })) {
@@ -90,6 +96,20 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
   }
 
  public:
+  /// Tells the server that this client was stopped by a signal and takes no more part: whoever waits for it is stopped
+  /// too. It cannot train again.
+  void leave(int signal) {
+    left_ = true;
+    backend::tcp::Head h;
+    h.kind = backend::tcp::Kind::Stopped;
+    h.version = signal;
+    for (auto const& l : link_) {
+      try {
+        backend::tcp::send(l, h, nullptr, 0, std::min(deadline_, backend::tcp::Milliseconds(1000)));
+      } catch (Error const&) {  // the server has gone before
+      }
+    }
+  }
   /// Notes what it does in its next so many steps.
   void trace(int steps) { replica_.trace(steps); }
   /// Of each rank of the run; null where it is another replica's.
@@ -174,6 +194,19 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
   [[noreturn]] void refused(backend::tcp::Socket const& by) const {
     throw Error(by.peer() + ": " + std::string(payload_.begin(), payload_.end()));
   }
+  [[noreturn]] void stopped() const { throw StoppedElsewhere(std::string(payload_.begin(), payload_.end())); }
+  /// A connection that could not be written to may still hold why it was closed.
+  void hear_whether_stopped() {
+    for (auto const& l : link_) {
+      try {
+        while (l.readable(backend::tcp::Milliseconds(0))) {
+          auto const h = backend::tcp::receive(l, payload_, most_bytes(), deadline_);
+          if (h.kind == backend::tcp::Kind::Stopped) stopped();
+        }
+      } catch (backend::tcp::Closed const&) {
+      }
+    }
+  }
   void say(int s, agree::Said const& said, float rate) {
     backend::tcp::Head h;
     h.kind = backend::tcp::Kind::Event;
@@ -225,6 +258,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
                   " ms: " + (text.empty() ? "it answers, and waits for no replica; it is far too slow" : text));
     }
     if (h.kind == backend::tcp::Kind::Refused) refused(from);
+    if (h.kind == backend::tcp::Kind::Stopped) stopped();
     if (h.kind != backend::tcp::Kind::Grant || h.shard < 0 || h.shard >= shards ||
         payload_.size() !=
             static_cast<std::size_t>(Server<P>::end(h.shard) - Server<P>::begin(h.shard)) * sizeof(Sent)) {
@@ -268,6 +302,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
       what();
       return true;
     } catch (backend::tcp::Closed const& lost) {
+      hear_whether_stopped();
       if (!link_.tries_again() || left_) throw;
       begin(link_.connect_again(lost, while_waiting));
       Pushes<P>::forget(replica_);

@@ -40,7 +40,11 @@ template <class P> struct Guest {
 
 template <class P> struct Container {
   Container(int replicas, Replica<P>& start)
-      : server(replicas, start), life(static_cast<std::size_t>(replicas)), done(life), heard(life.size()) {}
+      : server(replicas, start),
+        life(static_cast<std::size_t>(replicas)),
+        done(life),
+        heard(life.size()),
+        stopped(life.size()) {}
 
   Server<P> server;
   std::mutex mutex;
@@ -49,7 +53,9 @@ template <class P> struct Container {
   std::vector<std::chrono::steady_clock::time_point> heard;  // when a replica spoke last
   std::map<int, Guest<P>*> guest;                            // by replica
   std::string failure;
-  std::int64_t saved = 0;  // updates in the file
+  std::vector<std::string> stopped;  // of each replica: the signal that has ended its last life, or nothing
+  bool stops = false;                // the failure is that replicas were stopped
+  std::int64_t saved = 0;            // updates in the file
 
   /// Which replicas others may wait for, but for the one that asks.
   std::string waited_for(int asks, int part, int parts) {

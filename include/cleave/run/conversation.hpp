@@ -8,6 +8,7 @@
 #include "container.hpp"
 #include "door.hpp"
 #include "pushes.hpp"
+#include "stop.hpp"
 
 namespace cleave::session {
 
@@ -76,6 +77,8 @@ template <class P> class Conversation {
       g_.life = ++c_.life[r];
       c_.guest[g_.replica] = &g_;
       c_.heard[r] = std::chrono::steady_clock::now();
+      c_.stopped[r].clear();
+      too_late_ = !c_.failure.empty();
       h.version = c_.done[r];
     }
     if (g_.replica >= 0) {
@@ -116,6 +119,11 @@ template <class P> class Conversation {
         bye = true;
         std::lock_guard lock(c_.mutex);
         if (g_.replica >= 0 && !server_.one_run) c_.done[static_cast<std::size_t>(g_.replica)] = 0;
+        return;
+      }
+      if (h.kind == backend::tcp::Kind::Stopped && g_.replica >= 0) {
+        std::lock_guard lock(c_.mutex);
+        c_.stopped[static_cast<std::size_t>(g_.replica)] = StopSignals::name_of(h.version);
         return;
       }
       if (s < 0 || s >= shards || s % server_.parts != server_.part) {
@@ -168,6 +176,19 @@ template <class P> class Conversation {
     }
   }
 
+  /// Too few replicas are left for an update. Under the container's mutex.
+  void fail(int s, agree::Action const& a, int newest) {
+    std::string const who = "replica " + std::to_string(a.worker), wanted = std::to_string(c_.server.parts());
+    std::string const by = a.worker >= 0 ? c_.stopped[static_cast<std::size_t>(a.worker)] : std::string();
+    c_.stops = !by.empty();
+    if (c_.stops) {
+      c_.failure = who + " was stopped by " + by + ", and an update needs " + wanted + " replicas";
+    } else {
+      c_.failure = "shard " + std::to_string(s) + " at version " + std::to_string(newest) + ": " + who +
+                   " has left and " + std::to_string(a.version) + " replicas live, where an update needs " + wanted +
+                   "; restart from the last checkpoint, or say more Spares";
+    }
+  }
   void hear(int s, agree::Event const& e, Sent* pushed = nullptr, float rate = 0) {
     c_.server.hear(
         s, e, pushed, [&](long) { return double{rate}; },
@@ -180,10 +201,7 @@ template <class P> class Conversation {
               bool const answered = P::agreed::change == agree::Change::Elastic && e.what == agree::Heard::Pushed;
               if (to != c_.guest.end() && !answered) to->second->pending[s] = true;
             } else if (a.what == agree::Done::Fail && P::agreed::waits && c_.failure.empty()) {
-              c_.failure = "shard " + std::to_string(s) + " at version " + std::to_string(newest) + ": replica " +
-                           std::to_string(a.worker) + " has left and " + std::to_string(a.version) +
-                           " replicas live, where an update needs " + std::to_string(c_.server.parts()) +
-                           "; restart from the last checkpoint, or say more Spares";
+              fail(s, a, newest);
             }
           }
           c_.changed.notify_all();
@@ -195,6 +213,7 @@ template <class P> class Conversation {
       for (;;) {
         int due = -1;
         std::string failure;
+        bool stops = false;
         {
           std::unique_lock lock(c_.mutex);
           c_.changed.wait(lock, [&] {
@@ -204,6 +223,12 @@ template <class P> class Conversation {
           if (g_.over) return;
           if (due < shards) g_.pending[due] = false;
           failure = c_.failure;
+          stops = c_.stops && !too_late_;
+          if (c_.stops && too_late_) failure += "; start the server again with --resume auto";
+        }
+        if (due == shards && stops) {
+          std::lock_guard one_frame(g_.writing);
+          return backend::tcp::stop(g_.socket, failure, deadline_);
         }
         if (due == shards) return refuse(backend::tcp::Refusal(failure));
         send(due, 0);
@@ -249,7 +274,8 @@ template <class P> class Conversation {
   backend::tcp::Milliseconds deadline_;
   std::atomic<bool> const& over_;
   Tell tell_;
-  bool joined_ = false;  // the agreement knows of this life
+  bool joined_ = false;    // the agreement knows of this life
+  bool too_late_ = false;  // the run had failed before it came; under the container's mutex
 };
 
 }  // namespace cleave::session

@@ -51,15 +51,19 @@ int join(std::FILE* say, Apart const& a, Host<P>& host, int replicas, std::uint6
     if (StopSignals::received() != 0) throw Stopped{};
   };
   bool stopped = false;
+  std::string elsewhere;
   auto const save_stopped = [&] {
     int const signal = StopSignals::received();
-    std::string const by = signal != 0 ? StopSignals::name_of(signal) : "a signal to another process";
+    std::string const why = signal != 0         ? "by " + StopSignals::name_of(signal)
+                            : elsewhere.empty() ? "by a signal to another process"
+                                                : "since " + elsewhere;
     auto const save_and_tell = [&] {
       long const at = save_held();
-      std::fprintf(stderr, "replica %d: stopped by %s; saved %s, step %ld%s\n", *a.replica, by.c_str(),
+      std::fprintf(stderr, "replica %d: stopped %s; saved %s, step %ld%s\n", *a.replica, why.c_str(),
                    files.last.c_str(), at, a.given_join.empty() ? "" : "; go on with --resume auto");
     };
     if (!a.given_join.empty() && saves) save_and_tell();
+    if (!a.given_join.empty() && !saves) std::fprintf(stderr, "replica %d: stopped %s\n", *a.replica, why.c_str());
     // A server that was started by hand saves what it holds when it is stopped, maybe before this client.
     if (a.given_join.empty()) wrote("replica " + std::to_string(*a.replica) + ": not saved here", save_and_tell);
   };
@@ -95,6 +99,10 @@ int join(std::FILE* say, Apart const& a, Host<P>& host, int replicas, std::uint6
           });
     } catch (Stopped const&) {
       stopped = true;
+      client.leave(StopSignals::received());
+    } catch (StoppedElsewhere const& e) {
+      stopped = true;
+      elsewhere = e.what();
     } catch (Diverged const&) {
       throw;
     } catch (Error const&) {  // another replica was stopped first

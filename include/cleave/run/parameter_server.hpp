@@ -42,6 +42,19 @@ template <class P> class ParameterServer {
   /// all of its part. Before `load` and `serve`.
   void serve_one_run() { of_.one_run = true; }
 
+  /// Tells all replicas that are there to stop, and why.
+  void stop_replicas(std::string const& why) {
+    std::lock_guard lock(guests_);
+    for (auto& g : guest_) {
+      if (g->gone || !g->admitted || g->replica < 0) continue;
+      try {
+        std::lock_guard one_frame(g->writing);
+        backend::tcp::stop(g->socket, why, std::min(deadline_, backend::tcp::Milliseconds(1000)));
+      } catch (Error const&) {  // it has gone
+      }
+    }
+  }
+
   /// Saves every container to a file of its own in this folder, every so often while it changes (0: not before the end)
   /// and at the end.
   void keep(std::string folder, std::chrono::milliseconds every = std::chrono::minutes(10)) {
@@ -238,12 +251,12 @@ template <class P> class ParameterServer {
                                     std::to_string(of_.replicas));
       }
       check_container_name(name);
+      g.replica = hello.event.worker;
       g.admitted = true;
       if (count([](Guest const& o) { return o.admitted.load(); }) > door_.connections) {
         throw backend::tcp::Refusal(
             "the server has " + std::to_string(door_.connections) + " connections and takes no other", true);
       }
-      g.replica = hello.event.worker;
       Conversation<P>(g, container(name), name, of_, deadline_, over_, [this](std::string const& what) {
         tell(what);
       }).hold();

@@ -18,6 +18,8 @@ namespace cleave::backend::tcp {
 //     | <------- Grant(version; weights)     |   the newest, whenever the connection has room
 //     | Pull(region) -> <- Grant             |   from whoever only reads
 //     | Whom -> <- Whom(text)                |   which replicas others wait for
+//     | Stopped(version: signal) ------->  |   it has been stopped, and leaves
+//     | <----------------- Stopped(text)     |   the run has been stopped: this replica is to stop too
 //
 //   helper                                 coordinator
 //     | Hello, as above ---------------->  |
@@ -34,7 +36,8 @@ enum class Kind : std::uint32_t {
   Finished,
   Challenge,
   Proof,
-  Whom
+  Whom,
+  Stopped
 };
 
 struct Head {

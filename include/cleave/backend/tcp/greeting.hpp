@@ -31,6 +31,13 @@ inline void refuse(Socket const& to, Refusal const& refusal, Deadline const& by)
   send(to, h, why.data(), why.size(), by);
 }
 
+/// Tells a client that it is to stop, and why.
+inline void stop(Socket const& to, std::string const& why, Deadline const& by) {
+  Head h;
+  h.kind = Kind::Stopped;
+  send(to, h, why.data(), why.size(), by);
+}
+
 /// The client's part: says hello, and returns the welcome. Throws Refusal with what the server says.
 inline Head introduce(Socket const& to, Head hello, std::string const& name, std::string const& token,
                       Deadline const& by) {
