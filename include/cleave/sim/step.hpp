@@ -71,7 +71,7 @@ template <class M, class P> constexpr Step step(int replicas) {
 }
 /// How much faster n replicas are than one, on the same batch.
 template <class M, class P> constexpr double speedup(int n) { return step<M, P>(1).total / step<M, P>(n).total; }
-/// The number of replicas, up to `most`, behind which one more makes a step no faster. Row 38.
+/// The number of replicas, up to `most`, beyond which one more makes a step no faster.
 template <class M, class P> constexpr int knee(int most) {
   int best = 1;
   for (int n = 2; n <= most && n <= P::micro_batches; ++n) {
