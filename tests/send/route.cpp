@@ -1,4 +1,4 @@
-// send/route.cpp - every all-reduce algorithm sums each element once, in the bytes it states, and overwrites nothing unread.
+// send/route.cpp - every all-reduce algorithm sums each element once, in the bytes it states, without races.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave/send/auto.hpp>

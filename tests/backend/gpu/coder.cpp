@@ -1,4 +1,4 @@
-// backend/gpu/coder.cpp - a device encodes and decodes gradients with the bits of the host codec, and keeps the same residual.
+// backend/gpu/coder.cpp - a device encodes and decodes gradients with the bits of the host codec and its residual.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/backend/gpu/top_k.hpp>
 
