@@ -1,4 +1,4 @@
-// backend/gpu/branches.hpp - sums over several slices in one kernel: each joins the tree's branches as it is made.
+// backend/gpu/branches.hpp - sums over several slices in one kernel: each is merged into the tree's branches.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,7 +8,8 @@
 
 namespace cleave::backend::gpu {
 
-/// Where the branches of one tensor's sum lie: the first few `apart` elements from each other, the others elsewhere.
+/// Addresses of the branches of one tensor's sum: the first few are `apart` elements from each other, the others
+/// elsewhere.
 template <class A> struct Stack {
   A* first = nullptr;
   A* other = nullptr;
@@ -17,8 +18,8 @@ template <class A> struct Stack {
   CLEAVE_HD A* at(int p) const { return p < few ? first + p * apart : other + (p - few) * other_apart; }
 };
 
-/// The tree of schedule/slices.hpp as it is met from left to right: a slice's sum goes on top of `depth` branches, then
-/// the two on top become one, as many times as `merges` says: a one for each, a zero behind the slice, from bit 0 on.
+/// The tree of schedule/slices.hpp, visited from left to right. A slice's sum is pushed onto `depth` branches; then the
+/// top two are merged as often as `merges` says: one bit 1 for each merge, then a 0, for each slice, from bit 0 on.
 template <class A> struct Branches {
   Stack<A> dw0, dw1;
   Stack<tensor::batch_sum_t<A>> stats;
@@ -27,7 +28,7 @@ template <class A> struct Branches {
   int turns = 0;         // slices and merges
   std::uint64_t merges = 0;
 
-  /// One more slice, and how often is merged behind it; false where one launch does not take more.
+  /// Adds a slice and the number of merges after it; false if one launch cannot take more.
   bool push(int merges_behind) {
     if (turns + merges_behind + 1 > 63) return false;
     merges |= ((std::uint64_t{1} << merges_behind) - 1) << turns;
@@ -36,17 +37,17 @@ template <class A> struct Branches {
   }
 };
 
-/// What a kernel that sums over the batch is given.
+/// The arguments of a kernel that sums over the batch.
 template <class T> struct Summing : op::Operands<T> {
   using A = tensor::accumulate_t<T>;
   Branches<A> to;
 };
-/// One slice, whose sums are all that is wanted.
+/// One slice whose sums are the result.
 template <class T> Summing<T> one_slice(op::Operands<T> const& t, tensor::batch_sum_t<T>* stats = nullptr) {
   return {t, {{t.dw0}, {t.dw1}, {stats}}};
 }
 
-/// A slice's sums of one tensor: each(f) calls f(element, sum) for those that a thread has.
+/// A slice's sums of one tensor: each(f) calls f(element, sum) for those that a thread holds.
 template <bool OfWeights, class E, class Each> struct SumsOf {
   Stack<E> const& to;
   Each each;
@@ -58,7 +59,7 @@ template <class S, class Each> CLEAVE_HD SumsOf<false, S, Each> statistics(Stack
   return {to, each};
 }
 
-/// Goes with a thread from slice to slice, merges its sums and puts them where they belong.
+/// Follows a thread from slice to slice, merges its sums and stores them.
 template <class T> class Turn {
  public:
   using A = tensor::accumulate_t<T>;
