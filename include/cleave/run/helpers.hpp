@@ -1,4 +1,4 @@
-// run/helpers.hpp - replicas of Sandblaster in processes of their own: a coordinator's portions go to them over TCP.
+// run/helpers.hpp - Sandblaster replicas in other processes: a coordinator sends them portions over TCP.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace cleave::session {
 
-/// A replica behind a connection. It holds the weights to be sent with the next portion, and the last gradient.
+/// A replica over a connection. It holds the weights to be sent with the next portion, and the last gradient.
 template <class P> class Far : public Hand<P> {
  public:
   using Sent = typename Hand<P>::Sent;
@@ -25,7 +25,7 @@ template <class P> class Far : public Hand<P> {
   ~Far() override {
     try {
       send(nullptr, 0);
-    } catch (Error const&) {  // it has gone before
+    } catch (Error const&) {  // it has left before
     }
   }
   Far(Far const&) = delete;
@@ -44,7 +44,7 @@ template <class P> class Far : public Hand<P> {
       send(message_.data(), message_.size());
       auto const h = backend::tcp::receive(to_, message_, most_bytes, deadline_);
       if (h.kind != backend::tcp::Kind::Finished || message_.size() != most_bytes) throw typename Hand<P>::Gone{};
-    } catch (Error const&) {  // it died, or does not answer: others do its portion
+    } catch (Error const&) {  // it died, or does not answer: others compute its portion
       to_.shut();
       throw typename Hand<P>::Gone{};
     }
@@ -69,12 +69,12 @@ template <class P> class Far : public Hand<P> {
   bool newer_ = false;
 };
 
-/// What coordinator and helpers must agree in: the plan, and `job`, any number that stands for the data.
+/// What coordinator and helpers must agree on: the plan, and `job`, any number that identifies the data.
 template <class P> std::uint64_t helpers_plan(int ranks, std::uint64_t job) {
   return fingerprint<P>(ranks) ^ job * 0x9E3779B97F4A7C15u;
 }
 
-/// Lets a helper in, or tells it why not.
+/// Admits a helper, or sends it the reason of its refusal.
 template <class P>
 void let_in(backend::tcp::Socket s, int ranks, std::uint64_t job, std::string const& token,
             backend::tcp::Milliseconds deadline, Hands<P>& all) {
@@ -95,11 +95,11 @@ void let_in(backend::tcp::Socket s, int ranks, std::uint64_t job, std::string co
     h.kind = backend::tcp::Kind::Welcome;
     backend::tcp::send(s, h, nullptr, 0, second);
     all.push_back(std::make_unique<Far<P>>(std::move(s), deadline));
-  } catch (Error const&) {  // it has gone, or never spoke this protocol
+  } catch (Error const&) {  // it has left, or never spoke this protocol
   }
 }
-/// Waits for so many helpers of this plan, of `ranks` in all. Who runs another one is told, and not counted; who says
-/// nothing keeps nobody waiting.
+/// Waits for a number of helpers of this plan, of `ranks` ranks in all. A process with another plan is refused and not
+/// counted; a silent one delays no other.
 template <class P>
 Hands<P> gather(backend::tcp::Socket const& door, int helpers, int ranks, std::uint64_t job,
                 backend::tcp::Deadline const& by, std::string const& token = {}) {
@@ -124,7 +124,7 @@ Hands<P> gather(backend::tcp::Socket const& door, int helpers, int ranks, std::u
   return all;
 }
 
-/// A feed whose step 0 is another's step `first`.
+/// A feed whose step 0 is step `first` of another.
 struct FeedFrom {
   backend::host::Feed const& of;
   long first = 0;
@@ -149,8 +149,8 @@ struct FeedFrom {
   }
 };
 
-/// Makes gradients for a coordinator until that says it is over, or has gone; returns how many. The feed is the
-/// coordinator's own, with the same samples at the same steps, and so is the seed.
+/// Computes gradients for a coordinator until it ends the run or has left; returns how many. The feed must have the
+/// same samples at the same steps as the coordinator's; the seed must be the same.
 template <class P, class Ranks = ThreadRanks<P>>
 long help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job, std::uint64_t seed,
           backend::host::Feed const& feed, backend::tcp::Milliseconds deadline = std::chrono::seconds(60),
@@ -189,7 +189,7 @@ long help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job
       done.kind = backend::tcp::Kind::Finished;
       backend::tcp::send(to, done, message.data(), message.size(), deadline);
     }
-  } catch (backend::tcp::Closed const&) {  // the coordinator has what it wanted, or gave this helper up for being late
+  } catch (backend::tcp::Closed const&) {  // the coordinator has finished, or gave this helper up for being late
     return made;
   }
 }

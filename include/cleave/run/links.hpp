@@ -1,4 +1,4 @@
-// run/links.hpp - a client's connections to the parts of its server, which are made again where they are lost.
+// run/links.hpp - a client's connections to the parts of its server, which are renewed when they are lost.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -25,8 +25,8 @@ class Links {
   auto begin() const { return link_.begin(); }
   auto end() const { return link_.end(); }
 
-  /// Says hello to every part; returns the first one's welcome. Each part has `each` to be there, and all have until
-  /// the deadline to answer.
+  /// Greets every part; returns the first one's welcome. Each part has `each` to be reachable, and all have until the
+  /// deadline to answer.
   backend::tcp::Head connect(backend::tcp::Milliseconds each, backend::tcp::Deadline const& by) {
     backend::tcp::Head first;
     link_.clear();
@@ -37,14 +37,14 @@ class Links {
     }
     return first;
   }
-  /// How long to try again where a server has closed a connection, and what to do with a line about it. 0: not at all.
+  /// How long to reconnect when a server has closed a connection, and where to report it. 0: not at all.
   void set_patience(backend::tcp::Milliseconds patience, std::function<void(std::string const&)> say) {
     patience_ = patience;
     say_ = std::move(say);
   }
   bool tries_again() const { return patience_.count() > 0; }
-  /// Connects again, ever less often; returns the first part's welcome. Throws Error when patience is over, Refusal,
-  /// and what `before_each` try throws.
+  /// Reconnects at growing intervals; returns the first part's welcome. Throws Error when patience is over, Refusal,
+  /// and what `before_each` throws.
   backend::tcp::Head connect_again(backend::tcp::Closed const& lost, std::function<void()> const& before_each) {
     tell(std::string(lost.what()) + "; connecting again for " + std::to_string(patience_.count()) + " ms");
     backend::tcp::Deadline const by(patience_);
