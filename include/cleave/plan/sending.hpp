@@ -1,4 +1,4 @@
-// plan/sending.hpp - what a plan means by its words for what is sent: formats and routes as values, tokens as numbers.
+// plan/sending.hpp - the policies of communication as values: formats, algorithms, tokens.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace cleave::plan {
 
-/// Who is to be named: the first that breaks a law, or the first of all when none does.
+/// The layer or policy to report: the first that violates a law, or the first of all if none does.
 struct Culprit {
   std::size_t at = 0;
-  int count = 0;  // of what it has too many
+  int count = 0;  // the number of repetitions
   bool none = true;
 };
 struct NoCompress {
@@ -44,7 +44,7 @@ template <class Route> constexpr schedule::Path path() {
     return {true, &Route::sent, Route::name};
   }
 }
-/// Is the sum over all ranks of a bucket taken in the tree of the ordered sum, whatever the buckets?
+/// Whether the sum of a bucket over all ranks is taken in the tree of the ordered sum, for any buckets.
 template <class Route, int N>
 constexpr bool in_the_tree(schedule::Schedule<N> const& s, int micro_batches, schedule::Ranks ranks) {
   for (int b = 0; b < s.buckets && !std::is_void_v<Route>; ++b) {
@@ -56,7 +56,7 @@ constexpr bool in_the_tree(schedule::Schedule<N> const& s, int micro_batches, sc
   }
   return true;
 }
-/// The replicas, if the route cannot do with so many.
+/// The number of replicas, if the algorithm does not support it.
 template <class Route> constexpr int unfit(int replicas) {
   if constexpr (!std::is_void_v<Route>) {
     if (replicas > 0 && !Route::fits({replicas, 1, 4})) return replicas;
@@ -69,7 +69,7 @@ requires requires { typename Codec::law; }
 struct law_of_sending<Codec> {
   using is = typename Codec::law;
 };
-/// The model with what its layers say of factors.
+/// The model with its layers' options for factors.
 template <int N, class... Leaves>
 constexpr place::Signatures<N> with_factors(place::Signatures<N> model, meta::list<Leaves...>) {
   constexpr place::Factors said[] = {meta::contains<SendFactors, layer::policies_of<Leaves>> ? place::Factors::Always
