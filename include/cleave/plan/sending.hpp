@@ -82,7 +82,7 @@ constexpr place::Signatures<N> with_factors(place::Signatures<N> model, meta::li
   }
   return model;
 }
-/// The first layer that says SendFactors and is no product.
+/// The first layer with SendFactors that is no product.
 template <int N, class... Leaves>
 constexpr Culprit no_product(place::Signatures<N> const& model, meta::list<Leaves...>) {
   bool good[sizeof...(Leaves) + 1] = {!(meta::contains<SendFactors, layer::policies_of<Leaves>> ||
@@ -107,7 +107,7 @@ template <int N> constexpr int factored(place::Signatures<N> const& model) {
   }
   return 0;
 }
-/// The largest vocabulary of a model, or the first that does not read the data.
+/// The largest vocabulary of a model, or the first of a layer that does not read the data.
 struct Tokens {
   int vocabulary = 0, leaf = 0;
   bool first = true;
@@ -120,7 +120,7 @@ template <int N> constexpr Tokens tokens(place::Signatures<N> const& model) {
   }
   return t;
 }
-/// Up to here all whole numbers are numbers of the format; fp8 is kept as bf16.
+/// Integers up to this value are exact in the format; fp8 is stored as bf16.
 template <class Number> inline constexpr int largest = sizeof(Number) == 2 ? 256 : 1 << 24;
 
 }  // namespace cleave::plan
