@@ -27,7 +27,8 @@ struct Saturation {
   constexpr double knee() const { return (compute + service) / service; }
 };
 
-/// For gradients that take `compute_ns`: `bytes` are sent to and from the servers for each, over links of `MB/s`.
+/// For gradients that take `compute_ns`: `bytes` are sent to and from the servers for each, over links of
+/// `bandwidth_mbs` MB/s.
 constexpr Saturation saturation(double compute_ns, double bytes, int servers, double bandwidth_mbs) {
   return {compute_ns, bytes * 1e3 / bandwidth_mbs / servers};
 }

@@ -9,8 +9,8 @@
 
 namespace cleave {
 
-/// A device, with its multiply-add rate in operations a nanosecond for products and convolutions, and the links between
-/// devices.
+/// A device that does `Flops` multiplications and additions a nanosecond in products and convolutions, and the links
+/// between devices.
 template <long Flops, class L = Ethernet10G> struct Machine {
   static constexpr double flops = static_cast<double>(Flops);
   using link = L;
@@ -39,8 +39,8 @@ template <class M, class P> constexpr double sending(schedule::Message const& m,
   return rounds * send::Cost<L>::alpha + static_cast<double>(m.bytes + m.most_bytes) * send::Cost<L>::beta;
 }
 
-/// The step of rank 0 among `n` replicas on machine M: layer by layer as scheduled; a message starts when its gradient
-/// is complete and the link is free. Layers without products take no time.
+/// The step of rank 0 among `replicas` replicas on machine M: layer by layer as scheduled; a message starts when its
+/// gradient is complete and the link is free. Layers without products take no time.
 template <class M, class P> constexpr Step step(int replicas) {
   schedule::Ranks const ranks = P::ranks_of(replicas);
   place::Request const request = P::request_of(replicas);

@@ -67,7 +67,7 @@ template <class P> class Factors {
     return m_->at<A>(m_->rank, layout_->factor_levels) + (level - 1) * bucket(b).count;
   }
   void add(int b, int to, int from) { add_range<T>(level_of(b, to), level_of(b, from), bucket(b).count, rounded); }
-  /// The gradient of all weights of the bucket over micro-batch `slice` of a peer, which has `samples` samples.
+  /// The gradient of all weights of the bucket over micro-batch `slice` of a peer, which has `samples_there` samples.
   void leaf(int b, int peer, long samples_there, int slice, int level) {
     place::Node const& n = node(b);
     long const first = long{slice} * P::request.rows;
