@@ -45,8 +45,8 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
   /// Called ten times a second while it waits for weights, and before each attempt to reconnect; may throw.
   std::function<void()> while_waiting;
 
-  /// Trains in the steps [first, last) of the run; calls `before(step)` and `tell(step, loss)` for each of its steps. A
-  /// client that has died and comes back continues after the last gradient that the server has received from it.
+  /// Takes part in the steps [first, last) of the run; `before(step)` and `tell(step, loss)` around each of its own.
+  /// One that has died, and comes back, goes on behind what the server has heard of it.
   template <class Before, class Tell>
   void train(long first, long last, backend::host::Feed const& feed, Rate const& rate, Before before, Tell tell) {
     while (!again([&] { take_part(first, last, feed, rate, before, tell); })) {
@@ -90,7 +90,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
   }
 
  public:
-  /// Traces its next `steps` steps.
+  /// Notes what it does in its next so many steps.
   void trace(int steps) { replica_.trace(steps); }
   /// Timelines of the ranks of the run; null for those of other replicas.
   std::vector<backend::host::Timeline const*> timelines() {

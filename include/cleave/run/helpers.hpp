@@ -25,7 +25,7 @@ template <class P> class Far : public Hand<P> {
   ~Far() override {
     try {
       send(nullptr, 0);
-    } catch (Error const&) {  // it has left before
+    } catch (Error const&) {  // it has gone before
     }
   }
   Far(Far const&) = delete;
@@ -95,11 +95,11 @@ void let_in(backend::tcp::Socket s, int ranks, std::uint64_t job, std::string co
     h.kind = backend::tcp::Kind::Welcome;
     backend::tcp::send(s, h, nullptr, 0, second);
     all.push_back(std::make_unique<Far<P>>(std::move(s), deadline));
-  } catch (Error const&) {  // it has left, or never spoke this protocol
+  } catch (Error const&) {  // it has gone, or never spoke this protocol
   }
 }
-/// Waits for a number of helpers of this plan, of `ranks` ranks in all. A process with another plan is refused and not
-/// counted; a silent one delays no other.
+/// Waits for so many helpers of this plan, of `ranks` in all. Who runs another one is told, and not counted; who says
+/// nothing keeps nobody waiting.
 template <class P>
 Hands<P> gather(backend::tcp::Socket const& door, int helpers, int ranks, std::uint64_t job,
                 backend::tcp::Deadline const& by, std::string const& token = {}) {
@@ -149,8 +149,8 @@ struct FeedFrom {
   }
 };
 
-/// Computes gradients for a coordinator until it ends the run or has left; returns how many. The feed must have the
-/// same samples at the same steps as the coordinator's; the seed must be the same.
+/// Makes gradients for a coordinator until that says it is over, or has gone; returns how many. The feed is the
+/// coordinator's own, with the same samples at the same steps, and so is the seed.
 template <class P, class Ranks = ThreadRanks<P>>
 long help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job, std::uint64_t seed,
           backend::host::Feed const& feed, backend::tcp::Milliseconds deadline = std::chrono::seconds(60),
@@ -189,7 +189,7 @@ long help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job
       done.kind = backend::tcp::Kind::Finished;
       backend::tcp::send(to, done, message.data(), message.size(), deadline);
     }
-  } catch (backend::tcp::Closed const&) {  // the coordinator has finished, or gave this helper up for being late
+  } catch (backend::tcp::Closed const&) {  // the coordinator has what it wanted, or gave this helper up for being late
     return made;
   }
 }

@@ -43,8 +43,8 @@ class Links {
     say_ = std::move(say);
   }
   bool tries_again() const { return patience_.count() > 0; }
-  /// Reconnects at growing intervals; returns the first part's welcome. Throws Error when patience is over, Refusal,
-  /// and what `before_each` throws.
+  /// Connects again, ever less often; returns the first part's welcome. Throws Error when patience is over, Refusal,
+  /// and what `before_each` try throws.
   backend::tcp::Head connect_again(backend::tcp::Closed const& lost, std::function<void()> const& before_each) {
     tell(std::string(lost.what()) + "; connecting again for " + std::to_string(patience_.count()) + " ms");
     backend::tcp::Deadline const by(patience_);

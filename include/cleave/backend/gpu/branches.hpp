@@ -8,8 +8,7 @@
 
 namespace cleave::backend::gpu {
 
-/// Addresses of the branches of one tensor's sum: the first few are `apart` elements from each other, the others
-/// elsewhere.
+/// Where the branches of one tensor's sum lie: the first few `apart` elements from each other, the others elsewhere.
 template <class A> struct Stack {
   A* first = nullptr;
   A* other = nullptr;
@@ -18,8 +17,8 @@ template <class A> struct Stack {
   CLEAVE_HD A* at(int p) const { return p < few ? first + p * apart : other + (p - few) * other_apart; }
 };
 
-/// The tree of schedule/slices.hpp, visited from left to right. A slice's sum is pushed onto `depth` branches; then the
-/// top two are merged as often as `merges` says: one bit 1 for each merge, then a 0, for each slice, from bit 0 on.
+/// The tree of schedule/slices.hpp as it is met from left to right: a slice's sum goes on top of `depth` branches, then
+/// the two on top become one, as many times as `merges` says: a one for each, a zero behind the slice, from bit 0 on.
 template <class A> struct Branches {
   Stack<A> dw0, dw1;
   Stack<tensor::batch_sum_t<A>> stats;
@@ -28,7 +27,7 @@ template <class A> struct Branches {
   int turns = 0;         // slices and merges
   std::uint64_t merges = 0;
 
-  /// Adds a slice and the number of merges after it; false if one launch cannot take more.
+  /// One more slice, and how often is merged behind it; false where one launch does not take more.
   bool push(int merges_behind) {
     if (turns + merges_behind + 1 > 63) return false;
     merges |= ((std::uint64_t{1} << merges_behind) - 1) << turns;

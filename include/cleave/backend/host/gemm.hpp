@@ -18,9 +18,9 @@ template <class E, long Stride> struct Store {
   E* at(long i, long j) const { return c + i * Stride + j; }
 };
 
-/// One product with one instruction set. Every element of C is one chain of multiply-adds in the order of k, whatever
-/// the tiles and blocks: its bits depend on K and the instruction set, not on M, N or the other rows. (The product of a
-/// single row with rows that are contiguous along k has another order, by lanes.)
+/// One product on one instruction set. Every element of C is one chain of multiply-adds in the order of k, whatever the
+/// tiles and blocks: its bits depend on K and the instruction set, not on M, N or the other rows. (A lone row times
+/// rows that lie along k has an order of its own, by lanes.)
 template <class S, class E, long M, long N, long K, bool Add, class A, class B, class Out> struct Gemm {
   static constexpr int lanes = S::template lanes<E>;
   static constexpr long vectors = (N + lanes - 1) / lanes;
@@ -29,7 +29,7 @@ template <class S, class E, long M, long N, long K, bool Add, class A, class B, 
   static constexpr int side = static_cast<int>(N % width), side_vectors = (side + lanes - 1) / lanes;
   static constexpr long tiles = (M + tile.rows - 1) / tile.rows, panels = (N + width - 1) / width;
 
-  // A panel is worth packing if several tiles use it; rows are, if several panels do.
+  // A panel is worth packing once several tiles use it; rows are, once several panels do.
   static constexpr bool b_in_place = readable_across<E, B>() && tiles <= 2 && N % lanes == 0;
   static constexpr bool a_in_place = readable<E, A>() && (panels <= 4 || M * K * long{sizeof(E)} <= (32L << 10));
   static constexpr long most_depth = panel_bytes / (width * long{sizeof(E)});

@@ -22,8 +22,8 @@ struct Context {
   }
 };
 
-/// Specialised for operations with kernels (product.hpp, convolve.hpp). `WithBias` and `Map` (a function class, or
-/// void) are the operations fused to it: y = map(op(x) + bias), with the bias along y's first letter.
+/// Specialised for the operations that earn it (product.hpp, convolve.hpp). `WithBias` and `Map` (a function class, or
+/// void) are the operations merged into this one: y = map(op(x) + bias), with the bias along y's first letter.
 template <class Op> struct Kernel {
   template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
     Op::template forward<L>(c, t);
@@ -47,18 +47,17 @@ template <class Op> struct Kernel {
   }
 };
 
-/// The backend that a schedule is lowered for: where kernels run, and which they are.
+/// What a schedule is prepared for: where kernels run, and what they are.
 struct Host {
   using Context = host::Context;
   template <class Op> using Kernel = host::Kernel<Op>;
-  static constexpr bool updates_in_gradients = true;  // if no other rank contributes to them
-  template <class Loss>
-  static constexpr bool loss_with_gradient = false;                // the gradient's kernel computes the loss too
-  template <class Op> static constexpr bool takes_slices = false;  // one kernel for all slices of a rank
-  template <class Op> static constexpr bool sums_slices = false;   // the same for sums over each slice
-  template <class Op> static constexpr bool takes_tail = false;    // one kernel with the operations fused to it
-  template <class P, int S> static constexpr bool links = false;   // one kernel for a step and those linked to it
-  static constexpr bool merges = false;                            // merges such sums in the tree of `Branches`
+  static constexpr bool updates_in_gradients = true;                       // where nobody else has a part in them
+  template <class Loss> static constexpr bool loss_with_gradient = false;  // its gradient brings the loss too
+  template <class Op> static constexpr bool takes_slices = false;          // all slices of a rank by one kernel
+  template <class Op> static constexpr bool sums_slices = false;           // the same for what is summed over each
+  template <class Op> static constexpr bool takes_tail = false;            // one kernel with what is done behind it
+  template <class P, int S> static constexpr bool links = false;           // a step and those linked to it, by one
+  static constexpr bool merges = false;  // such sums in the tree, where `Branches` says
   struct None {};
   template <class A> using Branches = None;
 };

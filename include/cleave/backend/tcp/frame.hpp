@@ -11,7 +11,7 @@
 namespace cleave::backend::tcp {
 
 //   replica                                server
-//     | Hello(plan, replica; container) -->  |  Refused(why) or, if the server has a token,
+//     | Hello(plan, replica; container) -->  |  Refused(why), or, where the server has a token,
 //     | <---------- Challenge(nonce), Proof(code) --> see greeting.hpp, and then
 //     | <---------------- Welcome(life)      |
 //     | Event(Pushed; gradient) --------->   |

@@ -7,7 +7,7 @@
 
 namespace cleave::backend::tcp {
 
-/// The other side has refused, with its reason; or is to be refused.
+/// The other side has said no, and why; or is to be told so.
 struct Refusal : Error {
   using Error::Error;
 };
