@@ -11,8 +11,8 @@
 namespace cleave {
 
 /// `struct Train : Plan<Net, Batch<128>, DataParallel<Sync>, ModelParallel<SplitCols>, Precision<bf16>, Momentum> {};`
-/// Everything derived from a plan is a compile-time constant: placements, schedule, traffic, memory. The learning rate is
-/// a member that may be redefined: `static constexpr Rate rate = Rate::cosine(0.1f, 5000);`.
+/// Everything derived from a plan is a compile-time constant: placements, schedule, traffic, memory. The learning rate
+/// is a member that may be redefined: `static constexpr Rate rate = Rate::cosine(0.1f, 5000);`.
 template <class NetT, class... Policies> struct Plan {
   using Net = NetT;
   template <class Kind, class Otherwise> using policy = plan::find<Kind, Otherwise, Policies...>;
@@ -174,8 +174,8 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr cleave::schedule::Share share(cleave::schedule::Ranks ranks) {
     return cleave::schedule::shared(request, ranks);
   }
-  /// The samples that one group of summing ranks shares: the whole batch, or one replica's part if replicas are combined
-  /// by a server.
+  /// The samples that one group of summing ranks shares: the whole batch, or one replica's part if replicas are
+  /// combined by a server.
   static constexpr place::Request request_of(int replicas_) {
     place::Request r = request;
     if (!served) return r;

@@ -138,8 +138,8 @@ template <class P> std::string listing(Ranks mesh) {
   return out;
 }
 
-/// The traffic of the rank that sends most in a step, in total and by collective; the sum over all ranks (with a server:
-/// the ranks of one replica); and the bytes that each rank allocates, by category.
+/// The traffic of the rank that sends most in a step, in total and by collective; the sum over all ranks (with a
+/// server: the ranks of one replica); and the bytes that each rank allocates, by category.
 template <class P> std::string summary(Ranks mesh) {
   Ranks const ranks = P::ranks_of(mesh.data);
   place::Request const request = P::request_of(mesh.data);
