@@ -11,8 +11,8 @@ namespace cleave::optim {
 struct OptimizerKind {};
 
 /// a * b + c; on a device a fused multiply-add, rounded once. Optimizers must write every a * b + c with it: the update
-/// is compiled in several kernels (for gradients in f32 and in bf16), which must round alike so that any number of ranks
-/// gives the same bits.
+/// is compiled in several kernels (for gradients in f32 and in bf16), which must round alike so that any number of
+/// ranks gives the same bits.
 template <class A> CLEAVE_HD A multiply_add(A a, A b, A c) {
 #ifdef __CUDA_ARCH__
   return std::fma(a, b, c);

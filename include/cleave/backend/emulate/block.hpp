@@ -132,9 +132,9 @@ using Usual = Threads;  // ThreadSanitizer knows no fibers
 using Usual = Fibers;
 #endif
 
-/// Runs kernel K on `blocks` blocks, in an order drawn from `order`. Up to three blocks run concurrently if their threads
-/// synchronise, one otherwise: a kernel must rely neither on another block running nor on its having ended. Shared
-/// memory starts as garbage that differs from block to block.
+/// Runs kernel K on `blocks` blocks, in an order drawn from `order`. Up to three blocks run concurrently if their
+/// threads synchronise, one otherwise: a kernel must rely neither on another block running nor on its having ended.
+/// Shared memory starts as garbage that differs from block to block.
 template <class K, class Runner = Usual> void launch(int blocks, typename K::Args const& args, Order& order) {
   constexpr int most_at_once = 3;
   std::vector<int> next(static_cast<std::size_t>(blocks));
