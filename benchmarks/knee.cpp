@@ -1,4 +1,4 @@
-// knee.cpp - row 38: where one more replica stops helping, told by the model and measured behind a link that is slow.
+// knee.cpp - where one more replica stops helping, as modelled and as measured over a slow link.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // knee [GRADIENTS]: replicas compute by sleeping, and push through one link that lets one message pass at a time.
 #include <cleave.hpp>

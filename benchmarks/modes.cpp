@@ -1,4 +1,4 @@
-// modes.cpp - row 37: time to a target accuracy under one straggler model, for every way in which replicas can agree.
+// modes.cpp - time to a target accuracy under one straggler model, for every agreement of replicas.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // modes MNIST-FOLDER [OUT-FOLDER] [TARGET] [SEED]: prints a table in Markdown, writes modes.svg.
 #include <cleave.hpp>

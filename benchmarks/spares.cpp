@@ -1,4 +1,4 @@
-// spares.cpp - C12: time to a loss on a virtual clock, with spare replicas and without, beside what theory says of a step.
+// spares.cpp - time to a loss on a virtual clock, with spare replicas and without, beside what theory says of a step.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // spares MNIST-FOLDER [LOSS=0.2] [SEED=1]: prints a table in Markdown; the same one every time.
 #include <cleave.hpp>

@@ -1,4 +1,4 @@
-// 04_one_weird_trick - convolutions cut the batch, dense layers cut their weights, over the same four ranks.
+// 04_one_weird_trick - convolutions split the batch, dense layers split their weights, over the same four ranks.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave.hpp>
 using namespace cleave;

@@ -7,14 +7,14 @@ using namespace cleave;
 
 struct Mlp : Sequential<Image<1, 28, 28>, Linear<256>, Relu, Linear<10>, CrossEntropy> {};
 
-// In one program that owns all replicas: sums by all-reduce, or every replica for itself.
+// In one program that owns all replicas: sums by all-reduce, or asynchronous replicas.
 struct InSync : Plan<Mlp, Batch<64>, DataParallel<Sync>, Momentum> {
   static constexpr Rate rate = Rate::cosine(0.05f).warm_up(50);
 };
 struct InAsync : Plan<Mlp, Batch<32>, DataParallel<Async>, Sgd> {
   static constexpr Rate rate = Rate::cosine(0.1f).warm_up(50);
 };
-// Between processes that know an address and a name: the optimizer is the server's, and the client's code the same.
+// Between processes that know an address and a name: the server has the optimizer, and the client's code is the same.
 struct BetweenSync : Plan<Mlp, Batch<64>, DataParallel<Sync>, Shards<1>, Momentum> {
   static constexpr Rate rate = Rate::cosine(0.05f).warm_up(50);
 };

@@ -1,11 +1,11 @@
-// 06_spares_against_stragglers - eight replicas of which six make an update, while now and then one of them is slow.
+// 06_spares_against_stragglers - six of eight replicas make an update, while one of them is slow at times.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave.hpp>
 using namespace cleave;
 
 struct Mlp : Sequential<Image<1, 28, 28>, Linear<128>, Relu, Linear<10>, CrossEntropy> {};
 
-/// Every gradient takes 2 ms on a device of its own; one in thirty takes 30 ms.
+/// Every gradient takes 2 ms on a separate device; one in thirty takes 30 ms.
 struct Delays {
   static void delay(int replica, long step) {
     tensor::Random const draw{9, tensor::Purpose::Shuffle, static_cast<std::uint32_t>(replica)};

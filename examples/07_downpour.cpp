@@ -1,4 +1,4 @@
-// 07_downpour - replicas that step their own weights, push every five gradients and fetch every five; Adagrad at the server.
+// 07_downpour - replicas update local weights, push and fetch every five gradients; the server uses Adagrad.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave.hpp>
 using namespace cleave;
@@ -10,5 +10,5 @@ struct Train : Plan<Mlp, Batch<32>, DataParallel<Downpour<5, 5>, WarmUp<20>>, Sh
   static constexpr int epochs = 2;
 };
 
-// The run ends with how old the gradients were, and what each replica has sent and waited.
+// The run ends with the ages of the gradients, and the traffic and waiting time of each replica.
 int main(int argc, char** argv) { return run<Train, Mnist>(argc, argv); }

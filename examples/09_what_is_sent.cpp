@@ -1,4 +1,4 @@
-// 09_what_is_sent - gradients by a ring, one bit an element, and as factors: what each rank sends, before and after a run.
+// 09_what_is_sent - gradients by a ring, with one bit an element, and as factors: each rank's traffic, before and after a run.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave.hpp>
 using namespace cleave;

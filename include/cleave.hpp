@@ -1,15 +1,15 @@
-// cleave.hpp - the map: every room in the order of the data. Including this file is including the library.
+// cleave.hpp - includes the library, folder by folder in the order of the data.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-// meta: can we say it? Lists of types, laws and their sentences.
+// meta: type lists, and laws with their sentences.
 #include "cleave/meta/error.hpp"
 #include "cleave/meta/fast_math.hpp"
 #include "cleave/meta/law.hpp"
 #include "cleave/meta/list.hpp"
 #include "cleave/version.hpp"
 
-// The laws stand first, so that a refusal names few files before its sentence.
+// Laws come first, so that the compiler names few files before the sentence of a violated law.
 #include "cleave/agree/laws.hpp"
 #include "cleave/layer/laws.hpp"
 #include "cleave/place/laws.hpp"
@@ -18,17 +18,17 @@
 #include "cleave/run/laws.hpp"
 #include "cleave/send/laws.hpp"
 
-// tensor: what is a datum? Shapes, number formats, random numbers by index.
+// tensor: shapes, number formats, random numbers by index.
 #include "cleave/tensor/bytes.hpp"
 #include "cleave/tensor/number.hpp"
 #include "cleave/tensor/philox.hpp"
 #include "cleave/tensor/shape.hpp"
 
-// op: which verbs exist? Each operation with its equation, its definition and its adjoint.
+// op: operations, each with its equation, definition and adjoint.
 #include "cleave/op/equation.hpp"
 #include "cleave/op/verb.hpp"
 
-// layer: what is computed? The words a model is written in.
+// layer: the layers of a model.
 #include "cleave/layer/activation.hpp"
 #include "cleave/layer/conv.hpp"
 #include "cleave/layer/dropout.hpp"
@@ -41,29 +41,29 @@
 #include "cleave/layer/residual.hpp"
 #include "cleave/layer/sequential.hpp"
 
-// optim: how do weights change?
+// optim: optimizers and learning rates.
 #include "cleave/optim/adaptive.hpp"
 #include "cleave/optim/rate.hpp"
 #include "cleave/optim/sgd.hpp"
 
-// place: where does it live? Placements, their conversions, the ways to cut a layer.
+// place: placements, their conversions, the splits of a layer.
 #include "cleave/place/place.hpp"
 #include "cleave/place/split.hpp"
 
-// schedule: in which order, with whom, in which bytes? A constant.
+// schedule: steps, traffic and memory of a plan, as constants.
 #include "cleave/schedule/arena.hpp"
 #include "cleave/schedule/build.hpp"
 #include "cleave/schedule/listing.hpp"
 #include "cleave/schedule/volume.hpp"
 
-// sim: what would a plan do elsewhere? Modelled; asked for by itself: cleave/sim/step.hpp, cleave/sim/saturation.hpp
+// sim: modelled step times; not included here: cleave/sim/step.hpp, cleave/sim/saturation.hpp.
 
-// agree: when does an update count? Pure functions from events to decisions, the same for threads and processes.
+// agree: agreements of replicas, as pure functions from events to decisions; the same for threads and processes.
 #include "cleave/agree/async.hpp"
 #include "cleave/agree/averaging.hpp"
 #include "cleave/agree/sync.hpp"
 
-// send: how do gradients travel? Formats, with what they leave for the next time, and routes.
+// send: compressed gradient formats with their residuals, and all-reduce algorithms.
 #include "cleave/send/auto.hpp"
 #include "cleave/send/bf16.hpp"
 #include "cleave/send/hierarchical.hpp"
@@ -71,7 +71,7 @@
 #include "cleave/send/one_bit.hpp"
 #include "cleave/send/top_k.hpp"
 
-// plan: what did the user ask? A model and its policies, checked once.
+// plan: a model and its policies, checked once.
 #include "cleave/plan/plan.hpp"
 
 // io: files and formats.
@@ -79,10 +79,10 @@
 #include "cleave/io/idx.hpp"
 #include "cleave/io/safetensors.hpp"
 
-// backend/host: with which instructions? Threads as ranks, in shared memory.
+// backend/host: threads as ranks, in shared memory.
 #include "cleave/backend/host/rank.hpp"
 
-// run: train it; on a virtual clock, cleave/run/simulated.hpp.
+// run: training; on a virtual clock, cleave/run/simulated.hpp.
 #include "cleave/run/by_portions.hpp"
 #include "cleave/run/check_layer.hpp"
 #include "cleave/run/run.hpp"

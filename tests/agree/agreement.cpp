@@ -12,7 +12,7 @@
 using namespace cleave;
 using namespace cleave::agree;
 
-TEST_CASE("options in any order; row 27: an update of 20 with two spares is over 18 parts of the batch") {
+TEST_CASE("options in any order; an update of 20 replicas with two spares averages 18 parts of the batch") {
   using A = Agreed<Async, Stale<Drop<8>, Damp>, WarmUp<100>>;
   using B = Agreed<Async, WarmUp<100>, Stale<Drop<8>, Damp>>;
   static_assert(A::warm_up == 100 && B::warm_up == 100 && A::stale::drops(9) && !B::stale::drops(8));
@@ -23,7 +23,7 @@ TEST_CASE("options in any order; row 27: an update of 20 with two spares is over
   CHECK(!judged<Async, Spares<2>>::law::holds);
   CHECK(!judged<Downpour<0, 1>>::law::holds);
 }
-TEST_CASE("rows 33, 34: shares of stale gradients by the formula") {
+TEST_CASE("stale gradients are scaled or dropped by their age") {
   CHECK(Stale<Damp>::share(0) == 1.0f);
   CHECK(Stale<Damp>::share(3) == 0.25f);
   CHECK(Stale<ScaleRate<25>>::share(7) == 0.25f);

@@ -87,7 +87,7 @@ TEST_CASE("stale-synchronous: the one ahead is granted when the slowest has come
   hear(k, {Heard::Pushed, 0, 1, 3, 2});
   CHECK(hear(k, {Heard::Left, 1, 1}).of[0].worker == 0);
 }
-TEST_CASE("row 31: N replicas of equal speed, give or take a fifth, are N - 1 updates stale on average") {
+TEST_CASE("N replicas of equal speed, give or take a fifth, are N - 1 updates stale on average") {
   for (int n : {2, 5, 20}) {
     Free<20> k;
     cleave::tensor::Random const draw{3, cleave::tensor::Purpose::Shuffle, 0};

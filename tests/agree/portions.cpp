@@ -1,4 +1,4 @@
-// agree/portions.cpp - row 20: portions are dealt out, issued again, and counted once, in every order of events.
+// agree/portions.cpp - portions are handed out, issued again, and counted once, in every order of events.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "cleave/agree/portions.hpp"
 

@@ -27,7 +27,8 @@ std::vector<Done> hear(Quorum<4>& q, Event e) {
 }
 }  // namespace
 
-TEST_CASE("row 27: the third of four makes the update, the fourth is dropped and told the new version") {
+TEST_CASE(
+    "with one spare of four, the third gradient makes the update; the fourth is dropped and gets the new version") {
   Quorum<4> q = three_of_four();
   CHECK(hear(q, {Heard::Pushed, 2, 1, 0}) == std::vector{Done::Take});
   CHECK(hear(q, {Heard::Pushed, 0, 1, 0}) == std::vector{Done::Take});
@@ -36,7 +37,7 @@ TEST_CASE("row 27: the third of four makes the update, the fourth is dropped and
   CHECK(q.version == 1);
   CHECK(hear(q, {Heard::Pushed, 1, 1, 0}) == std::vector{Done::Drop, Done::Grant});
 }
-TEST_CASE("row 55: a worker's second gradient of a step does not count") {
+TEST_CASE("a worker's second gradient of a step does not count") {
   Quorum<4> q = three_of_four();
   hear(q, {Heard::Pushed, 2, 1, 0});
   CHECK(hear(q, {Heard::Pushed, 2, 1, 0}) == std::vector{Done::Drop, Done::Grant});

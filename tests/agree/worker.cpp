@@ -6,7 +6,7 @@
 
 using namespace cleave::agree;
 
-TEST_CASE("row 54: a mailbox holds the newest version only, and all shards must have written") {
+TEST_CASE("a mailbox holds the newest version only, and all shards must have written") {
   Worker<2> w;
   CHECK(w.granted(0, 0) == Turn::Nothing);
   CHECK(w.granted(1, 0) == Turn::Compute);
@@ -19,7 +19,7 @@ TEST_CASE("row 54: a mailbox holds the newest version only, and all shards must 
   CHECK(w.weights_of(0) == 3);
   CHECK(w.weights_of(1) == 1);
 }
-TEST_CASE("row 18: pushes every n_push, fetches every n_fetch") {
+TEST_CASE("a worker pushes every n_push steps and fetches every n_fetch") {
   Worker<1> w;
   w.pace = {2, 3};
   w.granted(0, 0);

@@ -147,7 +147,7 @@ case $case in
     at_least "$(field out.txt accuracy)" 0.94
     [ "$(field out.txt elements_sent)" -ge "$((64000 * $(field out.txt steps)))" ]
     ;;
-  agreements)  # rows 50-53, 57, 59: four set-ups by one main, the synchronous two with the same bits; spares; Downpour
+  agreements)  # four set-ups by one main, the synchronous two with the same bits; spares; Downpour
     needs_data
     common="--data $CLEAVE_DATA --ranks 2 --epochs 1 --json"
     for setup in in-sync in-async; do

@@ -29,7 +29,7 @@ bool same(Images const& a, Images const& b) {
 
 }  // namespace
 
-TEST_CASE("io/cifar: row 6: 50,000 and 10,000 pictures of 3072 bytes with labels 0 to 9") {
+TEST_CASE("io/cifar: 50,000 and 10,000 pictures of 3072 bytes with labels 0 to 9") {
   scratch::Folder const folder;
   Images const train = numbered(50000);
   Images const test = numbered(10000);
@@ -45,7 +45,7 @@ TEST_CASE("io/cifar: row 6: 50,000 and 10,000 pictures of 3072 bytes with labels
   CHECK(same(read_test, test));
 }
 
-TEST_CASE("io/cifar: row 6: the real set, where CLEAVE_DATA names its folder") {
+TEST_CASE("io/cifar: the real set, where CLEAVE_DATA names its folder") {
   char const* const folder = std::getenv("CLEAVE_DATA");
   if (folder == nullptr) return;
   for (auto const& [split, count] : {std::pair(Split::Train, 50000), std::pair(Split::Test, 10000)}) {

@@ -81,7 +81,7 @@ TEST_CASE("io/picture: a PNG, within one stored block and over several, holds wh
                      "2 x 2 cannot have 11 bytes"));
 }
 
-TEST_CASE("io/picture: row 7: the sheet shows ten classes, a class a line, doubled, with margins of 2") {
+TEST_CASE("io/picture: the sheet shows ten classes, a class a line, doubled, with margins of 2") {
   Images const images = draw_standin(60, 1);
   Picture const sheet = sample_sheet(images, 4);
   CHECK(sheet.width == 2 + 4 * 66);
@@ -107,7 +107,7 @@ TEST_CASE("io/picture: row 7: the sheet shows ten classes, a class a line, doubl
   CHECK(read_png(folder / "sheet.png").rgb == sheet.rgb);
 }
 
-TEST_CASE("io/picture: row 7: grey sets become grey sheets, and lines short of pictures end white") {
+TEST_CASE("io/picture: grey sets become grey sheets, and lines short of pictures end white") {
   Images const images{.count = 2, .channels = 1, .height = 1, .width = 2, .pixels = {10, 20, 30, 40}, .labels = {0, 9}};
   Picture const sheet = sample_sheet(images, 2);
   CHECK(sheet.width == 2 + 2 * 6);

@@ -1,11 +1,11 @@
-// layer/embedding.cpp - row 40: the gradient of a table against differences in f64.
+// layer/embedding.cpp - the gradient of a table against finite differences in f64.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
 
 using namespace cleave;
 
-TEST_CASE("row 40: gradients of an embedding's rows, of those that no token names too") {
+TEST_CASE("gradients of an embedding's rows, also of rows that no token names") {
   struct Net : Sequential<Vector<3>, Embedding<7, 4>, Tanh, Linear<5>, MeanSquaredError> {};
   using P = session::Probe<Net>;
   session::Probing<P> probe;

@@ -1,4 +1,4 @@
-// layer/sequential.cpp - a model is its layers' operations in order, and shapes are inferred. Row 10: AlexNet's count.
+// layer/sequential.cpp - a model is its layers' operations in order, and shapes are inferred, AlexNet's too.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -12,7 +12,7 @@ struct Net
 constexpr auto s = place::signatures<Net>(Net::ops{});
 static_assert(s.op[0].y == Shape(64, 32, 32) && s.op[3].y == Shape(64, 16, 16) && s.op[4].x.size() == 64 * 16 * 16);
 
-// Row 10: the grouped architecture of 2012 has 60,965,224 parameters.
+// The grouped architecture of 2012 has 60,965,224 parameters.
 struct AlexNet : Sequential<Image<3, 227, 227>, Conv<96, 11, Stride<4>>, Relu, LocalResponseNorm<5>,
                             MaxPool<3, Stride<2>>, Conv<256, 5, Pad<2>, Groups<2>>, Relu, LocalResponseNorm<5>,
                             MaxPool<3, Stride<2>>, Conv<384, 3, Pad<1>>, Relu, Conv<384, 3, Pad<1>, Groups<2>>, Relu,
@@ -22,7 +22,7 @@ struct Alone : Plan<AlexNet, Batch<128>> {};
 static_assert(Alone::schedule.weight_elements == 60'965'224);
 }  // namespace
 
-TEST_CASE("row 84: with one weird trick AlexNet's convolutions cut the batch and its dense layers their weights") {
+TEST_CASE("with one weird trick AlexNet's convolutions cut the batch and its dense layers their weights") {
   struct Weird : Plan<AlexNet, Batch<128>, OneWeirdTrick<2>> {};
   int convolutions = 0, products = 0;
   for (int k = 0; k < Weird::placed.count; ++k) {

@@ -1,4 +1,4 @@
-// op/lookup.cpp - row 40: rows forward, sums of rows by token back; the host's kernel has the definition's bits.
+// op/lookup.cpp - rows forward, sums of rows by token backward; the host's kernel has the definition's bits.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave/backend/host/lookup.hpp>
@@ -14,8 +14,7 @@ using Table = op::Lookup<5, 3, true>;
 constexpr op::Local local{2, 2, Shape(3), {}, Shape(3, 3), Shape(5, 3), {}};
 }  // namespace
 
-TEST_CASE(
-    "row 40: y is the token's row; dW is the sum over its places, in their order; what is no token is no number") {
+TEST_CASE("y is the token's row; dW is the sum over its places, in their order; an invalid token gives NaN") {
   static_assert(Table::output(Shape(3)) == Shape(3, 3) && Table::weight(0, Shape(3)).shape == Shape(5, 3));
   std::vector<float> const x{4, 0, 4, 2, 4, 0};
   std::vector<float> w(15), y(18), dy(18), dw(15, 7), again(15, 8), dx(6, 9);

@@ -1,4 +1,4 @@
-// op/verb.cpp - row 43: what each collective sends, and parts that are complete and disjoint.
+// op/verb.cpp - what each collective sends, and parts that are complete and disjoint.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave/op/verb.hpp>
@@ -20,7 +20,7 @@ TEST_CASE("parts are contiguous, complete and nearly equal") {
   }
 }
 
-TEST_CASE("row 43: an all-reduce sends 2(n-1)/n of the elements, and all that is sent is received") {
+TEST_CASE("an all-reduce sends 2(n-1)/n of the elements, and all that is sent is received") {
   CHECK(sent(Verb::AllReduce, 500'000, 250'000, 2) == 500'000);
   CHECK(sent(Verb::AllReduce, 1000, 250, 4) == 1500);
   CHECK(sent(Verb::AllGather, 1000, 250, 4) == 750);

@@ -1,4 +1,4 @@
-// place/place.cpp - rows 72-76, 81, 84: what each way to cut a layer does to x, W and y, and where conversions appear.
+// place/place.cpp - what each way to split a layer does to x, W and y, and where conversions appear.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -51,7 +51,7 @@ static_assert(WeirdPlan::placed.input == shard(batch));
 static_assert(weird.count == 2 && weird.verb[0] == Verb::AllGather && weird.verb[1] == Verb::AllGather);
 static_assert(WeirdPlan::placed.node[3].conversion.backward == Verb::ReduceScatter);
 
-// Towers: groups cut on both sides exchange nothing (row 10).
+// Towers: groups split on both sides exchange nothing.
 struct Towers : Sequential<Image<4, 6, 6>, Conv<8, 3, Groups<2>, ModelParallel<SplitGroups>>, Relu, MaxPool<2>,
                            Conv<8, 2, Groups<2>, ModelParallel<SplitGroups>>, Relu, Linear<4, ModelParallel<SplitRows>>,
                            CrossEntropy> {};

@@ -8,7 +8,7 @@
 
 using namespace cleave;
 
-TEST_CASE("rows 16, 18: an epoch shows each image once, in an order of its own") {
+TEST_CASE("an epoch shows each image once, in another order than the epoch before") {
   io::Images images;
   images.count = 40;
   images.channels = images.height = images.width = 1;

@@ -1,4 +1,4 @@
-// run/helpers.cpp - rows 13, 20: replicas of Sandblaster behind connections have the bits of threads; one that dies is not missed.
+// run/helpers.cpp - Sandblaster replicas over connections have the bits of threads, also when one of them dies.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -62,7 +62,7 @@ std::vector<float> alone(int steps) {
 
 }  // namespace
 
-TEST_CASE("rows 13, 20: two helpers over connections: the bits of one thread") {
+TEST_CASE("two helpers over connections have the bits of one thread") {
   Run run(3, [](int) { return signs::feed<Train>(); });
   // A portion's time here is less than a message's; so that the helpers come to have some.
   run.trainer->before_finish(
@@ -78,7 +78,7 @@ TEST_CASE("rows 13, 20: two helpers over connections: the bits of one thread") {
   CHECK(run.died == 0);
   CHECK(run.made >= theirs);
 }
-TEST_CASE("row 20: dropout draws by portion, wherever that is computed, and whichever steps of the feed these are") {
+TEST_CASE("dropout draws by portion, wherever it is computed, and whichever steps of the feed it holds") {
   Sandblaster<Sparse> threads(1, portions, 3);
   auto const door = backend::tcp::Socket::listen_on(0);
   std::thread helper([&] { session::help<Sparse>({"127.0.0.1", door.port()}, 2, 3, 3, signs::feed<Sparse>()); });
@@ -93,7 +93,7 @@ TEST_CASE("row 20: dropout draws by portion, wherever that is computed, and whic
   }
   helper.join();
 }
-TEST_CASE("row 20: a helper that dies in the middle: its portion is given to others, and the bits stay") {
+TEST_CASE("the portion of a helper that dies halfway is given to others, and the bits stay") {
   struct Count {
     backend::host::Feed feed = signs::feed<Train>();
     std::atomic<int> mutable left{7};
@@ -141,7 +141,7 @@ TEST_CASE("helpers that do not come, and those of another plan, are told") {
   stranger.join();
   CHECK(said.find("the coordinator runs another plan") != std::string::npos);
 }
-TEST_CASE("row 20: a checkpoint holds the weights, to go on from or to be read by others") {
+TEST_CASE("a checkpoint holds the weights, to resume from or to be read by others") {
   scratch::Folder const folder;
   std::string const path = folder / "model.safetensors";
   Sandblaster<Train> first(2, portions, 3), second(1, portions, 4);

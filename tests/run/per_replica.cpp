@@ -1,4 +1,4 @@
-// run/per_replica.cpp - row 35: replicas with batches of their own, of which the weights stay 1.
+// run/per_replica.cpp - replicas with different batch sizes, whose shares of an update add up to 1.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -68,12 +68,12 @@ struct Asked {
 
 }  // namespace
 
-TEST_CASE("row 35: uneven replicas that wait have the bits of one; so they do under a server, to rounding") {
+TEST_CASE("synchronous replicas of uneven batches have the bits of one; with a server, up to rounding") {
   auto const whole = trained<Trainer<Even>>(1);
   CHECK(trained<Trainer<Uneven>>(4) == whole);
   CHECK(distance(trained<Served<Served3>>(3), whole) < 1e-5);
 }
-TEST_CASE("row 35: a gradient counts by its samples") {
+TEST_CASE("a gradient is weighted by its number of samples") {
   // One of 48 and one of 16, next to each other, are the sum of those of two batches of 32.
   session::Replica<Wild> large(session::Server<Wild>::part(0, 2), 7), small(session::Server<Wild>::part(1, 2), 7);
   struct Plain : Of<DataParallel<Async>, MicroBatches<2>> {};
@@ -91,7 +91,7 @@ TEST_CASE("row 35: a gradient counts by its samples") {
           doctest::Approx(first.at(0).outbox()[i] + second.at(0).outbox()[i]).epsilon(1e-5));
   }
 }
-TEST_CASE("row 35: those that do not wait draw every sample once, whatever the sizes") {
+TEST_CASE("asynchronous replicas draw every sample once, whatever their batch sizes") {
   Asked asked;
   Served<Wild> t(4, 7);
   auto const losses = t.train(0, 40, asked.feed());
@@ -107,7 +107,7 @@ TEST_CASE("row 35: those that do not wait draw every sample once, whatever the s
   CHECK(late < early);
   CHECK_THROWS_WITH_AS(Served<Wild>(3, 7), doctest::Contains("PerReplica of 2 groups: replicas are a multiple"), Error);
 }
-TEST_CASE("row 35: clients in processes of their own share the samples out by the same rule") {
+TEST_CASE("clients in separate processes share the samples by the same rule") {
   session::ParameterServer<Wild> server(0, 2, 7);
   std::thread serving([&] { server.serve(); });
   Asked asked;

@@ -86,7 +86,7 @@ template <class P> auto over_tcp(int replicas, int steps) {
 template <class Word, class... Ps> using Waiting = Of<DataParallel<Sync>, Shards<1>, Compress<Word>, Ps...>;
 template <class Word, class... Ps> using Free = Of<DataParallel<Async>, Shards<3>, Compress<Word>, Ps...>;
 
-// Row 48: half. A layer's part in each shard is encoded alone: 312 + 100 weights, cut behind 137 and 274 of all 412.
+// bf16 sends half. A layer's part in each shard is encoded alone: 312 + 100 weights, cut behind 137 and 274 of all 412.
 constexpr long plain = traffic<Of<DataParallel<Async>, Shards<3>>>.bytes_per_step;
 static_assert(plain == 412 * 4 && traffic<Free<bf16>>.bytes_per_step * 2 == plain);
 static_assert(traffic<Free<Int8>>.bytes_per_step == 2 * Int8::bytes(137) + Int8::bytes(312 - 274) + Int8::bytes(100));
@@ -94,21 +94,21 @@ static_assert(traffic<Waiting<OneBit>>.bytes_per_step == OneBit::bytes(312) + On
 
 }  // namespace
 
-TEST_CASE("row 44: a format that loses nothing gives the bits of none") {
+TEST_CASE("a lossless compression gives the bits of none") {
   auto const whole = by_threads<Of<DataParallel<Sync>, Shards<1>>>(3, 20);
   CHECK(by_threads<Waiting<TopK<1000>>>(3, 20) == whole);
   CHECK(over_tcp<Waiting<TopK<1000>>>(3, 20) == whole);
   auto const alone = by_threads<Of<DataParallel<Async>, Shards<3>>>(1, 20);
   CHECK(by_threads<Free<TopK<1000>>>(1, 20) == alone);
 }
-TEST_CASE("row 44: over TCP the bits are those of threads") {
+TEST_CASE("compressed pushes over TCP give the bits of threads") {
   CHECK(over_tcp<Waiting<Int8>>(3, 20) == by_threads<Waiting<Int8>>(3, 20));
   CHECK(over_tcp<Waiting<OneBit>>(2, 20) == by_threads<Waiting<OneBit>>(2, 20));
   CHECK(over_tcp<Free<TopK<50>>>(1, 20) == by_threads<Free<TopK<50>>>(1, 20));
   using Split = Waiting<Int8, ModelParallel<SplitCols>, Precision<bf16>>;
   CHECK(over_tcp<Split>(2, 20) == by_threads<Split>(2, 20));
 }
-TEST_CASE("row 44: replicas that do not wait, and those that push seldom, learn") {
+TEST_CASE("asynchronous replicas with compressed pushes learn, and so do those that push seldom") {
   double first = 0, last = 0;
   by_threads<Free<OneBit>>(3, 1, &first);
   by_threads<Free<OneBit>>(3, 600, &last);
@@ -166,7 +166,8 @@ template <class... Ps> void rows_are_pushed(int replicas, int steps) {
     bytes += t.sent_bytes(r);
     pushes += t.ledger().pushed[static_cast<std::size_t>(r)];
   }
-  // Row 40: nnz (index + row) + header, and the parts of rows that a shard's bounds cut off.
+  // Rows that are not zero, each an index and its elements, a header, and the parts of rows that a shard's bounds cut
+  // off.
   CHECK(bytes == pushes * traffic<P>.bytes_per_step + rows * (4 + 6 * 4));
   CHECK(pushes == steps * (P::agreed::waits ? replicas : 1));
   CHECK(bytes < pushes * traffic<Q>.bytes_per_step);
@@ -187,12 +188,12 @@ template <class... Ps> void rows_are_pushed(int replicas, int steps) {
 
 }  // namespace
 
-TEST_CASE("row 40: rows of an embedding that are not zero are pushed, counted by hand, with the bits of all of it") {
+TEST_CASE("only rows of an embedding that are not zero are pushed, counted by hand, with the bits of a dense push") {
   rows_are_pushed<DataParallel<Sync>, Shards<1>>(3, 10);
   rows_are_pushed<DataParallel<Async>, Shards<1>>(1, 10);
   rows_are_pushed<DataParallel<Async>, Shards<7>>(1, 10);  // rows are cut
 }
-TEST_CASE("row 40: rows over TCP, beside encoded layers too; averaged weights go whole") {
+TEST_CASE("sparse rows over TCP, beside compressed layers too; averaged weights are sent whole") {
   using P = Talks<Words<>, DataParallel<Async>, Shards<7>>;
   Served<P> threads(1, 7);
   threads.train(0, 10, talk);

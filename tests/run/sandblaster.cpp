@@ -1,4 +1,4 @@
-// run/sandblaster.cpp - row 20: L-BFGS by a coordinator without parameters is the serial one, whoever computes what.
+// run/sandblaster.cpp - L-BFGS by a coordinator without parameters equals the serial one, by any division of work.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>

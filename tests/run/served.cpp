@@ -1,4 +1,4 @@
-// run/served.cpp - rows 5, 8, 11, 12, 18, 19, 21, 24, 27, 28, 29, 31, 34, 36, 50, 51, 54, 56, 58: replicas around a server.
+// run/served.cpp - replicas with a parameter server: bits of the all-reduce, spares, staleness, failures.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -52,17 +52,17 @@ void doze(int microseconds) { std::this_thread::sleep_for(std::chrono::microseco
 
 }  // namespace
 
-TEST_CASE("rows 21, 24, 50: by a server the bits are those of the all-reduce, on 1, 3 and 6 replicas") {
+TEST_CASE("a server gives the bits of the all-reduce, on 1, 3 and 6 replicas") {
   auto const whole = by_collectives<Of<DataParallel<Sync>>>(1, 10);
   CHECK(by_server<Of<DataParallel<Sync>, Shards<1>>>(3, 10) == whole);  // 4 micro-batches each: a whole branch
   CHECK(by_server<Of<DataParallel<Sync>, Shards<1>>>(6, 10) == whole);
   CHECK(by_server<Of<DataParallel<Sync>, Shards<1>>>(1, 10) == whole);
 }
-TEST_CASE("rows 17, 21: split layers under a server, with the bits of the same split under all-reduce") {
+TEST_CASE("split layers under a server, with the bits of the same split under all-reduce") {
   auto const cut = by_collectives<Of<DataParallel<Sync>, ModelParallel<SplitCols>>>(3, 10);
   CHECK(by_server<Of<DataParallel<Sync>, ModelParallel<SplitCols>, Shards<1>>>(3, 10) == cut);
 }
-TEST_CASE("row 11: asynchrony, a split model and small batches in one plan; alone it is the synchronous one") {
+TEST_CASE("asynchrony, a split model and small batches in one plan; one such replica has the synchronous bits") {
   auto const whole = by_collectives<Free<ModelParallel<SplitColsRows>>>(1, 10);
   CHECK(by_server<Free<ModelParallel<SplitColsRows>, DataParallel<Async>, Shards<2>>>(1, 10) == whole);
   Served<Free<ModelParallel<SplitCols>, DataParallel<Async>, Precision<bf16>, Accumulate<2>>> t(2, 7);
@@ -70,7 +70,7 @@ TEST_CASE("row 11: asynchrony, a split model and small batches in one plan; alon
   double const first = late(t.train(0, 1, feed<Free<>>()));
   CHECK(late(t.train(1, 400, feed<Free<>>())) < first);
 }
-TEST_CASE("rows 5, 8: LocalSGD<1> with plain SGD is gradient averaging; k steps cost one round of pushes") {
+TEST_CASE("LocalSGD<1> with plain SGD is gradient averaging; k steps cost one round of pushes") {
   struct One : Plan<Net, Batch<24>, MicroBatches<12>, Precision<f64>, DataParallel<LocalSGD<1>>> {};
   struct All : Plan<Net, Batch<24>, MicroBatches<12>, Precision<f64>, DataParallel<Sync>> {};
   auto const a = by_server<One>(4, 10), b = by_collectives<All>(4, 10);
@@ -91,7 +91,7 @@ TEST_CASE("rows 5, 8: LocalSGD<1> with plain SGD is gradient averaging; k steps 
   t.train(23, 3, feed<P>());
   CHECK(t.ledger().pushed == std::vector<long>{5, 5, 5});
 }
-TEST_CASE("row 27: of 20 replicas with two spares every update has 18 distinct gradients of its step, 10,000 times") {
+TEST_CASE("of 20 replicas with two spares every update has 18 distinct gradients of its step, 10,000 times") {
   struct P : Plan<Tiny, Batch<18>, MicroBatches<18>, DataParallel<Sync, Spares<2>>> {};
   Served<P> t(20, 7);
   t.set_rate(Rate::constant(0.001f));
@@ -124,14 +124,14 @@ TEST_CASE("row 27: of 20 replicas with two spares every update has 18 distinct g
     taken += l.taken[r];
     pushed += l.pushed[r];
     told += l.dropped[r];
-    CHECK(l.dropped[r] > 0);                         // row 28: all lose sometimes
+    CHECK(l.dropped[r] > 0);                         // every replica is dropped sometimes
     if (r != 3) CHECK(l.dropped[3] > l.dropped[r]);  // and the slow one most
   }
   CHECK(taken == 18 * steps);
   CHECK(told == dropped);
   CHECK(pushed == taken + told);
 }
-TEST_CASE("rows 29, 31: equal replicas are N - 1 updates stale on average; a slow one holds nobody up") {
+TEST_CASE("equal replicas are N - 1 updates stale on average; a slow one delays no other") {
   struct P : Plan<Tiny, Batch<4>, DataParallel<Async>> {};
   {
     Served<P> t(5, 7);
@@ -149,7 +149,7 @@ TEST_CASE("rows 29, 31: equal replicas are N - 1 updates stale on average; a slo
   CHECK(taken[2] < 200);  // its share, were it not slow; the others have taken the rest
   for (int r : {0, 1, 3}) CHECK(taken[static_cast<std::size_t>(r)] > taken[2]);
 }
-TEST_CASE("row 34: nothing older than the bound is applied, and what is dropped is counted") {
+TEST_CASE("nothing older than the bound is applied, and what is dropped is counted") {
   struct P : Plan<Tiny, Batch<4>, DataParallel<Async, Stale<Drop<2>>>> {};
   Served<P> t(6, 7);
   t.before_push = [](int r, long, int) { doze(r == 0 ? 3000 : 300); };
@@ -159,7 +159,7 @@ TEST_CASE("row 34: nothing older than the bound is applied, and what is dropped 
   CHECK(l.dropped[0] > 0);
   for (std::size_t r = 0; r < 6; ++r) CHECK(l.pushed[r] == l.taken[r] + l.dropped[r]);
 }
-TEST_CASE("row 36: one replica sends during the warm-up, all after it") {
+TEST_CASE("one replica pushes during the warm-up, all after it") {
   struct P : Plan<Tiny, Batch<4>, DataParallel<Async, WarmUp<50>>> {};
   Served<P> t(4, 7);
   std::set<int> early, late;
@@ -171,7 +171,7 @@ TEST_CASE("row 36: one replica sends during the warm-up, all after it") {
   CHECK(early.size() == 1);
   CHECK(late.size() == 4);
 }
-TEST_CASE("row 19: a shard that is slow does not hold the versions of the others") {
+TEST_CASE("a slow shard does not hold back the versions of the others") {
   struct P : Plan<Tiny, Batch<4>, DataParallel<Downpour<8, 1>>, Shards<2>> {};
   Served<P> t(3, 7);
   int most_apart = 0, versions[2] = {};
@@ -190,7 +190,7 @@ TEST_CASE("row 19: a shard that is slow does not hold the versions of the others
   CHECK(versions[1] == 400);
   CHECK(most_apart >= 2);  // one apart is between two pushes of one replica; more is others going on
 }
-TEST_CASE("row 18: Downpour with Adagrad and elastic averaging learn") {
+TEST_CASE("Downpour with Adagrad and elastic averaging learn") {
   struct D : Plan<Net, Batch<24>, DataParallel<Downpour<4, 2>>, Adagrad, Shards<2>> {};
   struct E : Plan<Net, Batch<24>, DataParallel<ElasticAveraging<4, 10>>, Momentum> {};
   Served<D> d(3, 7);
@@ -203,7 +203,8 @@ TEST_CASE("row 18: Downpour with Adagrad and elastic averaging learn") {
   e.train(0, 600, feed<E>());
   CHECK(e.accuracy(feed<E>(), 240) >= 0.9);
 }
-TEST_CASE("row 12: what is not finite stops the run with replica, layer and step, and never reaches the server") {
+TEST_CASE(
+    "a loss or gradient that is not finite stops the run with replica, layer and step, and never reaches the server") {
   struct P : Plan<Net, Batch<24>, DataParallel<Async>, Momentum> {};
   Served<P> t(2, 7);
   auto bad = feed<P>();
@@ -267,7 +268,7 @@ TEST_CASE("a wait without end is an error that says who waited for what") {
   CHECK_THROWS_WITH_AS(t.train(0, 4, feed<P>()), doctest::Contains("replica 0 waited 300 ms for weights newer than"),
                        Error);
 }
-TEST_CASE("row 58: 48 replicas take a step together") {
+TEST_CASE("48 replicas take a step together") {
   struct P : Plan<Tiny, Batch<48>, MicroBatches<48>, DataParallel<Sync>, Shards<1>> {};
   struct Q : Plan<Tiny, Batch<48>, MicroBatches<48>, DataParallel<Sync>> {};
   Served<P> t(48, 7);

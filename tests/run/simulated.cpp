@@ -1,4 +1,4 @@
-// run/simulated.cpp - rows 24, 27, 29, 31, C12: agreements on a virtual clock have the bits of threads, and the times of theory.
+// run/simulated.cpp - agreements on a virtual clock have the bits of threads, and the times that theory predicts.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -49,13 +49,12 @@ using Spare = On<Batch<54>, MicroBatches<18>, DataParallel<Sync, Spares<2>>, Mom
 
 }  // namespace
 
-TEST_CASE("row 24: synchronous replicas and averaging ones have the bits of threads") {
+TEST_CASE("synchronous and averaging replicas have the bits of threads") {
   is_that_of_threads<On<Batch<24>, MicroBatches<6>, DataParallel<Sync>, Shards<1>, Momentum>>(3);
   is_that_of_threads<On<Batch<24>, MicroBatches<6>, DataParallel<LocalSGD<5>>, Momentum>>(3);  // rounds of 5, 5, 2
   is_that_of_threads<On<Batch<24>, MicroBatches<6>, DataParallel<Sync>, Shards<1>, Fastest, Compress<Int8>>>(3);
 }
-TEST_CASE(
-    "row 27, C12: Spares<2> of 20: 18 distinct gradients an update, the mean step of theory, and the same bits again") {
+TEST_CASE("Spares<2> of 20: 18 distinct gradients an update, the mean step of theory, and the same bits again") {
   constexpr int steps = 8000;
   auto const feed = signs::feed<Spare>();
   std::vector<float> first;
@@ -92,7 +91,7 @@ TEST_CASE(
   }
 }
 TEST_CASE(
-    "rows 5, 27: averaging leaves out who is late, too: each mean is of three of four, after four steps of each") {
+    "averaging with a spare leaves out the late replica: each mean is of three of four, after four steps of each") {
   using Averaged = On<Batch<24>, MicroBatches<6>, DataParallel<LocalSGD<4>, Spares<1>>, Momentum>;
   Simulated<Averaged> t(4, 5);
   t.delay = [](int r, long step) { return r == step / 4 % 4 ? 5.0 : 1.0; };  // another one in each round
@@ -104,7 +103,7 @@ TEST_CASE(
   for (long d : t.ledger().dropped) dropped += d;
   CHECK(dropped > 5);
 }
-TEST_CASE("C12: without spares a step takes as long as the slowest of 20, in the mean") {
+TEST_CASE("without spares a step takes as long as the slowest of 20, in the mean") {
   using All = On<Batch<60>, MicroBatches<20>, DataParallel<Sync>, Shards<1>>;
   Simulated<All> t(20, 3);
   t.delay = drawn;
@@ -112,7 +111,7 @@ TEST_CASE("C12: without spares a step takes as long as the slowest of 20, in the
   for (long step = 0; step < 8000; step += 500) t.train(step, 500, feed);
   CHECK(t.now() / 8000 == doctest::Approx(sim::exponential_step(20, 0)).epsilon(0.02));
 }
-TEST_CASE("rows 29, 31: equal asynchronous replicas are N - 1 updates old, and a slow one holds nobody up") {
+TEST_CASE("gradients of equal asynchronous replicas are N - 1 updates old, and a slow one delays no other") {
   using Free = On<Batch<3>, DataParallel<Async>>;
   auto const feed = signs::feed<Free>();
   Simulated<Free> equal(8, 3);

@@ -1,4 +1,4 @@
-// run/stale.cpp - row 32: what old gradients do at a high rate, and that every remedy the types know helps.
+// run/stale.cpp - stale gradients diverge at a high rate, and every remedy that a plan can name prevents it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -28,7 +28,7 @@ template <class P> double late(int replicas) {
 
 }  // namespace
 
-TEST_CASE("row 32: eight replicas that do not wait diverge where one learns; each remedy holds") {
+TEST_CASE("eight asynchronous replicas diverge where one learns; each remedy prevents it") {
   CHECK(late<With<Async>>(1) < 0.2);
   CHECK_THROWS_WITH_AS(late<With<Async>>(8), doctest::Contains("is not finite at step"), Error);
   CHECK(late<With<Async, Stale<Damp>>>(8) < 0.2);

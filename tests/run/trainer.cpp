@@ -49,7 +49,7 @@ template <class P> std::vector<float> weights_after(int replicas, int steps, dou
   for (session::Kept const& k : session::kept<P>()) {
     for (auto v : session::whole(trainer, k)) all.push_back(static_cast<float>(v));
   }
-  // Rows 8, 85: after every step all replicas hold the same bits.
+  // After every step all replicas hold the same bits.
   for (int r = P::ways; r < trainer.ranks().world(); ++r) {
     for (long i = 0; i < P::schedule.weight_elements; ++i) {
       REQUIRE(trainer.at(r).weights()[i] == trainer.at(r % P::ways).weights()[i]);
@@ -79,7 +79,7 @@ void* operator new(std::size_t n) {
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
-TEST_CASE("rows 24, 25: under Ordered, 1 to 8 replicas give the bits of one") {
+TEST_CASE("under Ordered, 1 to 8 replicas give the bits of one") {
   auto const whole = weights_after<Alone>(1, 20);
   for (int n = 1; n <= 8; ++n) {
     CAPTURE(n);
@@ -96,12 +96,12 @@ TEST_CASE("weights stepped as their gradients are made, or after: the same bits"
   agrees<Apart>(whole, 1, 2e-2f);
 }
 
-TEST_CASE("row 24: under Fastest, equal to rounding") {
+TEST_CASE("under Fastest, 1 to 8 replicas equal one up to rounding") {
   auto const whole = weights_after<Alone>(1, 20);
   for (int n : {1, 2, 3, 8}) agrees<Quick>(whole, n, 1e-4f);
 }
 
-TEST_CASE("rows 74, 75: columns, rows, both in turn, batch: equal to the whole") {
+TEST_CASE("splits by columns, rows, both in turn, and batch equal the unsplit net") {
   auto const whole = weights_after<Alone>(1, 20);
   agrees<Cols>(whole, 1, 1e-4f);
   agrees<Cols4>(whole, 1, 1e-4f);
@@ -117,7 +117,7 @@ TEST_CASE("as threads: two replicas of two ways, one of four ways and four of on
   agrees<ByData>(alone, 4, 0);
 }
 
-TEST_CASE("row 48: bf16 under Ordered gives the same bits on 1, 2, 3 and 8 replicas, and stays near f32") {
+TEST_CASE("bf16 under Ordered gives the same bits on 1, 2, 3 and 8 replicas, and stays near f32") {
   auto const one = weights_after<Half>(1, 20);
   for (int n : {2, 3, 8}) agrees<Half>(one, n, 0);
   double narrow = 0, full = 0;
@@ -150,7 +150,7 @@ TEST_CASE("fp8 under Ordered gives the same bits on any number of replicas, othe
   CHECK(eight == doctest::Approx(full).epsilon(0.05));
 }
 
-TEST_CASE("row 84: images, batch norm and dropout: data parallel bit for bit, one weird trick to rounding") {
+TEST_CASE("images, batch norm and dropout: data parallel bit for bit, one weird trick to rounding") {
   auto const whole = weights_after<Pictures>(1, 20);
   for (int n : {1, 2, 3, 4}) agrees<PicturesData>(whole, n, 0);
   agrees<PicturesWeird>(whole, 1, 1e-3f);

@@ -1,4 +1,4 @@
-// schedule/arena.cpp - row 1: the layout is exact, no two living tensors share a byte, and it is what is allocated.
+// schedule/arena.cpp - the layout is exact, no two live tensors share a byte, and it is what is allocated.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -82,7 +82,7 @@ template <class P> void nothing_overlaps(int replicas) {
   for (int r = 0; r < trainer.ranks().world(); ++r) CHECK(trainer.allocated(r) == l.memory.total);
 }
 
-// Row 1: a net of 300 million parameters with Adam takes 16 bytes each, and four ranks share them.
+// A net of 300 million parameters with Adam takes 16 bytes each, and four ranks share them.
 struct Big : Sequential<Vector<10'000>, Linear<20'000, NoBias>, Linear<5'000, NoBias>, CrossEntropy> {};
 struct BigAlone : Plan<Big, Batch<8>, Adam> {};
 struct BigSplit : Plan<Big, Batch<8>, Adam, ModelParallel<SplitColsRows, Ways<4>>> {};
@@ -94,7 +94,7 @@ static_assert(memory<BigAlone>.total > 4_GiB);
 static_assert(fits<BigSplit, 4_GiB>);
 static_assert(memory<BigSplit>.total < memory<BigAlone>.total / 3);
 
-// Row 2: a plan of more than a thousand million parameters compiles without a device.
+// A plan of more than 10^9 parameters compiles without a device.
 struct Huge : Sequential<Vector<32'768>, Linear<32'768>, Relu, Linear<8'192>, Relu, Linear<1'000>, CrossEntropy> {};
 struct HugeSplit : Plan<Huge, Batch<64>, ModelParallel<SplitColsRows, Ways<8>>, Momentum> {};
 static_assert(memory<HugeSplit>.total < 3_GiB);

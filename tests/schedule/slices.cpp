@@ -7,7 +7,7 @@
 
 using namespace cleave::schedule;
 
-TEST_CASE("row 18: micro-batches are shared out completely and disjointly") {
+TEST_CASE("micro-batches are shared out completely and disjointly") {
   for (int s = 1; s <= 33; ++s) {
     for (int n = 1; n <= s; ++n) {
       int next = 0;
@@ -51,7 +51,7 @@ TEST_CASE("one rank sums everything in one tree") {
   CHECK(told(6, leaves, names) == "(((0 1) (2 3)) (4 5))");
 }
 
-TEST_CASE("row 24: any number of ranks sums in the tree of one") {
+TEST_CASE("any number of ranks sums in the tree of one rank") {
   for (int s = 1; s <= 20; ++s) {
     std::vector<Branch> leaves;
     std::vector<std::string> names;

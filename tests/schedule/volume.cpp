@@ -1,4 +1,4 @@
-// schedule/volume.cpp - rows 74-79: what each way of splitting a layer sends, as constants and as counters.
+// schedule/volume.cpp - what each way of splitting a layer sends, as constants and as counters.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -16,14 +16,15 @@ template <int B, int N> constexpr long data = traffic<ByData<B, N>, N>.elements_
 template <int B, int N> constexpr long rows = traffic<ByRows<B, N>>.elements_per_step;
 template <int B, int N> constexpr long cols = traffic<ByCols<B, N>>.elements_per_step;
 
-// Row 77: the numbers of the source, for two devices and a batch of 128.
+// Linear<500> of 1000 inputs with a batch of 128, on 2, 4 and 8 devices.
 static_assert(data<128, 2> == 500'000);
 static_assert(rows<128, 2> == 128'000);
 static_assert(cols<128, 2> == 160'000);
 static_assert(data<128, 4> == 750'000 && rows<128, 4> == 192'000 && cols<128, 4> == 240'000);
 static_assert(data<128, 8> == 875'000 && rows<128, 8> == 224'000);  // 500 columns do not divide by 8: refused
 
-// Row 77: the closed forms, rows 2(N-1)/N BO + (N-1)/N BI, cols (N-1)/N BO + 2(N-1)/N BI, data 2(N-1)/N IO.
+// Closed forms for N ways, a batch of B, I inputs and O outputs: rows 2(N-1)/N BO + (N-1)/N BI,
+// cols (N-1)/N BO + 2(N-1)/N BI, data 2(N-1)/N IO.
 template <int N> constexpr bool closed_forms_hold() {
   constexpr long b = 40, i = 1000, o = 500;
   return data<40, N> == 2 * (N - 1) * i * o / N && rows<40, N> == (2 * (N - 1) * b * o + (N - 1) * b * i) / N &&
@@ -32,27 +33,27 @@ template <int N> constexpr bool closed_forms_hold() {
 static_assert(closed_forms_hold<2>() && closed_forms_hold<4>() && closed_forms_hold<5>() && closed_forms_hold<10>() &&
               closed_forms_hold<20>());
 
-// Row 78: only rows is "nearly 4 times less".
+// Split rows send nearly 4 times less than data parallelism, split columns about 3 times.
 static_assert(data<128, 2> * 1000 / rows<128, 2> == 3906 && data<128, 2> * 1000 / cols<128, 2> == 3125);
 
-// Row 79: where splitting the model stops paying: rows at a batch of 500, cols at 400, for any number of devices.
+// Where splitting the model stops paying: rows at a batch of 500, cols at 400, for any number of devices.
 static_assert(rows<500, 2> == data<500, 2> && cols<400, 2> == data<400, 2>);
 static_assert(rows<498, 2> < data<498, 2> && rows<502, 2> > data<502, 2>);
 static_assert(cols<398, 2> < data<398, 2> && cols<402, 2> > data<402, 2>);
 static_assert(rows<500, 4> == data<500, 4> && cols<400, 4> == data<400, 4>);
 
-// Row 72, 73: 1000 x 1000 on 4 devices is 1000 x 250 on each.
+// 1000 x 1000 on 4 devices is 1000 x 250 on each.
 struct Square : Sequential<Vector<1000>, Linear<1000, NoBias>, MeanSquaredError> {};
 struct SquareCols : Plan<Square, Batch<128>, ModelParallel<SplitCols, Ways<4>>> {};
 static_assert(SquareCols::placed.node[0].local.w0 == Shape(1000, 250));
 static_assert(SquareCols::schedule.weight_elements == 1000 * 1000 / 4);
 
-// Row 48: bf16 halves what is sent, exactly.
+// bf16 halves the bytes sent, exactly.
 struct Narrow : Plan<One, Batch<128>, InputGradient, ModelParallel<SplitRows>, Precision<bf16>> {};
 static_assert(traffic<Narrow>.elements_per_step == 128'000 && traffic<Narrow>.bytes_per_step == 256'000);
 static_assert(traffic<ByRows<128, 2>>.bytes_per_step == 512'000);
 
-// Row 76: one collective for each product and pass, and none where the placements already agree: columns then rows.
+// One collective for each product and pass, and none where the placements already agree: columns then rows.
 static_assert(traffic<ByCols<128, 2>>.messages == 2 && traffic<ByRows<128, 2>>.messages == 2);
 struct Pair : Sequential<Vector<64>, Linear<128>, Relu, Linear<32>, MeanSquaredError> {};
 struct ColsRows : Plan<Pair, Batch<16>, InputGradient, ModelParallel<SplitColsRows>> {};
@@ -70,7 +71,7 @@ template <class P> void counters_equal_constants(int replicas) {
 
 }  // namespace
 
-TEST_CASE("row 77: at run time 500,000, 128,000 and 160,000 elements are sent") {
+TEST_CASE("at run time data, row and column splits of one layer send 500,000, 128,000 and 160,000 elements") {
   counters_equal_constants<ByData<128, 2>>(2);
   counters_equal_constants<ByRows<128, 2>>(1);
   counters_equal_constants<ByCols<128, 2>>(1);
@@ -92,7 +93,7 @@ TEST_CASE("counters equal constants where nothing divides: 3 replicas of 5 slice
   }
 }
 
-TEST_CASE("rows 17, 84: counters equal constants on a mesh and with one weird trick") {
+TEST_CASE("counters equal constants on a mesh and with one weird trick") {
   struct Net : Sequential<Image<3, 8, 8>, Conv<4, 3>, BatchNorm, Relu, Linear<16>, Relu, Linear<8>, CrossEntropy> {};
   struct Grid : Plan<Net, Batch<8>, Mesh<Data<2>, Model<2>>, ModelParallel<SplitColsRows>> {};
   struct Weird : Plan<Net, Batch<8>, DataParallel<Sync>, OneWeirdTrick<2>> {};

@@ -1,4 +1,4 @@
-// send/bf16.cpp - row 48: two bytes an element, each rounded as the number format rounds.
+// send/bf16.cpp - two bytes an element, each rounded as the number format rounds.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave/send/bf16.hpp>
@@ -7,7 +7,7 @@
 
 using namespace cleave;
 
-TEST_CASE("row 48: half the bytes; every element is the nearest bf16") {
+TEST_CASE("bf16: half the bytes; every element is the nearest bf16") {
   static_assert(send::Bf16::bytes(1000) * 2 == 1000 * long{sizeof(float)});
   for (long n : {0L, 1L, 1001L}) {
     bool kept = false;

@@ -1,4 +1,4 @@
-// send/codec.cpp - row 44: error feedback: nothing is lost but late, and what does not converge without it does with it.
+// send/codec.cpp - error feedback only delays what a message omits; formats that do not converge without it do with it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -54,13 +54,13 @@ template <class C> void loses_nothing() {
 
 }  // namespace
 
-TEST_CASE("row 44: with error feedback nothing is lost, only late") {
+TEST_CASE("with error feedback nothing is lost, only delayed") {
   loses_nothing<send::Bf16>();
   loses_nothing<Int8>();
   loses_nothing<OneBit>();
   loses_nothing<TopK<10>>();
 }
-TEST_CASE("row 44: with error feedback every format converges; one bit and top k without it do not") {
+TEST_CASE("with error feedback every format converges; one bit and top k without it do not") {
   CHECK(gap<>() < 1e-4);
   CHECK(gap<Compress<bf16>>() < 1e-4);
   CHECK(gap<Compress<Int8>>() < 1e-4);

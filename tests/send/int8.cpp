@@ -1,4 +1,4 @@
-// send/int8.cpp - row 44: a byte an element and four a block; no error above half a step of the block's scale.
+// send/int8.cpp - a byte an element and four a block; no error above half a step of the block's scale.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave/send/int8.hpp>
@@ -10,7 +10,7 @@
 
 using namespace cleave;
 
-TEST_CASE("row 44: bytes, and errors block by block") {
+TEST_CASE("int8: bytes of a message, and its largest error block by block") {
   static_assert(Int8::bytes(0) == 0 && Int8::bytes(1) == 5 && Int8::bytes(256) == 260 && Int8::bytes(257) == 265);
   for (long n : {0L, 1L, 255L, 256L, 257L, 1000L}) {
     CAPTURE(n);

@@ -1,4 +1,4 @@
-// send/one_bit.cpp - row 44: a bit an element and two means a block, as plain loops say.
+// send/one_bit.cpp - a bit an element and two means a block, compared with plain loops.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave/send/one_bit.hpp>
@@ -11,7 +11,7 @@
 
 using namespace cleave;
 
-TEST_CASE("row 44: bytes, and every element is the mean of those of its sign in its block") {
+TEST_CASE("one bit: bytes of a message, and every element is the mean of those of its sign in its block") {
   static_assert(OneBit::bytes(0) == 0 && OneBit::bytes(1) == 9 && OneBit::bytes(512) == 72 && OneBit::bytes(513) == 81);
   static_assert(OneBit::bytes(1 << 20) * 28 < (1L << 20) * 4);  // 28 times less than f32
   for (long n : {1L, 7L, 8L, 9L, 511L, 512L, 513L, 1500L}) {

@@ -1,4 +1,4 @@
-// send/route.cpp - rows 43, 46: every route sums everything once, in the bytes it says, and nobody writes what is to be read.
+// send/route.cpp - every all-reduce algorithm sums each element once, in the bytes it states, without races.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave/send/auto.hpp>
@@ -106,7 +106,7 @@ template <class R> void on_nodes(int per_node, int per_replica = 1) {
   }
 }
 
-// Row 43: 2(n-1)/n of the elements where n divides them, on any number of ranks by a ring; 2 log2 n rounds or 2(n-1).
+// 2(n-1)/n of the elements where n divides them, on any number of ranks by a ring; 2 log2 n rounds or 2(n-1).
 template <class R> constexpr bool sends_the_least(int n, long elements) {
   for (int r = 0; r < n; ++r) {
     if (R::sent(elements, r, {n, 1, 4}) * n != 2 * (n - 1) * elements) return false;
@@ -122,7 +122,7 @@ static_assert(Tree::rounds(100, {9, 1, 4}) == 8);
 // Of five ranks the first two are folded: the second gives all it has.
 static_assert(HalvingDoubling::sent(100, 1, {5, 1, 4}) == 100 && HalvingDoubling::sent(100, 0, {5, 1, 4}) == 250);
 
-// Row 46: between two nodes all ranks of a node together send the elements once, not once for each rank.
+// Between two nodes all ranks of a node together send the elements once, not once for each rank.
 template <class R> constexpr long between(long elements, int per_node, int nodes) {
   long sum = 0;
   for (int r = 0; r < per_node; ++r) sum += send::sent_across<R>(elements, r, {per_node * nodes, 1, 4}, per_node);
@@ -132,7 +132,7 @@ static_assert(between<Hierarchical<3>>(900, 3, 2) == 900 && between<Hierarchical
 static_assert(between<Hierarchical<3>>(900, 3, 5) == 2 * 900 * 4 / 5);
 static_assert(between<Hierarchical<5>>(900, 5, 3) == 2 * 900 * 2 / 3);
 
-// Row 43, modelled: short messages want few rounds, long ones few bytes; what does not divide by two goes round.
+// By the cost model short messages want few rounds and long ones few bytes; where n is no power of two, a ring.
 using Quick = AutoOver<Link<1'000, 10'000>>;
 static_assert(Quick::pick(10, {8, 1, 4}) == Quick::Pick::HalvingDoubling);
 static_assert(Quick::pick(10, {6, 1, 4}) == Quick::Pick::HalvingDoubling);
@@ -143,18 +143,18 @@ static_assert(AutoOver<Link<1'000'000, 10'000>>::pick(100'000, {6, 1, 4}) ==
 
 }  // namespace
 
-TEST_CASE("row 43: ring, tree, halving and doubling on 1 to 17 ranks") {
+TEST_CASE("ring, tree, halving-doubling and Auto on 1 to 17 ranks") {
   on_any_ranks<Ring>();
   on_any_ranks<Tree>();
   on_any_ranks<HalvingDoubling>();
   on_any_ranks<Auto>();
   on_any_ranks<Quick>();
 }
-TEST_CASE("row 43: a route whose ranks write what is being read is found out") {
+TEST_CASE("an algorithm whose ranks overwrite what is being read is caught") {
   is_an_all_reduce<InPlace>(8, {4, 1, 4});
   CHECK(writes_what_is_read<InPlace>(8, {4, 1, 4}));
 }
-TEST_CASE("row 46: nodes of 1 to 5 replicas, and of split ones") {
+TEST_CASE("hierarchical on nodes of 1 to 5 replicas, and of replicas that are split") {
   on_nodes<Hierarchical<1>>(1);
   on_nodes<Hierarchical<2>>(2);
   on_nodes<Hierarchical<3>>(3);
@@ -163,7 +163,7 @@ TEST_CASE("row 46: nodes of 1 to 5 replicas, and of split ones") {
   on_nodes<Hierarchical<2>>(2, 3);
   CHECK(!Hierarchical<4>::fits({6, 1, 4}));
 }
-TEST_CASE("row 43: the model is the sum of its parts") {
+TEST_CASE("the modelled cost is the sum of its parts") {
   using C = send::Cost<Link<1'000, 1'000>>;  // a microsecond, and a nanosecond a byte
   CHECK(C::ring(1e6, 4) == doctest::Approx(2 * 3 * 1e3 + 2 * 0.75 * 1e6 + 0.75 * 1e5));
   CHECK(C::halving_doubling(1e6, 4) == doctest::Approx(2 * 2 * 1e3 + 2 * 0.75 * 1e6 + 0.75 * 1e5));

@@ -1,4 +1,4 @@
-// send/top_k.cpp - row 44: the k largest as sorting finds them, of equal ones the first, eight bytes each.
+// send/top_k.cpp - the k largest as sorting finds them, the first of equal ones, eight bytes each.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave/send/top_k.hpp>
@@ -30,7 +30,7 @@ template <int PerMille> void keeps(std::vector<float> const& g) {
 }
 }  // namespace
 
-TEST_CASE("row 44: bytes and elements") {
+TEST_CASE("top k: bytes of a message, and the elements that it holds") {
   static_assert(TopK<10>::bytes(1000) == 80 && TopK<10>::bytes(1001) == 88 && TopK<10>::bytes(1) == 8);
   static_assert(TopK<1>::bytes(0) == 0 && TopK<1000>::kept(17) == 17);
   for (long n : {0L, 1L, 2L, 99L, 1000L, 4097L}) {

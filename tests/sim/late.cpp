@@ -5,19 +5,19 @@
 
 using namespace cleave;
 
-TEST_CASE("C12: without spares, the mean of the largest of n; one of two is there after half a mean, or is late") {
+TEST_CASE("without spares a step takes the mean of the largest of n; the first of two takes half a mean") {
   CHECK(sim::exponential_step(1, 0) == 1);
   CHECK(sim::exponential_step(2, 0) == doctest::Approx(1.5));
   CHECK(sim::exponential_step(3, 0) == doctest::Approx(1 + 1.0 / 2 + 1.0 / 3));
   // One fresh, one late: the first to end is either. The fresh one: done. The late one: then there are two fresh ones.
   CHECK(sim::exponential_step(2, 1) == doctest::Approx(0.5 + 0.5 * 0.5));
 }
-TEST_CASE("C12: many, at once; and what cannot be") {
+TEST_CASE("steps of many replicas, and arguments that are impossible") {
   CHECK(sim::exponential_step(1000, 64) < sim::exponential_step(1000, 10));
   static_assert(sim::exponential_step(64, 16) > 1);
   CHECK(sim::exponential_step(2, 2) == 0);
 }
-TEST_CASE("C12: a spare helps less than if late gradients were left, and always helps") {
+TEST_CASE("a spare helps less than if late gradients were abandoned, and always helps") {
   for (int n = 3; n <= 20; ++n) {
     double left = 0;
     for (int k = 3; k <= n; ++k) left += 1.0 / k;

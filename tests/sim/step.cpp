@@ -1,4 +1,4 @@
-// sim/step.cpp - rows 38, 45: what a plan's step would take elsewhere: overlap, buckets, routes, and where it saturates.
+// sim/step.cpp - the modelled time of a step on other machines: overlap, buckets, all-reduce algorithms, saturation.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -20,7 +20,7 @@ constexpr double product = 2.0 * 1024 * 1024 / 10'000;
 static_assert(near(sim::step<Gpu, Of<>>(1).compute, 8192 * 8 * product) && sim::step<Gpu, Of<>>(1).exposed == 0);
 static_assert(near(sim::step<Gpu, Of<>>(4).compute, 2048 * 8 * product));
 
-// Row 45: the last message cannot hide; those before it do, behind the layers that are computed meanwhile.
+// The last message is exposed; earlier ones overlap with the layers that are still computed.
 constexpr double message = 2 * 5'000 + 4.0 * 1024 * 1024 / 10;  // on 2 replicas: M bytes, in 2 rounds
 constexpr auto layers = sim::step<Gpu, Of<>>(2), late = sim::step<Gpu, Of<Buckets<1_GiB>>>(2);
 static_assert(near(late.exposed, 2 * 5'000 + 3 * 4.0 * 1024 * 1024 / 10));
@@ -44,7 +44,7 @@ static_assert(near(sim::step<Gpu, Of<Clipped, ModelParallel<SplitCols>>>(2).tota
 static_assert(sim::step<Slow, Of<Compress<OneBit>>>(8).exposed < sim::step<Slow, Of<>>(8).exposed / 10);
 static_assert(sim::step<Slow, Of<>>(8).exposed > 5 * sim::step<Gpu, Of<>>(8).exposed);
 
-// Row 38: a device more stops helping, sooner where the link is slower.
+// One more device stops helping sooner where the link is slower.
 static_assert(sim::knee<Gpu, Of<>>(64) > sim::knee<Slow, Of<>>(64));
 static_assert(sim::speedup<Gpu, Of<>>(2) > 1.3 && sim::speedup<Slow, Of<>>(2) < 1);
 static_assert(sim::knee<Slow, Of<>>(64) == 1);
@@ -52,7 +52,7 @@ static_assert(sim::knee<Slow, Of<Compress<OneBit>>>(64) > 4);
 
 }  // namespace
 
-TEST_CASE("row 38: behind the knee a step is no faster") {
+TEST_CASE("beyond the knee a step is no faster") {
   using P = Of<ReduceBy<Ring>>;
   constexpr int knee = sim::knee<Gpu, P>(64);
   static_assert(knee > 1 && knee < 64);

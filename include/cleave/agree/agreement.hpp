@@ -1,4 +1,4 @@
-// agree/agreement.hpp - what every agreement says of itself, and which options it takes.
+// agree/agreement.hpp - the properties of an agreement, and the options it takes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,21 +9,21 @@
 
 namespace cleave::agree {
 
-/// What an update makes of what was pushed.
+/// What an update does with what was pushed.
 enum class Change : int {
   Step,     // gradients: their sum, by the plan's optimizer
   Average,  // weights: their mean
   Elastic   // weights: the centre moves towards them, and they towards the centre
 };
 
-/// Derive, and say what is different: a new agreement is one header.
+/// Base of agreements: derive, and define what differs. A new agreement is one header.
 struct Agreement {
   static constexpr bool served = false;  // through a parameter server, not by collectives
   static constexpr bool waits = false;   // for other replicas in every update: there can be spares
   static constexpr bool ages = false;    // gradients can be stale
   static constexpr Change change = Change::Step;
   static constexpr Pace pace{};
-  static constexpr int percent = 0;  // of Elastic
+  static constexpr int percent = 0;  // for Elastic
 };
 
 template <class A> inline constexpr bool is_agreement = std::is_base_of_v<Agreement, A>;
@@ -42,7 +42,7 @@ template <class Kind, class Otherwise, class... Options>
 using option = typename option_<Kind, Otherwise, Options...>::is;
 template <class Kind, class... Options> inline constexpr int said = (0 + ... + int{is_option<Kind, Options>});
 
-/// An agreement with its options: what `DataParallel<A, Options...>` comes to.
+/// An agreement with its options: the result of `DataParallel<A, Options...>`.
 template <class A, class... Options> struct Agreed {
   using agreement = A;
   using stale = option<StaleKind, Stale<>, Options...>;
@@ -55,8 +55,8 @@ template <class A, class... Options> struct Agreed {
   static constexpr Pace pace = A::pace;
   static constexpr int percent = A::percent;
   template <int Most> using keeper = typename A::template keeper<Most, stale, warm_up>;
-  /// Into how many parts N replicas cut the batch: an update of those that wait is over one batch, and so is each
-  /// gradient of those that do not.
+  /// The number of parts into which N replicas cut the batch: an update of waiting replicas uses one batch, and so does
+  /// each gradient of those that do not wait.
   static constexpr int parts(int replicas) { return waits ? replicas - spares : 1; }
 };
 

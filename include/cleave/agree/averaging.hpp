@@ -1,4 +1,4 @@
-// agree/averaging.hpp - replicas step weights of their own, and draw them together now and then.
+// agree/averaging.hpp - replicas update local weights, and combine them at intervals.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,9 +8,10 @@
 
 namespace cleave {
 
-/// Every replica makes `Steps` steps on its share of the batch; then all weights become their mean (the optimizer's own
-/// tensors stay each replica's). A round before an evaluation or a checkpoint may be of fewer steps. `LocalSGD<1>` with
-/// plain SGD is gradient averaging. Source: Stich, "Local SGD converges fast and communicates little", ICLR 2019.
+/// Every replica makes `Steps` steps on its share of the batch; then all weights are replaced by their mean (each
+/// replica keeps its optimizer state). The interval before an evaluation or a checkpoint may have fewer steps.
+/// `LocalSGD<1>` with plain SGD is gradient averaging. Source: Stich, "Local SGD converges fast and communicates
+/// little", ICLR 2019.
 template <int Steps> struct LocalSGD : agree::Agreement {
   static constexpr bool served = true, waits = true;
   static constexpr agree::Change change = agree::Change::Average;
@@ -18,9 +19,9 @@ template <int Steps> struct LocalSGD : agree::Agreement {
   template <int Most, class, int> using keeper = agree::Quorum<Most>;
 };
 
-/// Every replica steps its own weights x; every `Steps` steps x and the centre c move towards each other by
-/// `Percent` % of x - c, and the next step of x is by the gradient at x before that. The centre is the model. Source:
-/// Zhang, Choromanska, LeCun, "Deep learning with elastic averaging SGD", NIPS 2015, algorithm 1, which takes 90 % by
+/// Every replica updates local weights x; every `Steps` steps x and the centre c move towards each other by `Percent` %
+/// of x - c, and the next step of x uses the gradient at x before that move. The centre is the model. Source: Zhang,
+/// Choromanska, LeCun, "Deep learning with elastic averaging SGD", NIPS 2015, algorithm 1, which takes 90 % divided by
 /// the number of replicas.
 template <int Steps, int Percent> struct ElasticAveraging : agree::Agreement {
   static constexpr bool served = true;

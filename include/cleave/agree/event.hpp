@@ -1,12 +1,12 @@
-// agree/event.hpp - what a keeper of weights hears from its workers, and what it decides.
+// agree/event.hpp - events that a server's agreement receives from workers, and its decisions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 namespace cleave::agree {
 
 // An agreement is a pure function (state, event) -> (state, actions). Threads, processes, the explorer of small worlds
-// and the fault tests call the same one: `Actions<Most> out; keeper.hear(event, out);` changes the keeper's own
-// integers and nothing else. A keeper is one shard of a parameter server, or the chief of synchronous replicas.
+// and the fault tests call the same one: `Actions<Most> out; keeper.hear(event, out);` changes the keeper's integers
+// and nothing else. A keeper is one shard of a parameter server, or the coordinator of synchronous replicas.
 //
 //      worker                         keeper
 //        |  Joined(life) ------------->  |
@@ -15,15 +15,15 @@ namespace cleave::agree {
 //        |  <-------- Grant(version + 1) |
 
 enum class Heard : int {
-  Joined,  // a worker has started, for the `life`th time
+  Joined,  // a worker has started, in its incarnation `life`
   Left,    // its connection has ended
-  Pushed,  // its gradient, made with the weights of `version`; number `count` of this life
+  Pushed,  // its gradient, computed with the weights of `version`; number `count` of this incarnation
   Asked    // it wants the newest weights
 };
 struct Event {
   Heard what = Heard::Joined;
   int worker = 0;
-  int life = 1;  // from 1; a message of an earlier life does not count
+  int life = 1;  // from 1; messages of earlier incarnations do not count
   int version = 0;
   int count = 0;
   int asks = 1;  // of Pushed: it wants the newest weights next
@@ -40,11 +40,11 @@ struct Action {
   Done what = Done::Take;
   int worker = -1;
   int version = 0;
-  int age = 0;      // of Take and Drop: updates since the worker's weights were read
-  float share = 1;  // of Take: what the gradient is multiplied by
+  int age = 0;      // for Take and Drop: updates since the worker's weights were read
+  float share = 1;  // for Take: the factor of the gradient
 };
 
-/// At most a grant for every worker and three more: take, update, fail.
+/// At most one grant for every worker and three more actions: take, update, fail.
 template <int Most> struct Actions {
   Action of[Most + 4]{};
   int count = 0;

@@ -1,4 +1,4 @@
-// agree/free.hpp - every gradient is an update of its own, and nobody waits for anybody, or only for the far too slow.
+// agree/free.hpp - every gradient is a separate update; no worker waits for others, unless it is too far ahead.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,18 +9,19 @@
 
 namespace cleave::agree {
 
-/// The keeper of `Async`, `Downpour`, `ElasticAveraging` and, with a bound, `StaleSynchronous<bound>`: a worker may be
-/// at most so many gradients ahead of the slowest live one. Source of the bound: Ho et al., "More effective distributed
-/// ML via a stale synchronous parallel parameter server", NIPS 2013. It tells when nobody is live any more.
+/// The state machine of `Async`, `Downpour`, `ElasticAveraging` and, with a bound, `StaleSynchronous<bound>`: a worker
+/// may be at most this many gradients ahead of the slowest live one. Source of the bound: Ho et al., "More effective
+/// distributed ML via a stale synchronous parallel parameter server", NIPS 2013. Reports when no worker is live any
+/// more.
 template <int Most, class Staleness = Stale<>, int WarmUpUpdates = 0, int Bound = -1> struct Free {
   static constexpr int most = Most;
   Roster<Most> roster;
   int version = 0;
-  int heard[Most]{};         // of this life: one more than the highest number of a gradient
-  unsigned missing[Most]{};  // of the 32 numbers below that, those not heard yet, as bits: they may still come
-  int clock[Most]{};         // gradients in all, set forward to the slowest where a worker begins
-  int waiting[Most]{};       // it has asked and was not granted yet
-  int alone = 0;             // 1 + who makes the updates of the warm-up
+  int heard[Most]{};         // in this incarnation: one more than the highest number of a gradient
+  unsigned missing[Most]{};  // of the 32 numbers below that, those not received yet, as bits: they may still arrive
+  int clock[Most]{};         // gradients in total; a worker that joins starts at the slowest
+  int waiting[Most]{};       // it has asked and has not been granted yet
+  int alone = 0;             // 1 + the worker that makes the updates of the warm-up
 
   constexpr void hear(Event const& e, Actions<Most>& out) {
     int const w = e.worker;
@@ -56,7 +57,7 @@ template <int Most, class Staleness = Stale<>, int WarmUpUpdates = 0, int Bound 
     }
   }
 
-  /// May others wait for this worker?
+  /// Whether others may wait for this worker.
   constexpr bool waited_for(int w) const {
     if (version < WarmUpUpdates) return alone == w + 1;
     if (Bound < 0 || !roster.here[w]) return false;
@@ -77,7 +78,7 @@ template <int Most, class Staleness = Stale<>, int WarmUpUpdates = 0, int Bound 
     int const slowest = slowest_but(w);
     return Bound < 0 || slowest < 0 || clock[w] - slowest <= Bound;
   }
-  /// Numbers may be lost, doubled, and overtake each other; each counts once.
+  /// Messages may be lost, duplicated and overtaken; each number counts once.
   constexpr bool first_time(int w, int count) {
     if (count < 0 || count == std::numeric_limits<int>::max()) return false;
     int const back = heard[w] - 1 - count;
@@ -93,7 +94,7 @@ template <int Most, class Staleness = Stale<>, int WarmUpUpdates = 0, int Bound 
     return true;
   }
   constexpr void pushed(Event const& e, Actions<Most>& out) {
-    bool const possible = e.version >= 0 && e.version <= version;  // made with weights that there were
+    bool const possible = e.version >= 0 && e.version <= version;  // computed with weights that existed
     int const w = e.worker, age = possible ? version - e.version : 0;
     bool const fresh = roster.knows(e) && first_time(w, e.count);
     bool const drop = !fresh || !possible || Staleness::drops(age);

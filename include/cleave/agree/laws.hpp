@@ -1,4 +1,4 @@
-// agree/laws.hpp - which words of an agreement go together.
+// agree/laws.hpp - which options an agreement takes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -46,7 +46,7 @@ template <int Fetch, int Push> struct paces_are_positive {
   };
 };
 
-/// The law that an agreement and its options break first, or the last that they keep.
+/// The first law that an agreement and its options violate, or the last one if they violate none.
 template <class A, class... Options> struct judged {
   static constexpr int spares = said<SpareKind, Options...>, stale = said<StaleKind, Options...>,
                        warm_ups = said<WarmUpKind, Options...>, portions = said<PortionKind, Options...>;

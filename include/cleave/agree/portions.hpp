@@ -1,27 +1,27 @@
-// agree/portions.hpp - who computes which portion of a batch, who computes it once more, and which result counts.
+// agree/portions.hpp - work queue: which worker computes which portion of a batch, and which result counts.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 namespace cleave::agree {
 
-// A batch is a pass over many small portions of work. Whoever is free gets the next one, so that a fast worker does
-// many and a slow one few. Where none is left to begin, a portion that has been out for long is issued again.
+// A batch is a pass over many small portions of work. A free worker gets the next one, so that a fast worker computes
+// many and a slow one few. When none is left to begin, a portion that is late is issued again.
 //
 //      worker                             dealer
 //        |  Asked ------------------------>  |
 //        |  <------- Issue(pass, portion)    |   the lowest not begun; else one that is late
-//        |  Finished(pass, portion) ------>  |   Take, or Drop where another was first or the pass is over
+//        |  Finished(pass, portion) ------>  |   Take, or Drop if another was first or the pass is over
 //        |  Asked ------------------------>  |   perhaps Complete: all portions are taken
 //
 // Source: Dean et al., "Large scale distributed deep networks", NIPS 2012, section 4.2: portions much smaller than
-// 1/N of a batch, and at its end copies of those outstanding, of which the first to finish counts.
+// 1/N of a batch, and at its end copies of outstanding ones, of which the first to finish counts.
 
 enum class Work : int {
   Begun,     // the coordinator wants the next pass, of `portion` portions
   Asked,     // the worker is free; the first time it joins
   Finished,  // it has the gradient of `portion` of `pass`
-  Left,      // it is no more
-  Late       // nothing but that it is `now`
+  Left,      // it has ended
+  Late       // only updates the time `now`
 };
 struct Told {
   Work what = Work::Asked;
@@ -36,7 +36,7 @@ enum class Deal : int {
   Take,      // the worker's result counts
   Drop,      // it does not
   Complete,  // every portion of `pass` is taken
-  Fail       // nobody lives, and `portion` portions are not taken
+  Fail       // no worker lives, and `portion` portions are not taken
 };
 struct Dealt {
   Deal what = Deal::Issue;
@@ -46,7 +46,7 @@ struct Dealt {
   int again = 0;
 };
 
-/// At most an issue for every worker and two more.
+/// At most one issue for every worker and two more actions.
 template <int Most> struct Deals {
   Dealt of[Most + 3]{};
   int count = 0;
@@ -55,10 +55,10 @@ template <int Most> struct Deals {
   constexpr Dealt const* end() const { return of + count; }
 };
 
-/// The dealer: integers only, and an event at a time.
+/// The queue: integers only, one event at a time.
 template <int MostWorkers, int MostPortions> struct Portions {
   static constexpr int most = MostWorkers;
-  long patience = 0;  // ticks after which a portion is late; 0: it is as soon as there is nothing else to do
+  long patience = 0;  // ticks after which a portion is late; 0: as soon as no other is left
   long clock = 0;
   int pass = 0, portions = 0, taken = 0, live = 0;
   struct Worker {
@@ -66,7 +66,7 @@ template <int MostWorkers, int MostPortions> struct Portions {
     int holds = 0, of_pass = 0;  // 1 + portion; 0: nothing
   };
   struct Portion {
-    int done = 0, issued = 0, out = 0;  // out: copies that workers hold now
+    int done = 0, issued = 0, out = 0;  // out: copies that workers compute now
     long since = 0;                     // when it was last issued
   };
   Worker worker[MostWorkers]{};
@@ -111,7 +111,7 @@ template <int MostWorkers, int MostPortions> struct Portions {
     w.holds = 0;
   }
   constexpr void finished(Told const& e, Deals<MostWorkers>& out) {
-    bool const its = at(e).holds == e.portion + 1 && at(e).of_pass == e.pass;  // else a message came twice
+    bool const its = at(e).holds == e.portion + 1 && at(e).of_pass == e.pass;  // else a duplicated message
     if (its) put_down(at(e));
     bool const counts = its && e.pass == pass && !portion[e.portion].done;
     out.add({counts ? Deal::Take : Deal::Drop, e.worker, e.pass, e.portion});
@@ -119,8 +119,8 @@ template <int MostWorkers, int MostPortions> struct Portions {
     portion[e.portion].done = 1;
     if (++taken == portions) out.add({Deal::Complete, e.worker, pass});
   }
-  /// What is not begun, or was dropped by the dead, comes first; then, of those that are late, the one with the fewest
-  /// copies out, of these the one that has waited longest. -1: nothing.
+  /// Portions not begun, or lost by dead workers, come first; then, of the late ones, the one with the fewest copies,
+  /// of these the one that has waited longest. -1: none.
   constexpr int next() const {
     int late = -1;
     for (int i = 0; i < portions; ++i) {

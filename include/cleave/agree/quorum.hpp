@@ -1,4 +1,4 @@
-// agree/quorum.hpp - an update is the sum of a fixed number of gradients, of distinct workers, all of the same version.
+// agree/quorum.hpp - an update is the sum of a fixed number of gradients of distinct workers, all of the same version.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -6,24 +6,24 @@
 
 namespace cleave::agree {
 
-/// The keeper of `Sync` (quorum: all), `Sync, Spares<k>` (all but k) and of averaging rounds. It never waits for a
-/// worker that others can stand in for, and it goes on while as many are live as the quorum; with fewer it fails at
-/// once. A shared queue of tokens would deadlock where a fast worker takes two of a step and another dies with the
-/// third: here every worker has its own mailbox, and workers are counted, not gradients. Those that were never here yet
-/// may still come.
+/// The state machine of `Sync` (quorum: all), `Sync, Spares<k>` (all but k) and of averaging. It never waits for a
+/// worker that others can replace, and continues while as many are live as the quorum; with fewer it fails at once. A
+/// shared token queue would deadlock if a fast worker takes two tokens of a step and another dies with the third: here
+/// every worker has a separate mailbox, and workers are counted, not gradients. Workers that have never joined may
+/// still come.
 template <int Most> struct Quorum {
   static constexpr int most = Most;
   Roster<Most> roster;
   int workers = Most, quorum = 1;
   int version = 0, taken = 0, failed = 0;
-  int counted[Most]{};  // in the coming update
+  int counted[Most]{};  // its gradient is in the next update
 
   constexpr void hear(Event const& e, Actions<Most>& out) {
     if (failed) return;
     switch (e.what) {
       case Heard::Joined:
         roster.join(e.worker, e.life);
-        if (roster.knows(e)) out.add({Done::Grant, e.worker, version});  // if twice: the first answer was lost
+        if (roster.knows(e)) out.add({Done::Grant, e.worker, version});  // if asked twice, the first answer was lost
         return;
       case Heard::Left:
         if (roster.leave(e.worker, e.life)) check(e.worker, out);
@@ -36,7 +36,7 @@ template <int Most> struct Quorum {
     }
   }
 
-  /// May others wait for this worker?
+  /// Whether others may wait for this worker.
   constexpr bool waited_for(int w) const { return w < workers && !counted[w]; }
 
  private:
@@ -45,7 +45,7 @@ template <int Most> struct Quorum {
     for (int w = 0; w < workers; ++w) n += counted[w] || roster.here[w] || roster.life[w] == 0;
     return n;
   }
-  /// One that had joined and has left; -1: nobody.
+  /// A worker that has joined and left; -1: none.
   constexpr int gone() const {
     int w = workers - 1;
     while (w >= 0 && (roster.here[w] || roster.life[w] == 0)) --w;
@@ -71,7 +71,7 @@ template <int Most> struct Quorum {
     for (int w = 0; w < Most; ++w) {
       if (roster.here[w]) out.add({Done::Grant, w, version});
     }
-    check(gone(), out);  // one that had left may have been in that update, and will not be in the next
+    check(gone(), out);  // a worker that has left may have been in that update, and will not be in the next
   }
 };
 

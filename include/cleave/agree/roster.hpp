@@ -1,4 +1,4 @@
-// agree/roster.hpp - which workers are live, in which of their lives.
+// agree/roster.hpp - which workers are live, and their incarnations.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -6,12 +6,12 @@
 
 namespace cleave::agree {
 
-/// Messages of one worker may overtake each other: the news of a life that has ended never ends the next one.
+/// Messages of one worker may overtake each other: the end of an earlier incarnation never ends a later one.
 template <int Most> struct Roster {
   int life[Most]{}, here[Most]{};
   int live = 0;
 
-  /// True if this is news.
+  /// Returns whether this changes anything.
   constexpr bool join(int w, int its_life) {
     if (its_life <= life[w]) return false;
     if (!here[w]) ++live;

@@ -1,4 +1,4 @@
-// agree/staleness.hpp - what to do about a gradient that was made with old weights.
+// agree/staleness.hpp - options for gradients that were computed with old weights.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,13 +9,13 @@ template <int Oldest> struct Drop {
   static constexpr int oldest = Oldest;
   static constexpr float share(int) { return 1; }
 };
-/// `Stale<Damp>`: a gradient of age a counts 1 / (1 + a). Source: Zhang, Gupta, Lian, Liu, "Staleness-aware async-SGD
-/// for distributed deep learning", IJCAI 2016, which divides the rate by the age.
+/// `Stale<Damp>`: a gradient of age a is weighted by 1 / (1 + a). Source: Zhang, Gupta, Lian, Liu, "Staleness-aware
+/// async-SGD for distributed deep learning", IJCAI 2016, which divides the rate by the age.
 struct Damp {
   static constexpr int oldest = -1;
   static constexpr float share(int age) { return 1 / (1 + static_cast<float>(age)); }
 };
-/// `Stale<ScaleRate<25>>`: every gradient counts 25 %, whatever its age: a lower rate for the whole run.
+/// `Stale<ScaleRate<25>>`: every gradient is weighted by 25 %, whatever its age: a lower rate for the whole run.
 template <int Percent> struct ScaleRate {
   static constexpr int oldest = -1;
   static constexpr float share(int) { return static_cast<float>(Percent) / 100; }
@@ -28,14 +28,14 @@ struct SpareKind {};
 struct PortionKind {};
 }  // namespace agree
 
-/// Rules against staleness, all of them at once: dropped if one drops it, its shares multiplied.
+/// Combines rules: a gradient is dropped if one rule drops it, and the weights of all rules are multiplied.
 template <class... Rules> struct Stale {
   using agreement_option = agree::StaleKind;
   static constexpr bool drops([[maybe_unused]] int age) { return ((Rules::oldest >= 0 && age > Rules::oldest) || ...); }
   static constexpr float share([[maybe_unused]] int age) { return (1.0f * ... * Rules::share(age)); }
 };
 
-/// One replica alone makes the first so many updates; the others wait.
+/// One replica alone makes the first `Updates` updates; the others wait.
 template <int Updates> struct WarmUp {
   using agreement_option = agree::WarmUpKind;
   static constexpr int updates = Updates;
@@ -48,10 +48,10 @@ template <int Count> struct Spares {
   static constexpr int count = Count;
 };
 
-/// `Async, PerReplica<48, 16>`: the samples of one gradient, by groups of equally many neighbouring replicas: here
-/// those of the first half take 48 and those of the second, slower or staler, 16. A gradient counts by its samples.
-/// Under Sync all replicas' samples are the batch, which says how many replicas there are; where replicas do not wait,
-/// the batch is the mean over the groups.
+/// `Async, PerReplica<48, 16>`: the samples of one gradient, by groups of equally many neighbouring replicas: here 48
+/// for the first half and 16 for the second, slower or staler. A gradient is weighted by its samples. Under Sync the
+/// samples of all replicas are the batch, which determines the number of replicas; if replicas do not wait, the batch
+/// is the mean over the groups.
 template <int... Samples> struct PerReplica {
   using agreement_option = agree::PortionKind;
   static constexpr int groups = sizeof...(Samples);

@@ -7,8 +7,8 @@
 
 namespace cleave {
 
-/// All replicas sum their gradients before any of them steps: every replica holds the same weights after every step.
-/// With `Spares<k>` a server sums those of the first N - k of N replicas, and drops and counts the others'.
+/// All replicas sum their gradients before an update: every replica has the same weights after every step. With
+/// `Spares<k>` a server sums those of the first N - k of N replicas, and drops and counts the others'.
 struct Sync : agree::Agreement {
   static constexpr bool waits = true;
   template <int Most, class, int> using keeper = agree::Quorum<Most>;

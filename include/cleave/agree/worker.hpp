@@ -1,29 +1,30 @@
-// agree/worker.hpp - what a worker does when weights arrive and when its gradient is ready, towards every shard.
+// agree/worker.hpp - a worker's reaction to granted weights and finished gradients, for every shard.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 namespace cleave::agree {
 
-/// How often a worker speaks: it pushes every `push` gradients and fetches weights every `fetch`, stepping on its own
-/// in between. Source of the two names: Dean et al., "Large scale distributed deep networks", NIPS 2012, section 4.1.
+/// How often a worker communicates: it pushes every `push` gradients and fetches weights every `fetch`, and updates
+/// local weights in between. Source of the two names: Dean et al., "Large scale distributed deep networks", NIPS
+/// 2012, 4.1.
 struct Pace {
   int fetch = 1, push = 1;
 };
 
-/// What is to be done now.
+/// The worker's next action.
 enum class Turn : int {
   Nothing,       // wait for grants
   Compute,       // take the granted weights, then a gradient
-  ComputeOnOwn,  // a gradient with the weights that it holds and has stepped itself
+  ComputeOnOwn,  // a gradient with the local weights, which it has updated itself
 };
 struct Said {
   bool push = false, ask = false;  // to every shard; a push that asks is one message
-  int count = 0;                   // the push's number in this life
+  int count = 0;                   // the push's number in this incarnation
   Turn turn = Turn::Nothing;
 };
 
-/// A mailbox per shard holds the newest version only. A worker computes when every shard has granted one that it has
-/// not computed with.
+/// A mailbox for each shard holds the newest version only. A worker computes when every shard has granted a version
+/// that it has not computed with.
 template <int Shards> struct Worker {
   Pace pace;
   int version[Shards]{}, mailbox[Shards]{};  // 0: none; else version + 1, so that all zero is a new worker
@@ -31,11 +32,11 @@ template <int Shards> struct Worker {
   int from_step = 0, from_version = 0;  // of the first gradient made with that version
 
   constexpr int weights_of(int shard) const { return version[shard] - 1; }
-  /// Of its next gradient, where all workers push alike.
+  /// The step of its next gradient, if all workers push alike.
   constexpr long step() const {
     return from_step + (long{weights_of(0)} - from_version) * pace.push + computed % pace.push;
   }
-  /// Has it made gradients, or steps of its own, that no push has had?
+  /// Whether it has made gradients, or local steps, that were not pushed.
   constexpr bool pending() const { return computed % pace.push != 0; }
 
   constexpr Turn granted(int shard, int its_version) {
@@ -62,7 +63,7 @@ template <int Shards> struct Worker {
     }
     return s;
   }
-  /// A pause: what is pending is pushed as it is, and with the weights that answer it a new round of `pace` begins.
+  /// A pause: pushes what is pending, and begins a new interval of `pace` with the weights of the answer.
   constexpr Said flush() {
     Said s;
     if (!pending()) return s;
@@ -75,7 +76,7 @@ template <int Shards> struct Worker {
     s.turn = begin();
     return s;
   }
-  /// Nothing has come for long: say it again. Keepers know a push that they have heard.
+  /// No answer for long: repeats the message. Agreements recognise a push that they have received.
   constexpr Said again() const {
     Said s;
     s.push = pushed > 0 && computed % pace.push == 0;

@@ -1,4 +1,4 @@
-// io/arguments.hpp - a program's command line: typed options with defaults, help, and one clear line for a mistake.
+// io/arguments.hpp - a program's command line: typed options with defaults, help, and one-line errors.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace cleave::io {
 
-/// Letters to change, add or drop to turn one word into the other.
+/// Edit distance of two words: letters to change, add or drop.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -33,8 +33,8 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// The options of one program. Each is declared once and gives a reference that holds the default, and after `parse`
-/// what the user asked for:
+/// The options of one program. Each is declared once and returns a reference that holds the default and, after `parse`,
+/// the user's value:
 ///
 ///     io::Options options("01_mnist_mlp", "Trains a perceptron on MNIST.");
 ///     int const& epochs = options.number("epochs", 3, 1, 1000000, "passes over the data");
@@ -80,8 +80,8 @@ class Options {
     return add(Kind::Flag, std::move(name), std::move(help), "").on;
   }
 
-  /// Reads the command line; of an option given twice the last counts. False when --help was asked for and printed:
-  /// the program then has nothing more to do. Throws Error with one line on a mistake.
+  /// Reads the command line; of an option given twice the last counts. Returns false if --help was given and printed:
+  /// the program should then end. Throws Error with one line on a mistake.
   bool parse(int argc, char const* const* argv) {
     for (int i = 1; i < argc; ++i) {
       std::string_view const word = argv[i];
@@ -100,7 +100,7 @@ class Options {
         option.on = true;
         continue;
       }
-      // A word that looks like an option is one: the value was forgotten. After '=' anything goes.
+      // A word that looks like an option is one: the value is missing. After '=' anything is accepted.
       bool const next = i + 1 < argc && !std::string_view(argv[i + 1]).starts_with("--");
       if (!joined && !next) throw Error("--" + option.name + " wants " + wish(option) + ", got nothing");
       set(option, joined ? word.substr(equals + 1) : std::string_view(argv[++i]));
@@ -108,7 +108,7 @@ class Options {
     return true;
   }
 
-  /// What --help prints.
+  /// The text of --help.
   std::string usage() const {
     std::string out = program_ + " - " + purpose_ + "\n\nusage: " + program_ + " [options]\n\n";
     std::size_t widest = head("help", "").size();
@@ -150,7 +150,7 @@ class Options {
 
   Option& find(std::string_view name) {
     Option const* nearest = nullptr;
-    std::size_t best = 3;  // two slips are a typing mistake, more are another word
+    std::size_t best = 3;  // an edit distance of two is a typing mistake, more is another word
     for (Option& option : options_) {
       if (option.name == name) return option;
       std::size_t const distance = edit_distance(option.name, name);

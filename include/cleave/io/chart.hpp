@@ -28,7 +28,7 @@ struct ChartText {
   std::string y_label;
 };
 
-/// `text` with what XML would take for markup replaced.
+/// `text` with characters replaced that have a meaning in XML.
 inline std::string xml_text(std::string_view text) {
   std::string out;
   for (char const c : text) {
@@ -44,7 +44,7 @@ inline std::string xml_text(std::string_view text) {
   return out;
 }
 
-/// A number to be read by people: at most `digits` significant ones, no trailing zeros.
+/// A number as text: at most `digits` significant ones, no trailing zeros.
 inline std::string short_number(double value, int digits = 6) {
   char buffer[32];
   int const size = std::snprintf(buffer, sizeof buffer, "%.*g", digits, value);
@@ -79,7 +79,7 @@ class LineChart {
 
  private:
   static constexpr double left = 76, right = 764, top = 76, bottom = 424;
-  // Told apart by the colour-blind too.
+  // Distinguishable for colour-blind readers too.
   static constexpr std::array<std::string_view, 7> colours{"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                            "#e69f00", "#56b4e9", "#555555"};
 
@@ -129,11 +129,11 @@ class LineChart {
       bool const there = x_.holds(series.x[i]) && y_.holds(series.y[i]);
       double const x = there ? x_.pixel(series.x[i]) : 0;
       double const y = there ? y_.pixel(series.y[i]) : 0;
-      // A point that lies on the one before adds bytes and no ink; a long run has very many.
+      // A point on top of the one before is left out: long runs have very many.
       bool const same = drawing && there && std::abs(x - last_x) < 0.3 && std::abs(y - last_y) < 0.3;
       if (there && !same) {
         path += (drawing ? "L" : "M") + px(x) + " " + px(y);
-        // A lone point between two gaps becomes a dot, by its round ends.
+        // A single point between two gaps becomes a dot, by its round ends.
         if (!drawing) path += "h0";
         if (series.x.size() <= 24) add_dot(x, y, colour);
         last_x = x;
@@ -160,7 +160,7 @@ class LineChart {
   std::string body_;
 };
 
-/// Writes the series as one SVG line chart. Throws Error when the file cannot be written.
+/// Writes the series as one SVG line chart. Throws Error if the file cannot be written.
 inline void write_line_chart(std::string const& path, ChartText const& text, std::vector<Series> const& series,
                              Scale y_scale = Scale::Linear) {
   std::string const svg = LineChart(text, series, y_scale).svg();

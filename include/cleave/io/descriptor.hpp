@@ -1,4 +1,4 @@
-// io/descriptor.hpp - a POSIX file descriptor and the words for an errno.
+// io/descriptor.hpp - a POSIX file descriptor and the text of an errno.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace cleave::io {
 
-/// The words for an errno value, as in "No space left on device".
+/// The text of an errno value, as in "No space left on device".
 inline std::string errno_text(int code) { return std::generic_category().message(code); }
 
 /// Owns one POSIX file descriptor; -1 owns none.

@@ -1,4 +1,4 @@
-// io/file.hpp - whole files in and out, where a write either lands complete or leaves the old file alone.
+// io/file.hpp - reads and writes whole files; a write either completes or leaves the old file unchanged.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -21,25 +21,25 @@ namespace cleave::io {
 
 using Bytes = std::span<unsigned char const>;
 
-/// True when something, file or folder, is there under this name.
+/// Whether a file or folder of this name exists.
 inline bool exists(std::string const& path) {
   struct stat about {};
   return ::stat(path.c_str(), &about) == 0;
 }
 
-/// The folder a path lies in: "a/b" for "a/b/c", "." for "c", "/" for "/c".
+/// The folder of a path: "a/b" for "a/b/c", "." for "c", "/" for "/c".
 inline std::string folder_of(std::string const& path) {
   std::size_t const slash = path.find_last_of('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Makes a folder and those above it that are missing; one that is there already is fine. Throws Error.
+/// Creates a folder and missing ones above it; an existing one is fine. Throws Error.
 inline void make_folder(std::string const& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     std::string const part = path.substr(0, end);
     struct stat about {};
-    // EEXIST alone is no good news: a plain file may stand in the way.
+    // EEXIST alone is not enough: it may be a plain file.
     bool const made = ::mkdir(part.c_str(), 0777) == 0;
     int const code = errno;
     if (!made && (::stat(part.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)))
@@ -48,7 +48,7 @@ inline void make_folder(std::string const& path) {
   }
 }
 
-/// Reads all that comes; the size is only a hint (pipes and /proc say 0). 0, or the errno of the read that failed.
+/// Reads to the end; the size is only a hint (pipes and /proc say 0). Returns 0, or the errno of the failed read.
 inline int read_to_end(int file, std::size_t size, std::vector<unsigned char>& bytes) {
   bytes.resize(size + 1);  // one byte more lets the end be seen without growing
   std::size_t filled = 0;
@@ -81,7 +81,7 @@ inline std::vector<unsigned char> read_file(std::string const& path) {
   return bytes;
 }
 
-/// Writes the parts one after another. 0, or the errno of the write that failed.
+/// Writes the parts one after another. Returns 0, or the errno of the failed write.
 inline int write_parts(int file, std::span<Bytes const> parts) {
   for (Bytes rest : parts) {
     while (!rest.empty()) {
@@ -94,9 +94,9 @@ inline int write_parts(int file, std::span<Bytes const> parts) {
   return 0;
 }
 
-/// Replaces (or makes) a file by these parts in order. The bytes go to a temporary beside it, reach the disk, and only
-/// then take its name: a crash or a full disk leaves the old file as it was. Temporaries that dead processes left in
-/// the folder are removed. Throws Error, its own temporary removed.
+/// Replaces (or creates) a file by these parts in order. The bytes are written to a temporary file beside it, synced to
+/// disk, and only then renamed: a crash or a full disk leaves the old file unchanged. Temporary files of dead processes
+/// in the folder are removed. Throws Error, after removing its temporary file.
 inline void write_file(std::string const& path, std::span<Bytes const> parts) {
   remove_stale_temporaries(folder_of(path));
   Temporary file(path);
@@ -104,7 +104,7 @@ inline void write_file(std::string const& path, std::span<Bytes const> parts) {
   int code = write_parts(file.number(), parts);
   if (code == 0) code = file.land();
   if (code != 0) throw Error(path + ": writing failed, nothing was changed: " + errno_text(code));
-  // Without this the new name may be lost with the power. A file system that cannot sync folders says EINVAL.
+  // Without this the rename may be lost in a power failure. A file system that cannot sync folders returns EINVAL.
   Descriptor const folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if ((folder.number() < 0 || ::fsync(folder.number()) != 0) && errno != EINVAL)
     throw Error(path + ": written, but its folder could not be synced to disk: " + errno_text(errno));
@@ -112,7 +112,7 @@ inline void write_file(std::string const& path, std::span<Bytes const> parts) {
 
 inline void write_file(std::string const& path, Bytes bytes) { write_file(path, std::span<Bytes const>(&bytes, 1)); }
 
-/// Where a data file lies: in `folder` or in `folder/inner`. Throws Error naming both when it is in neither.
+/// The path of a data file: in `folder` or in `folder/inner`. Throws Error naming both if it is in neither.
 inline std::string locate(std::string const& folder, std::string const& inner, std::string const& name) {
   for (std::string const& path : {folder + "/" + name, folder + "/" + inner + "/" + name})
     if (exists(path)) return path;

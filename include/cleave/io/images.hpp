@@ -1,4 +1,4 @@
-// io/images.hpp - a set of labelled pictures, the form that every reader gives and every example takes.
+// io/images.hpp - a set of labelled images, the common form of all readers.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -32,7 +32,7 @@ struct Images {
     return std::span(pixels).subspan(static_cast<std::size_t>(i) * stride(), stride());
   }
 
-  /// What a model is given of sample i, and into how many channels it is cut.
+  /// The input of sample i, and its number of channels.
   std::span<unsigned char const> input(int i) const { return picture(i); }
   int channel_count() const { return channels; }
 

@@ -1,4 +1,4 @@
-// io/json.hpp - a strict JSON reader for what may come from anywhere, token by token; json_line.hpp, included here, writes.
+// io/json.hpp - a strict JSON reader for untrusted text, token by token; includes the writer, json_line.hpp.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -24,9 +24,9 @@ namespace cleave::io {
 /// What JsonReader::next has read. `Name` is the key of an object's member; its value comes next.
 enum class JsonToken { Null, Bool, Number, String, Name, BeginArray, EndArray, BeginObject, EndObject, End };
 
-/// Reads one JSON text by RFC 8259, one token a call, and refuses whatever it leaves open: duplicate keys, text that is
-/// no UTF-8, lone surrogates, numbers no double can hold, and nesting deeper than 64. It keeps no values: besides one
-/// string it holds 8 bytes for each key of the objects that are open, to find duplicates.
+/// Reads one JSON text by RFC 8259, one token a call. Refuses what the standard leaves open: duplicate keys, invalid
+/// UTF-8, lone surrogates, numbers beyond a double, and nesting deeper than 64. It keeps no values: besides one string
+/// it holds 8 bytes for each key of the open objects, to find duplicates.
 ///
 ///     JsonReader json(text, "file.json");
 ///     if (json.next() == JsonToken::BeginArray)

@@ -1,4 +1,4 @@
-// io/json_line.hpp - JSON written one object a line, the form of every log and record here.
+// io/json_line.hpp - JSON with one object a line, the form of all logs and records here.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -83,11 +83,11 @@ class JsonLine {
   }
   JsonLine& add(std::string_view name, bool value) { return add_raw(name, value ? "true" : "false"); }
   JsonLine& add(std::string_view name, std::string_view value) { return add_raw(name, quote(value)); }
-  // Without this one a literal would rather become a bool than a string_view.
+  // Without this overload a literal would be converted to bool rather than string_view.
   JsonLine& add(std::string_view name, char const* value) { return add(name, std::string_view(value)); }
   JsonLine& add(std::string_view name, JsonLine const& object) { return add_raw(name, object.text()); }
 
-  /// `json` goes in as it stands: the way for lists and for numbers formatted elsewhere.
+  /// Adds `json` unchanged: for lists and for numbers formatted elsewhere.
   JsonLine& add_raw(std::string_view name, std::string_view json) {
     ((members_ += members_.empty() ? "" : ",") += quote(name)) += ':';
     members_ += json;

@@ -1,4 +1,4 @@
-// io/picture.hpp - colour pictures as PNG files, and the sheet of samples that shows what a data set holds.
+// io/picture.hpp - colour images as PNG files, and a sheet of samples of a data set.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -39,7 +39,7 @@ inline std::uint32_t adler32(std::span<unsigned char const> bytes) {
   return high << 16 | low;
 }
 
-/// A zlib stream that stores its bytes as they are: larger than need be, but any reader takes it.
+/// A zlib stream that stores its bytes uncompressed: larger, but any reader accepts it.
 inline std::vector<unsigned char> zlib_stored(std::span<unsigned char const> bytes) {
   std::vector<unsigned char> out{0x78, 0x01};
   std::size_t at = 0;
@@ -91,8 +91,8 @@ inline void write_png(std::string const& path, Picture const& picture) {
   write_png(path, picture.width, picture.height, picture.rgb);
 }
 
-/// The first `per_class` pictures of each class 0 to 9, a class a line, at twice their size with margins of 2 pixels.
-/// Colour sets have three channels, grey ones one; where a class has too few, its line ends white.
+/// The first `per_class` images of each class 0 to 9, a class a line, at twice their size with margins of 2 pixels.
+/// Colour sets have three channels, grey ones one; the line of a class with too few ends white.
 inline Picture sample_sheet(Images const& images, int per_class) {
   constexpr int classes = 10;
   constexpr int margin = 2;

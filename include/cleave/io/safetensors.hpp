@@ -1,4 +1,4 @@
-// io/safetensors.hpp - loads checkpoints in the safetensors format and believes them only when every byte adds up.
+// io/safetensors.hpp - loads checkpoints in the safetensors format; every byte is checked.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -20,13 +20,13 @@
 
 namespace cleave::io {
 
-/// Whether a file without checksums is believed. Every file saved here has them.
+/// Whether a file without checksums is accepted. Every file saved here has them.
 enum class Checksum { Required, IfPresent };
 
-/// A safetensors file in memory, every claim of its header checked. Moves, never copies: its tensors point into it.
+/// A safetensors file in memory with a checked header. It can be moved, not copied: its tensors point into it.
 class SafeTensors {
  public:
-  /// Takes a file's bytes; `source` begins every message. Throws Error when anything does not add up.
+  /// Takes a file's bytes; `source` begins every message. Throws Error if anything is inconsistent.
   SafeTensors(std::vector<unsigned char> file, std::string source, Checksum checksum)
       : file_(std::move(file)), source_(std::move(source)) {
     read(checksum);
@@ -73,7 +73,7 @@ class SafeTensors {
              " are there; the file is cut short");
     std::string_view const header(reinterpret_cast<char const*>(file.data()) + 8, length);
     if (!header.starts_with('{')) refuse("its header does not begin with '{'");
-    // Before it is parsed: when its checksum fails, what it says means nothing.
+    // Checked before parsing: if the checksum fails, the header means nothing.
     std::optional<std::uint32_t> const found = header_checksum(header);
     if (found) compare_value("header_checksum", claimed_digits(header), *found);
     payload_ = file.subspan(8 + length);

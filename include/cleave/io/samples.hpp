@@ -1,4 +1,4 @@
-// io/samples.hpp - a set of samples as numbers, each with a class or with target numbers: for data that are no pictures.
+// io/samples.hpp - a set of samples as numbers, each with a class or with targets, for data that are not images.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

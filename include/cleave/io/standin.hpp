@@ -1,4 +1,4 @@
-// io/standin.hpp - draws pictures in the format of CIFAR-10, for training where the real set cannot be had.
+// io/standin.hpp - generates images in the format of CIFAR-10, for training without the real set.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -39,13 +39,13 @@ class Dice {
   std::uint64_t state_;
 };
 
-/// What one picture shows: a figure of `kind` around (x, y), turned by `angle`; lengths in pixels.
+/// The content of one image: a figure of `kind` around (x, y), turned by `angle`; lengths in pixels.
 struct Figure {
   int kind = 0;
   float x = 0, y = 0, radius = 0, angle = 0;
   float period = 0, phase = 0;  // of stripes and checkers
 
-  /// Throws the dice for everything but the kind. Stripes keep near the direction that names them, the rest turn
+  /// Draws everything but the kind at random. Stripes keep near the direction that defines them, other figures turn
   /// freely.
   Figure(int which, Dice& dice) : kind(which), radius(dice.between(9.5F, 14)) {
     float const room = 15.5F - 0.8F * radius;
@@ -199,8 +199,8 @@ class Sketch {
   std::array<Colour, side * side> canvas_{};
 };
 
-/// Draws `count` pictures (3, 32, 32) of ten kinds of figure, every ten in a row one of each kind in random order. The
-/// same seed gives the same pictures; take another seed for the test set.
+/// Draws `count` images (3, 32, 32) of ten kinds of figure; every ten in a row have one of each kind in random order.
+/// The same seed gives the same images; use another seed for the test set.
 inline Images draw_standin(int count, std::uint64_t seed) {
   Images images{.count = count, .channels = 3, .height = 32, .width = 32, .pixels = {}, .labels = {}};
   images.pixels.resize(static_cast<std::size_t>(count) * images.stride());

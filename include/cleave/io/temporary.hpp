@@ -1,4 +1,4 @@
-// io/temporary.hpp - a file in the making: its name is its own, and those that dead processes left are removed.
+// io/temporary.hpp - temporary files with unique names; those of dead processes are removed.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -21,8 +21,8 @@
 
 namespace cleave::io {
 
-// "checkpoint.safetensors.new-1a2b3c4d-0123456789abcdef": the machine's boot, then 64 random bits. Process ids would
-// come again in the next container. Whoever writes the file holds its lock (flock), which ends with the process.
+// "checkpoint.safetensors.new-1a2b3c4d-0123456789abcdef": the machine's boot, then 64 random bits. Process ids would be
+// reused in the next container. The writer holds the file's lock (flock), which ends with the process.
 
 /// Eight hexadecimal digits that differ between machines and between boots of one; zeros where the system has none.
 inline std::string boot_mark() {
@@ -59,7 +59,7 @@ inline void remove_if_stale(int folder, char const* name, bool of_this_boot) {
   if (named.st_dev == held.st_dev && named.st_ino == held.st_ino) ::unlinkat(folder, name, 0);
 }
 
-/// Removes the temporaries that dead processes left in a folder. What cannot be removed is left for another time.
+/// Removes the temporary files of dead processes in a folder. Files that cannot be removed are kept.
 inline void remove_stale_temporaries(std::string const& folder) {
   DIR* const list = ::opendir(folder.c_str());
   if (list == nullptr) return;
@@ -74,7 +74,7 @@ inline void remove_stale_temporaries(std::string const& folder) {
 /// A new file beside `target`, locked while it is written; removed again unless it takes its target's name.
 class Temporary {
  public:
-  /// Where no file can be made, `code()` says why.
+  /// If no file can be created, `code()` says why.
   explicit Temporary(std::string target) : target_(std::move(target)) {
     std::string const start = target_ + ".new-" + boot_mark() + "-";
     for (int attempt = 0; attempt < 100; ++attempt) {
@@ -97,10 +97,10 @@ class Temporary {
   int number() const { return file_.number(); }
   int code() const { return code_; }
 
-  /// Brings the bytes to the disk and gives them the target's name. 0, or the errno of what failed.
+  /// Syncs the bytes to disk and renames the file to the target. Returns 0, or the errno of what failed.
   int land() {
     if (::fsync(file_.number()) != 0) return errno;
-    // A second descriptor keeps the lock until the name is given; the first one's end may report a failed write.
+    // A second descriptor keeps the lock until the rename; closing the first one may report a failed write.
     Descriptor const lock(::fcntl(file_.number(), F_DUPFD_CLOEXEC, 0));
     if (lock.number() < 0) return errno;
     if (int const code = file_.close(); code != 0) return code;
@@ -117,8 +117,8 @@ class Temporary {
     return text;
   }
 
-  /// True once the file is locked and still has its name; who looks for stale ones may have been in between. A file
-  /// system without locks has no such visitor.
+  /// Whether the file is locked and still has its name; a process that removes stale files may have come first. A file
+  /// system without locks has no such process.
   bool locked() const {
     if (::flock(file_.number(), LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;
     struct stat about {};

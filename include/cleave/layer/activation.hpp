@@ -1,4 +1,4 @@
-// layer/activation.hpp - Relu, Gelu, Tanh, Sigmoid, and `Elementwise<F>` for your own: a value and a slope.
+// layer/activation.hpp - Relu, Gelu, Tanh, Sigmoid, and `Elementwise<F>` for your function with its derivative.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -18,7 +18,7 @@ struct ReluFunction {
   static constexpr auto name = "relu";
   static constexpr auto known = op::Known::Relu;
   static constexpr bool from_output = true;
-  template <class A> CLEAVE_HD static A forward(A x) { return x < A{0} ? A{0} : x; }  // a NaN stays one
+  template <class A> CLEAVE_HD static A forward(A x) { return x < A{0} ? A{0} : x; }  // keeps a NaN
   template <class A> CLEAVE_HD static A slope(A y) { return y > A{0} ? A{1} : A{0}; }
 };
 

@@ -7,9 +7,9 @@
 
 namespace cleave {
 
-template <int> struct Pad : layer::Option {};     // zeros around the image; 0 unless said
-template <int> struct Stride : layer::Option {};  // 1 unless said (a pool: its window)
-template <int> struct Groups : layer::Option {};  // 1 unless said
+template <int> struct Pad : layer::Option {};     // zeros around the image; default 0
+template <int> struct Stride : layer::Option {};  // default 1 (of a pool: its window)
+template <int> struct Groups : layer::Option {};  // default 1
 
 namespace layer {
 template <int Out, int K, class P>

@@ -9,9 +9,9 @@ namespace cleave {
 
 struct SendDense : layer::Option {};
 
-/// x (b, tokens): `Vector<tokens>`, whose pixels are token numbers from 0; y (b, tokens, Features). Rows start normal,
-/// deviation 1. Its gradient is sent as (index, row) pairs of the rows that are not zero, unless `SendDense` is said;
-/// the bits are the same.
+/// x (b, tokens): `Vector<tokens>`, whose elements are token numbers from 0; y (b, tokens, Features). Rows are
+/// initialised normally with deviation 1. Its gradient is sent as (index, row) pairs of nonzero rows, unless
+/// `SendDense` is given; the bits are the same.
 template <int Vocabulary, int Features, class... Options>
 struct Embedding : layer::Chain<op::Lookup<Vocabulary, Features, !meta::contains<SendDense, meta::list<Options...>>>> {
   using policies = meta::list<Options...>;

@@ -1,4 +1,4 @@
-// layer/graph.hpp - which operation reads whose output: a model's operations in order, each with its one or two inputs.
+// layer/graph.hpp - a model's operations in order, and which outputs each of them reads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -13,7 +13,7 @@ namespace cleave::layer {
 
 /// Operation k reads the outputs of in0[k] and in1[k]; -1 is the model's input, -2 no second input.
 template <int N> struct Graph {
-  int in0[N]{}, in1[N]{}, leaf[N]{};  // leaf: the number of the layer that the operation came from
+  int in0[N]{}, in1[N]{}, leaf[N]{};  // leaf: the number of the operation's layer
   int count = 0, leaves = 0, current = -1;
 
   constexpr void chain() { join(current, -2); }
@@ -25,7 +25,7 @@ template <int N> struct Graph {
   }
 };
 
-/// A layer that is operations one after the other. Most layers are one line: `struct Relu : Chain<op::Map<...>> {};`
+/// A layer of operations one after the other. Most layers are one line: `struct Relu : Chain<op::Map<...>> {};`
 template <class... Ops> struct Chain {
   using ops = meta::list<Ops...>;
   using policies = meta::list<>;
@@ -35,7 +35,7 @@ template <class... Ops> struct Chain {
   }
 };
 
-/// What is no layer has no operations and no options: that it stands in a model is told by the plan.
+/// A class that is no layer has no operations and no options; the plan reports it.
 template <class L>
 concept Layer = requires {
   typename L::ops;
@@ -60,7 +60,7 @@ struct of_layer<L> {
 template <class L> using ops_of = typename of_layer<L>::ops;
 template <class L> using policies_of = typename of_layer<L>::policies;
 
-/// A combinator's layers, flat; a plain layer is its own only leaf.
+/// A combinator's layers, flat; a plain layer is its only leaf.
 template <class L> struct leaves_ { using type = meta::list<L>; };
 template <class List> struct leaves_of_all;
 template <class... Ls> struct leaves_of_all<meta::list<Ls...>> {
@@ -71,7 +71,7 @@ requires requires { typename L::layers; }
 struct leaves_<L> : leaves_of_all<meta::concat<typename L::layers, typename L::join_layers>> {};
 template <class L> using leaves = typename leaves_<L>::type;
 
-/// A layer may carry options of its own (Pad, NoBias) and policies of the plan; the plan knows which are which.
+/// A layer may have layer options (Pad, NoBias) and policies of the plan; the plan distinguishes them.
 struct Option {};
 
 template <class Net>
@@ -84,8 +84,8 @@ template <Model Net> struct input_of_<Net> { using type = typename Net::input; }
 template <class Net> using input_of = typename input_of_<Net>::type;
 template <class Input> inline constexpr bool is_input = requires { Shape{Input::shape}; };
 
-/// A layer (an input too) may have a `law` of its sizes, and a list `takes` of the options that it knows: a number in
-/// one of them stands for any. Without the list it takes every option.
+/// A layer (an input too) may have a `law` of its sizes, and a list `takes` of the options that it supports, in which a
+/// number stands for any. Without the list it takes every option.
 template <class L> struct law_of_ { using type = meta::lawful; };
 template <class L>
 requires requires { typename L::law; }

@@ -1,4 +1,4 @@
-// layer/input.hpp - what a sample is: Vector<features>, Image<channels, height, width>.
+// layer/input.hpp - the shape of a sample: Vector<features>, Image<channels, height, width>.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

@@ -1,4 +1,4 @@
-// layer/laws.hpp - what must hold of a layer alone: its sizes, and the options that it is given.
+// layer/laws.hpp - laws of a single layer: its sizes and options.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

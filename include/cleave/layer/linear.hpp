@@ -12,9 +12,9 @@ namespace cleave {
 
 struct NoBias : layer::Option {};
 struct Glorot : layer::Option {};  // uniform in +-sqrt(6/(in+out)); otherwise He: normal, deviation sqrt(2/in)
-/// Ranks send each other what the layer's gradient is the product of, x and dy (K + N elements a sample of the whole
-/// batch), and each makes the gradient of all from it; or so where that is fewer elements than 2 K N. The bits are
-/// those of sums sent as they are. Source: Xie et al., "Lighter-communication distributed machine learning via
+/// SendFactors: ranks send each other the factors x and dy of the layer's gradient (K + N elements a sample of the
+/// whole batch), and each computes the whole gradient from them; SendCheapest: only if that is fewer elements than 2 K
+/// N. The bits are those of sent sums. Source: Xie et al., "Lighter-communication distributed machine learning via
 /// sufficient factor broadcasting", UAI 2016.
 struct SendFactors : layer::Option {};
 struct SendCheapest : layer::Option {};
@@ -26,7 +26,7 @@ template <class Product, class Policies>
 using biased = std::conditional_t<meta::contains<NoBias, Policies>, Chain<Product>, Chain<Product, op::Bias>>;
 }  // namespace layer
 
-/// x (b, i), W (i, Out), y (b, Out). Images are taken as flat vectors.
+/// x (b, i), W (i, Out), y (b, Out). Images are flattened.
 template <int Out, class... Policies>
 struct Linear : layer::biased<op::Product<Out, layer::start_of<meta::list<Policies...>>>, meta::list<Policies...>> {
   using policies = meta::list<Policies...>;

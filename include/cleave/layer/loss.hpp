@@ -8,7 +8,7 @@
 namespace cleave {
 
 struct CrossEntropy : layer::Chain<op::SoftmaxCrossEntropy> {};
-/// Of numbers that the feed gives, or of classes as 1 at the label's place.
+/// With targets of the feed, or with classes as one-hot targets.
 struct MeanSquaredError : layer::Chain<op::SquaredError> {};
 
 }  // namespace cleave

@@ -9,7 +9,7 @@
 
 namespace cleave {
 
-/// The constants of the AlexNet paper; give your own class for others.
+/// The constants of the AlexNet paper; pass another class to change them.
 struct AlexNetConstants {
   static constexpr double k = 2, alpha = 1e-4, beta = 0.75;
 };

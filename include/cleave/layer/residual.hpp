@@ -1,4 +1,4 @@
-// layer/residual.hpp - y = x + f(x), and several paths side by side whose results are added, multiplied or stacked.
+// layer/residual.hpp - y = x + f(x), and parallel paths whose results are added, multiplied or concatenated.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace cleave {
 
-/// The join at the end counts as a layer of its own, so that an error can name it.
+/// The join at the end counts as a separate layer, so that an error can name it.
 template <class Op> struct Join : layer::Chain<Op> {};
 using Plus = op::Add;
 using Times = op::Multiply;
@@ -32,9 +32,9 @@ template <class... Layers> struct Path {
   static constexpr void connect(auto& graph) { (Layers::connect(graph), ...); }
 };
 
-/// `Branches<Concat, Path<...>, Path<...>>` stacks the results along the first letter; `Branches<Plus, ...>` adds them;
-/// `Branches<Times, ...>` multiplies them, where a later result may also be one factor for each channel of the first.
-/// `Path<>` is the input as it is: `Branches<Times, Path<>, Path<Linear<8>, Sigmoid>>` is a gate.
+/// `Branches<Concat, Path<...>, Path<...>>` concatenates the results along the first letter; `Branches<Plus, ...>` adds
+/// them; `Branches<Times, ...>` multiplies them, where a later result may also be one factor for each channel of the
+/// first. `Path<>` passes the input on: `Branches<Times, Path<>, Path<Linear<8>, Sigmoid>>` is a gate.
 template <class How, class First, class... Paths> struct Branches {
   using layers = meta::concat<meta::list<First>, meta::list<Path<Paths, Join<How>>...>>;
   using join_layers = meta::list<>;

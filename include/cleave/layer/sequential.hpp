@@ -1,4 +1,4 @@
-// layer/sequential.hpp - a model: an input and layers one after the other. Name yours by inheritance: shorter errors.
+// layer/sequential.hpp - a model: an input and layers in order. Name it by inheritance, which shortens errors.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

@@ -1,4 +1,4 @@
-// meta/error.hpp - what a user is told when what he gave cannot be used: one line, and the program ends with code 2.
+// meta/error.hpp - errors that a user can correct: one line, and exit code 2.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,13 +7,13 @@
 
 namespace cleave {
 
-/// Thrown for anything the user can mend: an argument, a file, a rank count. `what()` is one complete line that says
-/// what is wrong, where, with which numbers, and what to do. `run` prints it and exits with code 2.
+/// Thrown for anything that the user can correct: an argument, a file, a rank count. `what()` is one complete line that
+/// says what is wrong, where, with which numbers, and what to do. `run` prints it and exits with code 2.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A loss, a gradient or a weight is not finite: training has diverged, and saves nothing. `run` exits with code 3.
+/// A loss, a gradient or a weight is not finite: training has diverged, and nothing is saved. `run` exits with code 3.
 struct Diverged : Error {
   using Error::Error;
 };

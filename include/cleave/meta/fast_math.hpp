@@ -1,4 +1,4 @@
-// meta/fast_math.hpp - refuses compiler options under which a NaN is not noticed and sums change their order.
+// meta/fast_math.hpp - refuses compiler options that hide NaNs and change the order of sums.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

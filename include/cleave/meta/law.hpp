@@ -1,4 +1,4 @@
-// meta/law.hpp - a law is a class named as a sentence, with the numbers as arguments; asked softly, told once.
+// meta/law.hpp - a law is a class whose name is a sentence and whose arguments are the numbers; only one is reported.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -10,10 +10,11 @@ namespace cleave::meta {
 template <class Law>
 concept Obeyed = Law::holds;
 
-/// Naming this type tells the law; `About` (a layer, a policy) stands beside the law in the compiler's message.
+/// Naming this type checks the law and reports its violation; the compiler's message also names `About` (a layer, a
+/// policy).
 template <class Law, class... About> struct enforce : Law::template tell<Law::holds> {};
 
-/// Of an `enforce` that is not told: does its law hold?
+/// Whether the law of an `enforce` holds, without reporting it.
 template <class Enforced> inline constexpr bool holds = false;
 template <class Law, class... About> inline constexpr bool holds<enforce<Law, About...>> = Law::holds;
 
@@ -32,7 +33,7 @@ template <bool AllHold, class... Enforced> struct first_broken_ { using type = e
 template <class... Enforced> struct first_broken_<false, Enforced...> {
   using type = at<list<Enforced...>, first_false<Enforced...>()>;
 };
-/// The first of several `enforce` whose law is broken, or one that always holds: `sizeof` of it tells one law only.
+/// The first of several `enforce` whose law is violated, or one that always holds: `sizeof` of it reports one law only.
 template <class... Enforced> using first_broken = typename first_broken_<(holds<Enforced> && ...), Enforced...>::type;
 
 }  // namespace cleave::meta

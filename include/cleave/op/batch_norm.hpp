@@ -1,4 +1,4 @@
-// op/batch_norm.hpp - batch normalisation as two operations, so that its sums over the batch are placed like any other.
+// op/batch_norm.hpp - batch normalisation as two operations, so that its sums over the batch are placed like others.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,16 +9,17 @@
 
 namespace cleave::op {
 
-/// "bc*->c": per channel the sum and the sum of squares over the batch and the positions, as (2, c). Where the batch is
-/// cut this is a partial sum, and the algebra reduces it, forward and backward, as it does any other. Both are sums in
-/// tensor::batch_sum_t, which leaves their difference, the variance, its digits.
+/// "bc*->c": per channel the sum and the sum of squares over the batch and the positions, as (2, c). If the batch is
+/// split this is a partial sum, which the algebra reduces, forward and backward, like any other. Both are sums in
+/// tensor::batch_sum_t, so that their difference, the variance, stays accurate.
 struct BatchSums : Base {
   static constexpr auto name = "batch_sums";
   static constexpr auto equation = "bc*->c";
   static constexpr bool reads_x = true, reads_y = true, sums_batch = true;
   static constexpr Shape output(Shape x) { return Shape(2, x[0]); }
 
-  template <Local L> static constexpr long count = long{L.batch} * L.x.stride(0);  // what is summed, for each channel
+  template <Local L>
+  static constexpr long count = long{L.batch} * L.x.stride(0);  // number of summands for each channel
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using S = tensor::batch_sum_t<T>;
@@ -37,7 +38,7 @@ struct BatchSums : Base {
     });
   }
   /// dstats holds the gradients of the mean and of the variance, both divided by the count: the variance does not
-  /// depend on the mean, so that nothing large cancels.
+  /// depend on the mean, so there is no cancellation.
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     using S = tensor::batch_sum_t<T>;
@@ -50,8 +51,8 @@ struct BatchSums : Base {
   }
 };
 
-/// "bc*,c->bc*", with the sums as second input. Keeps a running mean and variance (momentum 0.1, variance unbiased)
-/// for evaluation. Source: Ioffe, Szegedy, "Batch normalization", 2015, algorithms 1 and 2; epsilon 1e-5.
+/// "bc*,c->bc*", with the sums as second input. Keeps a running mean and variance (momentum 0.1, variance unbiased) for
+/// evaluation. Source: Ioffe, Szegedy, "Batch normalization", 2015, algorithms 1 and 2; epsilon 1e-5.
 struct Normalise : Base {
   static constexpr auto name = "batch_norm";
   static constexpr auto equation = "bc*,c->bc*";
@@ -64,21 +65,21 @@ struct Normalise : Base {
     return {Shape(x[0]), which == 0 ? Start::Ones : Start::Zeros, 1, 1};
   }
 
-  /// The mean is high + low: a large one has no room for its last digits in the format of sums.
+  /// The mean is high + low: the accumulator's format has no room for the last digits of a large one.
   template <class A> struct Moments {
     A high, low, inverse;
     CLEAVE_HD A from_mean(A x) const { return x - high - low; }
   };
   template <class S> struct MeanAndVariance { S mean, variance; };
-  /// Of the batch, from its sums.
+  /// The batch's moments, from its sums.
   template <Local L, class T>
   CLEAVE_HD static MeanAndVariance<tensor::batch_sum_t<T>> of_batch(Operands<T> const& t, long c) {
     using S = tensor::batch_sum_t<T>;
     constexpr long n = BatchSums::count<L>;
     S const mean = tensor::mean_of(t.stats[c], n), variance = tensor::mean_of(t.stats[L.x[0] + c], n) - mean * mean;
-    return {mean, variance < S{0} ? S{0} : variance};  // a NaN stays one
+    return {mean, variance < S{0} ? S{0} : variance};  // keeps a NaN
   }
-  /// What x is normalised by: the batch's moments in training, the running ones otherwise.
+  /// The moments to normalise by: the batch's in training, the running ones otherwise.
   template <Local L, class T> CLEAVE_HD static Moments<tensor::accumulate_t<T>> moments(Operands<T> const& t, long c) {
     using A = tensor::accumulate_t<T>;
     using S = tensor::batch_sum_t<T>;
@@ -103,7 +104,7 @@ struct Normalise : Base {
     });
     if (t.pass->training && t.where.first_slice) keep<L>(ctx, t);
   }
-  /// The batch's mean and variance into the running ones.
+  /// Updates the running mean and variance by the batch's.
   template <Local L, class Ctx, class T> CLEAVE_HD static void keep(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr long channels = L.x[0], n = BatchSums::count<L>;
@@ -115,7 +116,7 @@ struct Normalise : Base {
       t.state1[c] = old * t.state1[c] + is * static_cast<A>(batch.variance) * unbiased;
     });
   }
-  /// The part of dx that does not pass through the sums.
+  /// The part of dx that does not depend on the sums.
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr long channels = L.x[0], below = L.x.stride(0);
@@ -152,7 +153,7 @@ struct Normalise : Base {
     A scale, shift;
     S mean, variance;  // divided by the count
   };
-  /// Of channel c, from its sums of dy and of dy (x - mean) * inverse.
+  /// For channel c, from its sums of dy and of dy (x - mean) * inverse.
   template <Local L, class T, class A>
   CLEAVE_HD static Gradients<A, tensor::batch_sum_t<T>> gradients(Operands<T> const& t, long c, A shift, A scale) {
     using S = tensor::batch_sum_t<T>;

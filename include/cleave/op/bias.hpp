@@ -1,4 +1,4 @@
-// op/bias.hpp - y = x + w along the first letter, "bo*,o->bo*": not linear, so it waits until a partial sum is whole.
+// op/bias.hpp - y = x + w along the first letter, "bo*,o->bo*": not linear, so never on a partial sum.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

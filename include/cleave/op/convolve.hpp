@@ -8,8 +8,8 @@
 
 namespace cleave::op {
 
-/// x (b, i, h, w), w (o, i/groups, k, k), y (b, o, h', w'), h' = (h + 2 Pad - K) / Stride + 1. With groups, a cut of
-/// the channels cuts inputs and outputs alike: whole groups stay together and nothing is exchanged.
+/// x (b, i, h, w), w (o, i/groups, k, k), y (b, o, h', w'), h' = (h + 2 Pad - K) / Stride + 1. With groups, a split of
+/// the channels splits inputs and outputs alike: groups stay whole and nothing is exchanged.
 template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How = Start::He> struct Convolve : Base {
   static constexpr auto name = "convolution";
   static constexpr auto equation = Groups == 1 ? "biHW,oiKL->boHW" : "bcHW,cIKL->bcHW";

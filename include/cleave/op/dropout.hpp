@@ -1,4 +1,4 @@
-// op/dropout.hpp - zero each element with a chance of Percent/100 in training; the draw depends on the global index only.
+// op/dropout.hpp - sets elements to zero with probability Percent/100 in training; depends on the global index only.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace cleave::op {
 
-/// What is kept is scaled by 1/(1 - Percent/100), so that evaluation needs nothing. The mask is drawn again in the
-/// backward pass, never stored. Source: Srivastava et al., "Dropout", JMLR 2014.
+/// Other elements are scaled by 1/(1 - Percent/100), so that evaluation changes nothing. The mask is generated again in
+/// the backward pass, never stored. Source: Srivastava et al., "Dropout", JMLR 2014.
 template <int Percent> struct Drop : Base {
   static constexpr auto name = "dropout";
   static constexpr auto equation = "b*->b*";

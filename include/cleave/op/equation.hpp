@@ -1,4 +1,4 @@
-// op/equation.hpp - an operation in letters, x,w->y: "bi,io->bo". Which letters it has decides every way to cut it.
+// op/equation.hpp - an operation's equation in letters, x,w->y: "bi,io->bo". It determines all splits of the operation.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace cleave::op {
 
-/// `b` is the batch. A lower-case letter may be cut over ranks; an upper-case one must be whole on each rank (a window,
-/// a sum over all features). A final `*` stands for "and any further letters, element by element": "bo*,o->bo*".
+/// `b` is the batch. A lower-case letter may be split over ranks; an upper-case one must be whole on each rank (a
+/// window, a sum over all features). A final `*` means "and any further letters, element by element": "bo*,o->bo*".
 struct Equation {
   std::string_view x, w, y;
 
@@ -21,13 +21,13 @@ struct Equation {
   constexpr Equation(char const* text) : Equation(std::string_view(text)) {}
 };
 
-/// The letter at dimension d of a tensor with a batch letter ("bchw": c is 0); '*' past the last.
+/// The letter at dimension d of a tensor with a batch letter ("bchw": c is 0); '*' after the last.
 constexpr char letter_at(std::string_view letters, int d) {
   auto const i = static_cast<std::size_t>(d) + (letters.empty() || letters[0] != 'b' ? 0u : 1u);
   return i < letters.size() ? letters[i] : letters.empty() || letters.back() != '*' ? '?' : '*';
 }
 
-/// The dimension of a letter, the batch not counted; -1 when it is not there.
+/// The dimension of a letter, not counting the batch; -1 if the tensor does not have it.
 constexpr int dim_of(std::string_view letters, char letter) {
   auto const i = letters.find(letter);
   if (i == std::string_view::npos) return -1;

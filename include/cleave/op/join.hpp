@@ -1,4 +1,4 @@
-// op/join.hpp - two tensors become one: their sum (residuals), their product (gates), or one behind the other.
+// op/join.hpp - joins two tensors: their sum (residuals), their product (gates), or their concatenation.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -28,14 +28,14 @@ struct Add : Base {
 };
 
 /// y = x * x2, element by element. x2 has the shape of x, or one factor for each index of x's leading extents: (c) or
-/// (c, 1, 1) beside (c, h, w).
+/// (c, 1, 1) for (c, h, w).
 struct Multiply : Base {
   static constexpr auto name = "multiply";
   static constexpr auto equation = "bc*->bc*";
   static constexpr int inputs = 2;
   static constexpr bool reads_x = true;
   static constexpr Shape output(Shape x) { return x; }
-  /// May these be joined?
+  /// Whether these shapes can be joined.
   static constexpr bool joins(Shape x, Shape x2) {
     int same = 0;
     while (same < x.dims && same < x2.dims && x[same] == x2[same]) ++same;

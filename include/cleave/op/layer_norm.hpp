@@ -1,4 +1,4 @@
-// op/layer_norm.hpp - each sample to mean 0 and variance 1, then y = scale * x + shift: "bF,F->bF".
+// op/layer_norm.hpp - normalises each sample to mean 0 and variance 1, then y = scale * x + shift: "bF,F->bF".
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

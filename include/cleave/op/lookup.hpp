@@ -1,4 +1,4 @@
-// op/lookup.hpp - a row of a table for each token: y = W[x], "bT,VF->bTF". Its gradient touches only the rows that it read.
+// op/lookup.hpp - a table row for each token: y = W[x], "bT,VF->bTF". Its gradient is nonzero only in rows that it read.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace cleave::op {
 
-/// x (b, T) holds token numbers, whole and from 0; W (Vocabulary, Features); y (b, T, Features). What is no token of
-/// the vocabulary gives rows that are not numbers, so that the run ends with the loss. Where `Sparse`, only the rows of
-/// the gradient that are not zero are sent.
+/// x (b, T) holds token numbers, whole and from 0; W (Vocabulary, Features); y (b, T, Features). A token outside the
+/// vocabulary gives a row of NaN, so that the run ends with the loss. If `Sparse`, only nonzero rows of the gradient
+/// are sent.
 template <int Vocabulary, int Features, bool Sparse> struct Lookup : Base {
   static constexpr auto name = "embedding";
   static constexpr auto equation = "bT,VF->bTF";
@@ -20,7 +20,7 @@ template <int Vocabulary, int Features, bool Sparse> struct Lookup : Base {
   static constexpr Shape output(Shape x) { return Shape(static_cast<int>(x.size()), Features); }
   static constexpr Weight weight(int, Shape) { return {Shape(Vocabulary, Features), Start::He, 2, 1}; }  // deviation 1
 
-  /// -1: none of the vocabulary.
+  /// -1: not in the vocabulary.
   template <class T> CLEAVE_HD static long row(T token) {
     using A = tensor::accumulate_t<T>;
     A const v = static_cast<A>(token);
@@ -33,7 +33,7 @@ template <int Vocabulary, int Features, bool Sparse> struct Lookup : Base {
       t.y[e] = from < 0 ? static_cast<T>(A{NAN}) : t.w0[from * Features + e % Features];
     });
   }
-  /// Tokens have no slope.
+  /// Tokens have no derivative.
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     ctx.each(L.rows * L.x.size(), [&](long e) { t.dx[e] = static_cast<T>(A{0}); });

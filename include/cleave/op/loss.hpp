@@ -1,4 +1,4 @@
-// op/loss.hpp - the last operation: a sample's loss from its features, "bF->b", and the gradient that starts the way back.
+// op/loss.hpp - the last operation: a sample's loss from its features, "bF->b", and the gradient of the loss.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -47,8 +47,8 @@ struct SoftmaxCrossEntropy : Base {
   }
 };
 
-/// The mean over a sample's features of (x - target)^2. The target is the feed's numbers, one for each feature, or,
-/// where it gives classes, 1 at the label's place and 0 elsewhere.
+/// The mean over a sample's features of (x - target)^2. The target is that of the feed, a number for each feature, or,
+/// if the feed has classes, a one-hot vector.
 struct SquaredError : Base {
   static constexpr auto name = "mean_squared_error";
   static constexpr auto equation = "bFGH->b";

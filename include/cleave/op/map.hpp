@@ -1,4 +1,4 @@
-// op/map.hpp - y = f(x) element by element. "b*->b*": any letter may be cut; not linear, so never on a partial sum.
+// op/map.hpp - y = f(x) element by element. "b*->b*": any letter may be split; not linear, so never on a partial sum.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace cleave::op {
 
-/// A map that others may know by a name: F says `known` where its forward is exactly that.
+/// A map that libraries know by a name: F says `known` if its forward is exactly that.
 enum class Known : unsigned char { None, Relu };
 template <class F> constexpr Known known_as() {
   if constexpr (requires { F::known; }) {
@@ -17,7 +17,7 @@ template <class F> constexpr Known known_as() {
   }
 }
 
-/// F has `forward(x)`, and `slope(v)`: the derivative, told from y when `F::from_output`, from x otherwise.
+/// F has `forward(x)`, and `slope(v)`: the derivative as a function of y if `F::from_output`, of x otherwise.
 template <class F> struct Map : Base {
   using function = F;
   static constexpr auto name = F::name;

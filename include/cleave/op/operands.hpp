@@ -1,4 +1,4 @@
-// op/operands.hpp - what a kernel is given: the extents it is specialised on, and the pointers of one slice of the batch.
+// op/operands.hpp - the arguments of a kernel: the extents it is specialised on, and the pointers of one micro-batch.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace cleave::op {
 
-/// The extents on one rank, after every cut: a kernel's only template argument besides its number format.
+/// The extents on one rank, after all splits: a kernel's only template argument besides its number format.
 struct Local {
   int rows = 0;    // samples in one slice of the batch
   int batch = 0;   // samples in the whole batch, over all ranks
@@ -18,48 +18,48 @@ struct Local {
   friend constexpr bool operator==(Local const&, Local const&) = default;
 };
 
-/// What all slices of one pass share.
+/// Shared by all slices of one pass.
 struct Pass {
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
   bool training = true;
-  long first = 0;  // of what is drawn for the step, samples before this are not this rank's replica's
+  long first = 0;  // samples of the step before this number are not this replica's
 };
 
-/// Where the slice stands in the whole: random numbers depend on this and on the pass, and on nothing else.
+/// The position of the slice: random numbers depend on this and on the pass, and on nothing else.
 struct Where {
   std::uint32_t layer = 0;         // the operation's number in the model
   long sample = 0;                 // number of row 0 in the batch, counted from Pass::first
-  long feature = 0, features = 0;  // global number of feature 0, and how many features the whole sample has
+  long feature = 0, features = 0;  // global number of feature 0, and number of features of the whole sample
   bool first_slice = true;
 };
 
-/// Every tensor is row-major, (rows, shape). Null where the operation has no such operand.
+/// Every tensor is row-major, (rows, shape). Null if the operation has no such operand.
 template <class T> struct Operands {
   using A = tensor::accumulate_t<T>;
   using S = tensor::batch_sum_t<T>;
   T const *x = nullptr, *x2 = nullptr;     // inputs
   T const *w0 = nullptr, *w1 = nullptr;    // weights
   T* y = nullptr;                          // output
-  A* aux = nullptr;                        // (rows, aux): what the forward pass keeps for the backward pass
+  A* aux = nullptr;                        // (rows, aux): kept by the forward pass for the backward pass
   A *state0 = nullptr, *state1 = nullptr;  // kept between steps, not learned
   S* stats = nullptr;                      // a tensor without batch letter: read as input, or written as output
   T const* dy = nullptr;                   // gradient of y
-  T *dx = nullptr, *dx2 = nullptr;         // gradients of the inputs, written whole; null where not wanted
-  A *dw0 = nullptr, *dw1 = nullptr;        // gradients of the weights over this slice, written whole
+  T *dx = nullptr, *dx2 = nullptr;         // gradients of the inputs, overwritten; null if not needed
+  A *dw0 = nullptr, *dw1 = nullptr;        // gradients of the weights over this slice, overwritten
   S* dstats = nullptr;                     // gradient of a tensor without batch letter
-  T const* bias = nullptr;                 // of an operation merged into this one
+  T const* bias = nullptr;                 // of a bias fused to this operation
   int const* labels = nullptr;             // (rows)
-  float const* targets = nullptr;          // (rows, features), where the loss takes numbers (Target)
+  float const* targets = nullptr;          // (rows, features), if the loss uses numbers (Target)
   A* loss = nullptr;                       // the slice's sum of losses
-  A scale = 1;                             // what a sample's loss counts for in the mean: 1/batch
+  A scale = 1;                             // the weight of a sample's loss in the mean: 1/batch
   Where where;
   Pass const* pass = nullptr;
-  int slices = 1;                  // so many lie side by side from this one on: a device may take them at once
-  Operands const* tail = nullptr;  // of the operations done in the same step (tail.hpp); in the host's memory
+  int slices = 1;                  // contiguous slices from this one on: a device may process them together
+  Operands const* tail = nullptr;  // of the operations fused to this one (tail.hpp); in the host's memory
 };
 
-/// Slice i of those that lie side by side from t on; `aux` numbers are kept of each sample.
+/// Slice i of the contiguous ones from t on; `aux` numbers are kept for each sample.
 template <Local L, class T> CLEAVE_HD Operands<T> slice_of(Operands<T> t, long i, long aux) {
   auto const move = [rows = i * L.rows](auto*& p, long size) {
     if (p) p += rows * size;
@@ -80,42 +80,42 @@ template <Local L, class T> CLEAVE_HD Operands<T> slice_of(Operands<T> t, long i
   return t;
 }
 
-/// What a loss compares its input with: the number of a class, below the input's elements; numbers, one for each of
-/// these; or either, where a class is 1 at its place and 0 elsewhere.
+/// What a loss compares its input with: a class number, below the input's elements; a number for each of these; or
+/// either, with classes as one-hot vectors.
 enum class Target : unsigned char { Class, Numbers, Either };
 
-/// How a learned tensor starts.
+/// The initialisation of a learned tensor.
 enum class Start : unsigned char { Zeros, Ones, He, Glorot };
 
-/// A learned tensor: its extents and how it starts. fan_in and fan_out are of the whole layer, before any cut.
+/// A learned tensor: its extents and initialisation. fan_in and fan_out are of the whole layer, before any split.
 struct Weight {
   Shape shape;
   Start start = Start::Zeros;
   int fan_in = 1, fan_out = 1;
 };
 
-/// What an operation does not say is so. Every operation derives from this.
+/// The defaults of an operation. Every operation derives from this.
 struct Base {
   static constexpr int inputs = 1;
   static constexpr int weights = 0;
   static constexpr int states = 0;            // tensors kept but not learned, each of shape state(x)
-  static constexpr bool linear = false;       // in x: may be given a partial sum
-  static constexpr bool elementwise = false;  // y may take the place of x
-  /// Elementwise, and more: forward and backward_input are one loop each, over the rows * size elements, element e of
-  /// what is written made of element e of what is read, whatever the slice. It is then done by the kernel before it.
+  static constexpr bool linear = false;       // in x: may be applied to a partial sum
+  static constexpr bool elementwise = false;  // y may overwrite x
+  /// Elementwise, and more: forward and backward_input are one loop each, over the rows * size elements, in which
+  /// element e of the output depends on element e of the inputs only, whatever the slice. It is then fused to the
+  /// kernel before it.
   static constexpr bool pointwise = false;
-  static constexpr bool contracts = false;  // a matrix product or convolution: the user's split policies speak of it
+  static constexpr bool contracts = false;  // a matrix product or convolution: splits of the user apply to it
   static constexpr bool is_loss = false;
   static constexpr Target loss_target = Target::Class;     // of a loss
   static constexpr bool sums_batch = false;                // y has no batch letter: it is a sum over the batch
   static constexpr bool reads_x = false, reads_y = false;  // in the backward pass; of a join, x is both its inputs
-  static constexpr int tokens = 0;  // if set, x holds whole numbers below this, and no layer may make them
-  static constexpr int sparse_row =
-      0;  // if set, few such rows of the weight's gradient are not zero: those that x names
+  static constexpr int tokens = 0;      // if set, x holds whole numbers below this, which must come from the data
+  static constexpr int sparse_row = 0;  // if set, few rows of the weight's gradient are nonzero: those that x reads
   static constexpr Weight weight(int, Shape) { return {}; }
   static constexpr Shape state(Shape) { return {}; }
   static constexpr long aux(Shape, Shape) { return 0; }
-  /// Into how many equal parts a letter of extent n may be cut.
+  /// The number of equal parts into which a letter of extent n may be split.
   static constexpr int parts(char, int n) { return n; }
 };
 

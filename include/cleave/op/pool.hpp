@@ -1,4 +1,4 @@
-// op/pool.hpp - the largest value, or the mean, of each K x K window: "bcHW->bcHW", samples and channels may be cut.
+// op/pool.hpp - the maximum, or the mean, of each K x K window: "bcHW->bcHW"; samples and channels may be split.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -17,11 +17,11 @@ template <int K, int Stride, int Pad> struct Window : Base {
   CLEAVE_HD static constexpr int past(int p, int n) { return (p + Pad) / Stride + 1 < n ? (p + Pad) / Stride + 1 : n; }
 };
 
-/// Of equal values the first in row order wins. Padding never wins.
+/// The first of equal values in row order wins. Padding never wins.
 template <int K, int Stride = K, int Pad = 0> struct MaxWindow : Window<K, Stride, Pad> {
   using W = Window<K, Stride, Pad>;
   static constexpr auto name = "max_pool";
-  static constexpr long aux(Shape, Shape y) { return y.size(); }  // which position of its window won
+  static constexpr long aux(Shape, Shape y) { return y.size(); }  // the position of the maximum in its window
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
@@ -34,7 +34,7 @@ template <int K, int Stride = K, int Pad = 0> struct MaxWindow : Window<K, Strid
       for (int k = h0 < 0 ? -h0 : 0; k < K && h0 + k < L.x[1]; ++k) {
         for (int l = w0 < 0 ? -w0 : 0; l < K && w0 + l < L.x[2]; ++l) {
           A const v = static_cast<A>(x[(h0 + k) * L.x[2] + w0 + l]);
-          if (best < 0 || v > top || v != v) {  // a NaN stays one
+          if (best < 0 || v > top || v != v) {  // keeps a NaN
             top = v;
             best = k * K + l;
           }
@@ -62,7 +62,7 @@ template <int K, int Stride = K, int Pad = 0> struct MaxWindow : Window<K, Strid
   }
 };
 
-/// Padding counts as zeros: every window divides by K * K.
+/// Padding counts as zeros: every window is divided by K * K.
 template <int K, int Stride = K, int Pad = 0> struct MeanWindow : Window<K, Stride, Pad> {
   using W = Window<K, Stride, Pad>;
   static constexpr auto name = "avg_pool";

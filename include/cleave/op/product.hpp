@@ -8,7 +8,7 @@
 
 namespace cleave::op {
 
-/// These kernels are the definition in plain loops; a backend has its own and is held to them.
+/// These kernels are the definition in plain loops; backends have faster ones, which tests compare with it.
 template <int Out, Start How = Start::He> struct Product : Base {
   static constexpr auto name = "product";
   static constexpr auto equation = "bi,io->bo";

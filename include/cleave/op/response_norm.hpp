@@ -10,7 +10,7 @@
 namespace cleave::op {
 
 /// Source: Krizhevsky, Sutskever, Hinton, "ImageNet classification with deep convolutional neural networks", 2012,
-/// section 3.3, with alpha divided by the number of channels as every library does today.
+/// section 3.3, with alpha divided by the number of channels as in other libraries.
 template <int Channels, class Constants> struct ResponseNorm : Base {
   static constexpr auto name = "local_response_norm";
   static constexpr auto equation = "bCh*->bCh*";

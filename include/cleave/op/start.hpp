@@ -1,4 +1,4 @@
-// op/start.hpp - the first value of a weight: a function of its global index, so that any cut of it starts alike.
+// op/start.hpp - the initial value of a weight: a function of its global index, so that it does not depend on splits.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

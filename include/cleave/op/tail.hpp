@@ -1,4 +1,4 @@
-// op/tail.hpp - operations done element by element right behind another, in its step: each by its own definition.
+// op/tail.hpp - element-wise operations fused to another operation's step, each by its definition.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace cleave::op {
 
-/// A context in which a loop is one of its turns.
+/// A context in which a loop runs one of its iterations.
 struct Only {
   long e;
   template <class F> CLEAVE_HD void each(long, F const& f) const { f(e); }
@@ -19,7 +19,7 @@ template <class Op_, Local L_> struct Made {
   static constexpr Local L = L_;
 };
 
-/// What another reader of a value has made of its gradient (dx), and the own contribution (dy) to it.
+/// The gradient from another reader of a value (dx), and this operation's contribution (dy) to it.
 struct AddGradient : Base {
   static constexpr auto name = "add";
   static constexpr bool pointwise = true;
@@ -30,7 +30,8 @@ struct AddGradient : Base {
   }
 };
 
-/// In this order, forward or back; operands stand side by side. What one writes at element e the next reads there.
+/// In this order, forward or backward; operands are contiguous. The next operation reads element e that one has
+/// written.
 template <bool Back, class... Ops> struct Tail {
   static constexpr int size = sizeof...(Ops);
   static constexpr bool back = Back;

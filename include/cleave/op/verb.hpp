@@ -1,4 +1,4 @@
-// op/verb.hpp - the ways tensors move between ranks. Each has an adjoint: what its gradient does on the way back.
+// op/verb.hpp - the collectives. Each has an adjoint: what happens to its gradient in the backward pass.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -22,10 +22,10 @@ constexpr long part_size(long elements, int r, int n) {
   return part_begin(elements, r + 1, n) - part_begin(elements, r, n);
 }
 
-/// Elements that rank r of n sends when E elements (whole) go through the verb and its own part of them is `part`.
-/// All-reduce is a reduce-scatter and an all-gather: 2(n-1)/n E when n divides E. `summands` counts the partial sums a
-/// rank holds (one, unless an ordered sum keeps several branches of its tree apart). A push goes to a parameter server,
-/// whole.
+/// Elements that rank r of n sends when E elements (whole) go through the collective and its part of them is `part`.
+/// All-reduce is a reduce-scatter and an all-gather: 2(n-1)/n E when n divides E. `summands` is the number of partial
+/// sums of a rank (one, unless an ordered sum keeps several branches of its tree apart). A push sends everything to a
+/// parameter server.
 constexpr long sent(Verb v, long elements, long part, int n, int summands = 1) {
   switch (v) {
     case Verb::AllGather:

@@ -42,7 +42,7 @@ struct Adam : optim::Optimizer<Adam, 2> {
   }
 };
 
-/// Weight decay beside the gradient, not in it. Source: Loshchilov, Hutter, "Decoupled weight decay", 2019.
+/// Weight decay separate from the gradient. Source: Loshchilov, Hutter, "Decoupled weight decay", 2019.
 struct AdamW : Adam {
   static constexpr float weight_decay = 0.01f;
   static constexpr bool decoupled = true;

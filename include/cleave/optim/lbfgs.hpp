@@ -1,4 +1,4 @@
-// optim/lbfgs.hpp - L-BFGS that holds no vector: it says what is to be done with vectors elsewhere and is told scalars.
+// optim/lbfgs.hpp - L-BFGS without vectors: it issues operations on vectors stored elsewhere, and receives scalars.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace cleave::optim {
 
-/// What is done with vectors, each by its number. Of the five only Dot gives a scalar.
+/// Operations on vectors, which are numbered. Only Dot returns a scalar.
 enum class Verb : int {
   Copy,   // to = from
   Scale,  // to = factor from
@@ -21,16 +21,16 @@ struct Operation {
   double factor = 0;
 };
 
-/// The vectors by name. Pair i of the history is the step `steps + 2 i` and the change of the gradient behind it.
+/// The vectors. Pair i of the history is the step `steps + 2 i` and, after it, the change of the gradient.
 struct Names {
   static constexpr int point = 0, gradient = 1, direction = 2, old_point = 3, old_gradient = 4, steps = 5;
   static constexpr int count(int memory) { return steps + 2 * memory; }
 };
 
-/// Keeps the scalars of up to `Memory` pairs. `issue(Operation) -> double` has an operation done, `look() -> double` a
-/// gradient made at the point and gives the loss. Sources: Nocedal & Wright, "Numerical optimization", 2nd edition,
-/// algorithms 7.4 (two loops) and 7.5; the Wolfe conditions are 3.6, and met by bisection after Lewis & Overton,
-/// "Nonsmooth optimization via quasi-Newton methods", 2013, section 2.2.
+/// Keeps the scalars of up to `Memory` pairs. `issue(Operation) -> double` executes an operation, `look() -> double`
+/// computes the gradient at the point and returns the loss. Sources: Nocedal & Wright, "Numerical optimization", 2nd
+/// edition, algorithms 7.4 (two loops) and 7.5; the Wolfe conditions are 3.6, and met by bisection after Lewis &
+/// Overton, "Nonsmooth optimization via quasi-Newton methods", 2013, section 2.2.
 template <int Memory> struct Lbfgs {
   static_assert(Memory >= 1, "L-BFGS remembers at least one pair");
   static constexpr double decrease = 1e-4, curvature = 0.9, rounding = 1e-16;
@@ -38,13 +38,13 @@ template <int Memory> struct Lbfgs {
 
   double curved[Memory]{}, change[Memory]{};  // s . y and y . y of each pair
   int pairs = 0, newest = -1;
-  double loss = 0, slope = 0;  // the slope along the last direction, where its search began
+  double loss = 0, slope = 0;  // the derivative along the last direction, where its search began
   bool started = false;
-  int trials = 0;  // of the last iteration: gradients made
+  int trials = 0;  // of the last iteration: gradients computed
   int forgotten = 0;
 
-  /// One iteration. False: from here no point along the steepest descent is lower, as far as the numbers can tell; the
-  /// point then is as it was.
+  /// One iteration. Returns false if no point along the steepest descent is lower, within the precision of the numbers;
+  /// the point is then unchanged.
   template <class Issue, class Look> bool iterate(Issue issue, Look look) {
     if (!started) loss = look();
     started = true;
@@ -87,12 +87,13 @@ template <int Memory> struct Lbfgs {
     issue({Verb::Copy, N::old_gradient, N::gradient});
     double low = 0, high = INFINITY, at = pairs > 0 ? 1 : std::fmin(1, 1 / std::sqrt(-slope));
     try {
-      for (int t = 0; t < most_trials && -slope * at > rounding * std::fabs(loss); ++t) {  // less could not be seen
+      for (int t = 0; t < most_trials && -slope * at > rounding * std::fabs(loss);
+           ++t) {  // a smaller decrease is below the rounding
         issue({Verb::Point, N::point, N::old_point, N::direction, at});
         double const here = look(), slope_here = issue({Verb::Dot, 0, N::gradient, N::direction});
         ++trials;
         bool const lower = here < loss && here <= loss + decrease * at * slope;
-        if (!lower || !std::isfinite(slope_here)) {  // what is not a number is too far
+        if (!lower || !std::isfinite(slope_here)) {  // NaN is too far
           high = at;
         } else if (slope_here < curvature * slope) {
           low = at;
@@ -102,7 +103,7 @@ template <int Memory> struct Lbfgs {
         }
         at = high < INFINITY ? (low + high) / 2 : 2 * low;
       }
-    } catch (...) {  // nobody to compute: the weights stay those of the last iteration
+    } catch (...) {  // no replica to compute: the weights stay those of the last iteration
       put_back(issue);
       throw;
     }
@@ -122,7 +123,7 @@ template <int Memory> struct Lbfgs {
     newest = to;
     curved[to] = sy;
     change[to] = yy;
-    pairs = sy > 0 ? (pairs < Memory ? pairs + 1 : Memory) : 0;  // positive by the Wolfe conditions, but for rounding
+    pairs = sy > 0 ? (pairs < Memory ? pairs + 1 : Memory) : 0;  // positive by the Wolfe conditions, up to rounding
   }
 };
 

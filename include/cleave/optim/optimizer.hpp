@@ -1,4 +1,4 @@
-// optim/optimizer.hpp - what an optimizer is: how many tensors it keeps per weight, and one element's step.
+// optim/optimizer.hpp - what an optimizer is: its state tensors per weight, and the update of one element.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -10,9 +10,9 @@ namespace cleave::optim {
 
 struct OptimizerKind {};
 
-/// a b + c. On a device it is rounded once, whichever kernel it stands in: kernels that read gradients in f32 and in
-/// bf16 are compiled apart, and one rank must have the bits of several. So a step writes every sum of a product by
-/// this.
+/// a * b + c; on a device a fused multiply-add, rounded once. Optimizers must write every a * b + c with it: the update
+/// is compiled in several kernels (for gradients in f32 and in bf16), which must round alike so that any number of
+/// ranks gives the same bits.
 template <class A> CLEAVE_HD A multiply_add(A a, A b, A c) {
 #ifdef __CUDA_ARCH__
   return std::fma(a, b, c);
@@ -21,7 +21,8 @@ template <class A> CLEAVE_HD A multiply_add(A a, A b, A c) {
 #endif
 }
 
-/// Derive, set `moments` (0, 1 or 2) and `step`. Constants are members: derive again to change one.
+/// Base of every optimizer. A derived class sets `Moments` (0, 1 or 2 state tensors per weight) and defines `step`.
+/// Hyperparameters are static members; derive again to change one:
 ///   struct Heavy : Momentum { static constexpr float momentum = 0.99f; };     // its step reads Self::momentum
 template <class Self, int Moments> struct Optimizer {
   using kind = OptimizerKind;
@@ -29,26 +30,27 @@ template <class Self, int Moments> struct Optimizer {
   static constexpr int moments = Moments;
 };
 
-/// `struct Clipped : Adam { static constexpr float clip_norm = 1; };` Where the norm over the gradients of all weights
-/// is larger, all are multiplied by clip_norm / norm before anything else is done with them.
+/// Gradient clipping: `struct Clipped : Adam { static constexpr float clip_norm = 1; };` If the norm over the gradients
+/// of all weights exceeds clip_norm, all gradients are multiplied by clip_norm / norm before the update.
 template <class Optimizer>
 concept Clips = requires {
   Optimizer::clip_norm;
 };
-/// What gradients are multiplied by whose squares add up to this; not a number if that is none. As in PyTorch's
-/// clip_grad_norm_. Source: Pascanu, Mikolov, Bengio, "On the difficulty of training recurrent neural networks", 2013.
+/// The factor for gradients whose squares sum to `squares`, at most 1; NaN if `squares` is NaN. The same formula as
+/// PyTorch's clip_grad_norm_. Source: Pascanu, Mikolov, Bengio, "On the difficulty of training recurrent neural
+/// networks", 2013.
 template <Clips Optimizer, class A> CLEAVE_HD A clip_scale(double squares) {
   double const scale = static_cast<double>(Optimizer::clip_norm) / (std::sqrt(squares) + 1e-6);
   return static_cast<A>(scale >= 1 ? 1.0 : scale);
 }
 
-/// What all elements of one step share. `steps` counts from 1.
+/// What the update of every element shares in one step: the learning rate, and the number of steps, counted from 1.
 template <class A> struct Now {
   A rate = 0;
   long steps = 1;
-  A correct1 = 1, correct2 = 1;  // Adam's bias corrections, taken once a step
+  A correct1 = 1, correct2 = 1;  // Adam's bias corrections, computed once a step
 };
-/// Of step `step`, counted from 0, at this rate.
+/// The values for step `step`, counted from 0, at learning rate `rate`.
 template <class Optimizer, class A> Now<A> now(double rate, long step) {
   Now<A> n;
   n.rate = static_cast<A>(rate);

@@ -10,10 +10,10 @@ namespace cleave {
 struct Rate {
   enum class Shape : unsigned char { Constant, Steps, Cosine } shape = Shape::Constant;
   float base = 0.01f;
-  long period = 1;   // Steps: how many steps between drops; Cosine: how many until `floor`, 0: the whole run
-  float factor = 1;  // Steps: what each drop multiplies by
-  float floor = 0;   // Cosine: where it ends
-  long warm = 0;     // steps of linear rise before all that
+  long period = 1;   // Steps: steps between drops; Cosine: steps until `floor`, 0: the whole run
+  float factor = 1;  // Steps: factor of each drop
+  float floor = 0;   // Cosine: the final rate
+  long warm = 0;     // steps of linear warm-up before all that
 
   static constexpr Rate constant(float base) { return {Shape::Constant, base, 1, 1, 0, 0}; }
   static constexpr Rate steps(float base, long every, float factor) {
@@ -28,7 +28,7 @@ struct Rate {
     return r;
   }
 
-  /// This rate in a run of so many steps in all.
+  /// This rate for a run of `steps` steps in total.
   constexpr Rate over(long steps) const {
     Rate r = *this;
     if (period == 0) r.period = steps > warm ? steps - warm : 1;

@@ -1,4 +1,4 @@
-// optim/sgd.hpp - w -= rate g; with momentum; with Nesterov's look ahead.
+// optim/sgd.hpp - w -= rate g; with momentum; with Nesterov momentum.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

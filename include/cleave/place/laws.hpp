@@ -1,4 +1,4 @@
-// place/laws.hpp - what must hold of a model and its cuts. The numbers that break a law are its arguments.
+// place/laws.hpp - laws of a model and its splits. The numbers that violate a law are its arguments.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -26,7 +26,7 @@ enum class Law : unsigned char {
   Together
 };
 
-/// The first law that a model breaks: which, the two numbers, and the layer (counted flat from 0).
+/// The first law that a model violates: which, the two numbers, and the layer (counted flat from 0).
 struct Verdict {
   Law law = Law::None;
   int a = 0, b = 0, leaf = 0;
@@ -138,7 +138,7 @@ template <int Together, int MicroBatches> struct all_replicas_are_there_at_once 
   };
 };
 
-/// A verdict as a type, so that the compiler prints the sentence, the numbers and the layer.
+/// A violation as a type, so that the compiler prints the sentence, the numbers and the layer.
 template <Law L, int A, int B> struct law_of {
   static constexpr bool holds = true;
   template <bool> struct tell {};

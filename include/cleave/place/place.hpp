@@ -1,4 +1,4 @@
-// place/place.hpp - put each operation of a model on the model axis and convert what does not meet. The whole algebra.
+// place/place.hpp - places each operation on the model axis and inserts conversions where placements differ.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,15 +8,15 @@
 
 namespace cleave::place {
 
-/// An operation on its ranks, or a conversion between two of them.
+/// An operation with its placements, or a conversion between two of them.
 struct Node {
   int op = -1;             // which operation; -1: a conversion
   int in0 = -1, in1 = -2;  // nodes; -1 the model's input, -2 none
   Placement x, y;          // along the model axis
   Placement w[2];
   Conversion conversion;
-  bool rows_cut = false;   // the batch is cut over the model axis too, not over the data axis alone
-  bool from_rows = false;  // of a conversion: its input's rows are
+  bool rows_cut = false;   // the model axis splits the batch, in addition to the data axis
+  bool from_rows = false;  // for a conversion: its input is split by rows
   Shape whole;             // of y, one sample
   op::Local local;
 };
@@ -24,7 +24,7 @@ struct Node {
 template <int Ops> struct Placed {
   Node node[Ops * 3 + 2];
   int count = 0;
-  Placement input;  // how the ranks are handed the batch
+  Placement input;  // the placement of the batch that ranks are given
   int last = -1;    // what the loss reads: the model's output
   Verdict verdict;
 };
@@ -33,13 +33,13 @@ struct Request {
   int ways = 1;  // of the model axis
   int rows = 1;  // samples in a micro-batch
   int micro_batches = 1;
-  bool written = false;  // conversions of partial sums are the user's to write
+  bool written = false;  // conversions of partial sums are written by the user
   bool input_gradient = false;
   int rounds = 1;        // in which a rank takes its micro-batches
   bool together = true;  // all replicas take each step together
-  long bucket = 0;       // elements: layers share a message of gradients until it has so many
+  long bucket = 0;       // elements: layers share a message of gradients up to this size
   Portions portions = {};
-  bool clips = false;  // weights are stepped when the norm over all gradients is known
+  bool clips = false;  // weights are updated after the norm over all gradients is known
 };
 
 namespace algebra {
@@ -48,13 +48,13 @@ constexpr Shape cut(Shape s, Placement p, int ways) {
   return p.kind == Kind::Shard && p.dim >= 0 ? s.with(p.dim, s[p.dim] / ways) : s;
 }
 
-/// Where the letter stands in a tensor decides where the tensor lives.
+/// The placement of a tensor with these letters, if `letter` is split.
 constexpr Placement along(std::string_view letters, char letter, Placement otherwise) {
   if (letter == 0 || !op::has(letters, letter)) return otherwise;
   return shard(letter == 'b' ? batch : op::dim_of(letters, letter));
 }
 
-/// Elements that a conversion moves per sample, forward and back; what joins compare.
+/// Elements that a conversion moves per sample, forward and backward; joins are compared by this.
 constexpr long cost(Placement from, Placement to, long size) {
   Conversion const c = convert(from, to);
   if (!c.legal()) return 1L << 60;
@@ -71,7 +71,7 @@ template <int Ops> struct Placer {
 
   constexpr Placement placement(int node) const { return node < 0 ? out.input : out.node[node].y; }
 
-  /// The node that holds `from`'s value as `to`; the same conversion is made once however many read it.
+  /// The node that holds `from`'s value as `to`; each conversion is created once, however many read it.
   constexpr int converted(int from, Placement to, Shape whole_shape) {
     Placement const have = placement(from);
     if (have == to || (from < 0 && !request.input_gradient && have == invariant && to == replicate)) return from;
@@ -93,7 +93,8 @@ template <int Ops> struct Placer {
     return out.count++;
   }
 
-  /// An operation the user does not place keeps the cut it is given where its equation lets it, else wants it whole.
+  /// An operation without a placement keeps the split of its input if its equation permits, and otherwise needs it
+  /// whole.
   constexpr char follow(Signature const& s, Placement p) const {
     if (p.kind != Kind::Shard) return 0;
     if (p.dim == batch) return 'b';
@@ -145,7 +146,7 @@ template <int Ops> struct Placer {
     }
     char letter = s.contracts ? wanted : follow(s, placement(in0));
     if (letter == 'o' && !op::has(s.equation.w, 'o')) letter = 'c';
-    if (letter == '*') {  // a free letter of an element-wise operation: no name, only a dimension
+    if (letter == '*') {  // a free letter of an element-wise operation: it has no name, only a dimension
       finish(n, s, op, in0, in1, '*', placement(in0));
       return;
     }
@@ -212,7 +213,7 @@ constexpr Verdict cut_law(Signature const& s, char letter, Request const& r) {
 
 }  // namespace algebra
 
-/// `letters[k]` is the cut that the plan asks of operation k ('W' or 0: none; '~': columns and rows in turn).
+/// `letters[k]` is the split that the plan asks of operation k ('W' or 0: none; '~': columns and rows in turn).
 template <int N> constexpr Placed<N> place(Signatures<N> const& model, char const (&letters)[N], Request request) {
   algebra::Placer<N> placer{request, {}, {}};
   placer.out.verdict = model.verdict;
@@ -225,7 +226,7 @@ template <int N> constexpr Placed<N> place(Signatures<N> const& model, char cons
       if (letters[k] == '~') rows_next = !rows_next;
       placer.out.verdict = algebra::cut_law(s, letter, request);
       if (placer.out.verdict.law != Law::None) break;
-      // Only before anybody has read the input as it was.
+      // Only before any node has read the input in another placement.
       if (k == 0 && !request.input_gradient && letter == 'b') placer.out.input = shard(batch);
     }
     placer.place(s, k, letter);

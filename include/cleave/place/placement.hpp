@@ -1,4 +1,4 @@
-// place/placement.hpp - where a tensor lives along one axis of the mesh: cut, copied, held equal, or a sum not yet taken.
+// place/placement.hpp - where a tensor lives along one axis of the mesh: split, copied, kept equal, or a partial sum.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,9 +7,9 @@
 namespace cleave::place {
 
 ///            a tensor is                                       its gradient is
-///  Shard      cut along one dimension                           Shard
-///  Replicate  copied; every rank uses its own copy              Partial
-///  Invariant  one value, held equal everywhere                  Invariant
+///  Shard      split along one dimension                         Shard
+///  Replicate  copied; every rank uses a separate copy           Partial
+///  Invariant  one value, kept equal everywhere                  Invariant
 ///  Partial    the value is the sum over the ranks               Replicate
 enum class Kind : unsigned char { Invariant, Replicate, Shard, Partial };
 
@@ -29,7 +29,7 @@ constexpr Placement gradient(Placement p) {
   return p;
 }
 
-/// What must be done to a tensor placed `from` so that it is placed `to`: a rank has the whole, a part, or a summand.
+/// The conversion of a tensor placed `from` to `to`: a rank has the whole, a part, or a summand.
 constexpr op::Verb verb(Placement from, Placement to) {
   using enum op::Verb;
   if (to.kind == Kind::Partial) return from.kind == Kind::Partial ? None : Illegal;
@@ -44,8 +44,9 @@ constexpr op::Verb verb(Placement from, Placement to) {
   }
 }
 
-/// A conversion and its adjoint. The way back is the same question asked of the gradients, so there is no second table:
-/// Invariant to Replicate moves nothing forward, and its gradients go Partial to Invariant, an all-reduce.
+/// A conversion and its adjoint. The backward pass asks the same question of the gradients, so there is no second
+/// table: Invariant to Replicate moves nothing forward, and its gradient is converted from Partial to Invariant, an
+/// all-reduce.
 struct Conversion {
   op::Verb forward = op::Verb::None, backward = op::Verb::None;
   constexpr bool legal() const { return forward != op::Verb::Illegal && backward != op::Verb::Illegal; }

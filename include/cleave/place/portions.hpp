@@ -1,11 +1,11 @@
-// place/portions.hpp - how many micro-batches each replica takes, where they do not all take alike.
+// place/portions.hpp - the number of micro-batches of each replica, if replicas have different batch sizes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 namespace cleave::place {
 
-/// By groups of equally many neighbouring replicas; without groups all take alike. Replicas are a multiple of the
-/// groups.
+/// Groups of equally many neighbouring replicas; without groups all have the same. The number of replicas is a multiple
+/// of the groups.
 struct Portions {
   static constexpr int most = 8;
   int groups = 0;

@@ -1,4 +1,4 @@
-// place/signature.hpp - a model's operations as values: equation, whole shapes, weights, inputs. No types from here on.
+// place/signature.hpp - a model's operations as values: equation, whole shapes, weights, inputs. No types after this.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace cleave::place {
 
-/// Written by the user where he wants a sum taken; elsewhere the algebra puts it.
+/// Written by the user where a sum is to be taken; elsewhere the algebra inserts it.
 struct Reduce : op::Base {
   static constexpr auto name = "all_reduce";
   static constexpr auto equation = "b*->b*";
@@ -20,7 +20,7 @@ struct Reduce : op::Base {
   static constexpr Shape output(Shape x) { return x; }
 };
 
-/// Whether a product's gradient is sent as the factors that it is the product of.
+/// Whether a product's gradient is sent as its factors.
 enum class Factors : unsigned char { Never, Always, WhereCheaper };
 
 struct Signature {
@@ -93,12 +93,12 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.reads_x = Op::reads_x;
   s.reads_y = Op::reads_y;
   s.written = std::is_same_v<Op, Reduce>;
-  // May be done on a product's output while it is at hand: a bias, or a map whose slope is told from its own output.
+  // May be fused to a product: a bias, or a map whose derivative is a function of its output.
   s.mergeable = Op::elementwise && !Op::reads_x && (Op::weights == 1 || requires { typename Op::function; });
   return s;
 }
 
-/// Shapes are inferred from the input on; the first law that is broken on the way is kept.
+/// Shapes are inferred from the input on; keeps the first violation on the way.
 template <class Model, class... Ops> constexpr auto signatures(meta::list<Ops...>) {
   constexpr int n = sizeof...(Ops);
   layer::Graph<n> graph;
@@ -131,7 +131,7 @@ template <class Model, class... Ops> constexpr auto signatures(meta::list<Ops...
 
 namespace cleave {
 
-/// "Here the partial sum is taken." Needed only in a plan with `Conversions<Written>`.
+/// Marks where a partial sum is reduced. Needed only in a plan with `Conversions<Written>`.
 struct AllReduce : layer::Chain<place::Reduce> {};
 
 }  // namespace cleave

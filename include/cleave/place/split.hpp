@@ -1,4 +1,4 @@
-// place/split.hpp - the user's words for cutting a layer over the model axis; each names one letter of the equation.
+// place/split.hpp - the splits of a layer over the model axis; each names one letter of the equation.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,7 +7,7 @@ namespace cleave {
 // y (b, o) = x (b, i) W (i, o), two ways:
 //
 //   SplitCols   rank 0 | x  W[:, left]  |  -> left columns of y     no sum: each rank owns whole columns
-//               rank 1 | x  W[:, right] |  -> right columns of y    dX is the sum over ranks, on the way back
+//               rank 1 | x  W[:, right] |  -> right columns of y    dX is the sum over ranks, in the backward pass
 //   SplitRows   rank 0 | x[:, left]  W[top, :]    |  -> a summand of y   dX comes out in columns, unsummed
 //               rank 1 | x[:, right] W[bottom, :] |  -> a summand of y
 struct SplitCols {
@@ -20,15 +20,15 @@ struct SplitRows {
 struct SplitColsRows {
   static constexpr char letter = '~';
 };
-/// Whole samples: data parallelism over the model axis, for the layers whose weights are small (convolutions).
+/// Whole samples: data parallelism over the model axis, for layers with few weights (convolutions).
 struct SplitBatch {
   static constexpr char letter = 'b';
 };
-/// Whole groups of a grouped convolution: towers that exchange nothing.
+/// Whole groups of a grouped convolution, which exchange nothing.
 struct SplitGroups {
   static constexpr char letter = 'c';
 };
-/// Not cut: every rank of the model axis computes the same.
+/// Not split: every rank of the model axis computes the same.
 struct Whole {
   static constexpr char letter = 'W';
 };

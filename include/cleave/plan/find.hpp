@@ -1,4 +1,4 @@
-// plan/find.hpp - one policy of a kind out of a list in any order.
+// plan/find.hpp - finds the policy of a kind in a list of any order.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

@@ -1,4 +1,4 @@
-// plan/laws.hpp - what must hold of a plan's words.
+// plan/laws.hpp - laws of a plan's policies.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -56,7 +56,8 @@ template <class Portions, int Rounds, int SamplesEach> struct portions_are_whole
   };
 };
 template <class Portions, int Batch, int Replicas> struct portions_are_the_batch {
-  static constexpr int groups = Portions::groups > 0 ? Portions::groups : 1;  // nvcc sees divisions that never happen
+  static constexpr int groups =
+      Portions::groups > 0 ? Portions::groups : 1;  // nvcc warns of divisions that never happen
   static constexpr bool fills = Replicas > 0 ? Replicas % groups == 0 && Replicas / groups* Portions::sum == Batch
                                              : Portions::sum == Batch* groups;
   static constexpr bool holds = Portions::groups == 0 || fills;
@@ -270,7 +271,7 @@ template <long NeededBytes, long GivenBytes, class... About> struct the_plan_fit
   static_assert(NeededBytes <= GivenBytes,
                 "the plan does not fit: more bytes per rank than given; what takes and what saves MiB stands beside");
 };
-// What stands beside it.
+// The types that appear with it in the message.
 template <long MiB> struct weights_take {};
 template <long MiB> struct gradients_take {};
 template <long MiB> struct optimizer_takes {};

@@ -1,4 +1,4 @@
-// plan/letters.hpp - which cut the plan, or a layer's own word, asks of each operation.
+// plan/letters.hpp - the split that the plan, or a layer's option, asks of each operation.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -24,7 +24,7 @@ template <class... Ops> constexpr bool some_convolves(meta::list<Ops...>) { retu
 
 template <int N> struct Letters { char of[N < 1 ? 1 : N]{}; };
 
-/// ModelPolicy is the plan's word, for operations whose layer has none.
+/// ModelPolicy is the plan's split, for operations whose layer has none.
 template <class Net, class ModelPolicy, class... Ops, class... Leaves>
 constexpr auto letters(meta::list<Ops...>, meta::list<Leaves...>) {
   constexpr int n = sizeof...(Ops);
@@ -40,7 +40,7 @@ constexpr auto letters(meta::list<Ops...>, meta::list<Leaves...>) {
   return out;
 }
 
-/// Does a layer ask for this cut; for any, when none is named?
+/// Whether a layer asks for this split; without a letter, for any.
 template <class... Leaves> constexpr bool some_layer_says(meta::list<Leaves...>, char letter = 0) {
   return ((letter == 0 ? leaf_policy<Leaves>::products != 0 : leaf_policy<Leaves>::products == letter) || ...);
 }

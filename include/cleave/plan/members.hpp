@@ -1,4 +1,4 @@
-// plan/members.hpp - the members that a user gives his plan and his optimizer: known names, the right types.
+// plan/members.hpp - checks the members that a user gives a plan and an optimizer: known names, right types.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace cleave::plan {
 
-/// C++20 cannot list the members of a class, but it can ask for one: likely slips, each a type that names it.
+/// C++20 cannot list the members of a class, but can test for one: likely misspellings, each a type that names it.
 namespace member {
 // clang-format off
 struct none { template <class T> static constexpr bool in = true; };
@@ -57,14 +57,14 @@ template <class T, class Known, class... Names> constexpr std::size_t at_first_n
   static_cast<void>(((!(Names::template in<T> && !Names::template in<Known>)&&(++at, true)) && ...));
   return at;
 }
-/// The first of them in T that is not in Known too.
+/// The first of these names that is in T but not in Known.
 template <class T, class Known, class... Names>
 using first_new = meta::at<meta::list<Names..., none>, at_first_new<T, Known, Names...>()>;
 template <class T>
 using slip_of_a_plan =
     first_new<T, void, learning_rate, learn_rate, learningRate, lr, rates, step_size, epoch, num_epochs, n_epochs,
               max_epochs, batch_size, delays, clip_norm, clipnorm, grad_clip, max_grad_norm, momentum, weight_decay>;
-/// What the optimizer derives from knows, or what was once no slip, is none.
+/// Names that the base optimizer knows are allowed.
 template <class T, class Known>
 using slip_of_an_optimizer =
     first_new<T, Known, learning_rate, learn_rate, learningRate, lr, rates, rate, step_size, epoch, epochs, clipnorm,
@@ -111,7 +111,7 @@ template <bool Own> struct what_words_say_is_no_member {
   };
 };
 
-/// Is it a plan that breaks no law?
+/// Whether P is a plan that violates no law.
 template <class P> inline constexpr bool legal = false;
 template <class P>
 requires requires { P::legal; }
@@ -124,7 +124,7 @@ template <class P> constexpr auto type_of_epochs() {
     return static_cast<int const*>(nullptr);
   }
 }
-/// Of a plan whose words are right.
+/// For a plan whose policies are right.
 template <class P>
 using law_of_members =
     meta::first_broken<meta::enforce<a_plan_has_no_such_member<member::slip_of_a_plan<P>>, P>,

@@ -1,4 +1,4 @@
-// plan/plan.hpp - a model and how it is trained, as one type: its words are checked here, once, and become a schedule.
+// plan/plan.hpp - a model and how it is trained, as one type: its policies are checked here, once, and become a schedule.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,8 +11,8 @@
 namespace cleave {
 
 /// `struct Train : Plan<Net, Batch<128>, DataParallel<Sync>, ModelParallel<SplitCols>, Precision<bf16>, Momentum> {};`
-/// All that follows from it is constant: placements, schedule, traffic, memory. A learning rate may be given as a
-/// member, `static constexpr Rate rate = Rate::cosine(0.1f, 5000);`.
+/// Everything derived from a plan is a compile-time constant: placements, schedule, traffic, memory. The learning rate
+/// is a member that may be redefined: `static constexpr Rate rate = Rate::cosine(0.1f, 5000);`.
 template <class NetT, class... Policies> struct Plan {
   using Net = NetT;
   template <class Kind, class Otherwise> using policy = plan::find<Kind, Otherwise, Policies...>;
@@ -28,9 +28,9 @@ template <class NetT, class... Policies> struct Plan {
   using agreed = typename agreement::agreed;
   static constexpr int shards_said = policy<plan::ServerKind, plan::NoShards>::count;
   static constexpr int shards = shards_said > 0 && !agreed::waits ? shards_said : 1;
-  /// By a parameter server; otherwise by collectives.
+  /// Gradients or weights are combined by a parameter server; otherwise by collectives.
   static constexpr bool served = agreed::served || shards_said > 0;
-  /// To a server, whose optimizer it is that steps the weights.
+  /// Replicas push gradients to a server, whose optimizer updates the weights.
   static constexpr bool pushes_gradients = served && agreed::change == agree::Change::Step;
   static constexpr bool clips = optim::Clips<optimizer>;
 
@@ -49,7 +49,7 @@ template <class NetT, class... Policies> struct Plan {
   using model_policy = policy<plan::ModelKind, plan::NoModel>;
   using mesh = policy<plan::MeshKind, plan::NoMesh>;
   static constexpr bool data_parallel = plan::said<plan::DataKind, Policies...> > 0 || mesh::replicas > 1;
-  /// 0: as many as the run has.
+  /// Number of replicas; 0: set by the run.
   using portions_said = typename agreed::portions;
   static constexpr int replicas_of_portions = plan::replicas_of_portions<portions_said>(batch, agreed::waits);
   static constexpr int replicas = mesh::replicas > 0         ? mesh::replicas
@@ -74,13 +74,13 @@ template <class NetT, class... Policies> struct Plan {
                                             : cuts_batch || rounds > 1 ? plan::default_micro_batches(batch, parts, unit)
                                                                        : 1;
   static constexpr int micro_batches = micro_batches_said > 0 ? micro_batches_said : 1;
-  static constexpr int rows = batch > micro_batches ? batch / micro_batches : 1;  // of a micro-batch
+  static constexpr int rows = batch > micro_batches ? batch / micro_batches : 1;  // samples of a micro-batch
   static constexpr long bucket_bytes = policy<plan::BucketKind, plan::NoBuckets>::bytes;
   static constexpr int workspaces = plan::said<plan::WorkspaceKind, Policies...>;
   static constexpr long workspace_bytes = policy<plan::WorkspaceKind, plan::UsualWorkspace>::bytes;
 
-  // The laws, in order. Only the first that is broken is told, with the policy or the layer that breaks it beside it;
-  // nothing that comes after is computed, and whoever takes a plan does nothing with one that is not `legal`.
+  // The laws, in order. Only the first violation is reported, together with the policy or layer that causes it. Nothing
+  // after it is computed, and code that takes a plan ignores plans that are not `legal`.
   using word_law = meta::first_broken<
       plan::law_of_words<Net, Policies...>, plan::law_of_layers<Net>,
       meta::enforce<plan::the_batch_is_said<batch>, Net>, meta::enforce<plan::training_needs_a_floating_number<number>>,
@@ -174,8 +174,8 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr cleave::schedule::Share share(cleave::schedule::Ranks ranks) {
     return cleave::schedule::shared(request, ranks);
   }
-  /// What the ranks that sum with each other have among them: the whole batch, or one replica's part where a server
-  /// stands between replicas.
+  /// The samples that one group of summing ranks shares: the whole batch, or one replica's part if replicas are
+  /// combined by a server.
   static constexpr place::Request request_of(int replicas_) {
     place::Request r = request;
     if (!served) return r;
@@ -192,7 +192,7 @@ template <class NetT, class... Policies> struct Plan {
 
 namespace plan {
 
-// Of what is no legal plan nothing is known: its mistake has been told.
+// For a plan that is not legal these are empty: its violation has been reported already.
 template <class P> constexpr int replicas_or(int otherwise) {
   if constexpr (legal<P>) return P::replicas > 0 ? P::replicas : otherwise;
   return otherwise;
@@ -216,21 +216,21 @@ template <class P, int Replicas> constexpr schedule::Volumes volumes_of() {
 
 }  // namespace plan
 
-/// Exact bytes of one rank's arena, by category, for a number of replicas (the plan's own, or 1, unless given).
+/// Exact bytes of one rank's arena, by category, for a number of replicas (default: the plan's, else 1).
 template <class P, int Replicas = plan::replicas_or<P>(1)>
 inline constexpr schedule::Memory memory = plan::memory_of<P, Replicas>();
 
-/// What a rank (the first unless given) sends in one training step.
+/// What one rank (default: the first) sends in one training step: elements, bytes, messages (default: 2 replicas).
 template <class P, int Replicas = plan::replicas_or<P>(2), int Rank = 0>
 inline constexpr schedule::Traffic traffic = plan::traffic_of<P, Replicas, Rank>();
 
-/// What the ranks send in one training step that sum with each other: the one that sends most, and all of them.
+/// What a group of summing ranks sends in one training step: the rank that sends most, and the sum over all ranks.
 template <class P, int Replicas = plan::replicas_or<P>(2)>
 inline constexpr schedule::Volumes volumes = plan::volumes_of<P, Replicas>();
 
 namespace plan {
 
-/// What a plan needs, and what it would save by other means, in MiB.
+/// The memory that a plan needs, and what alternatives would save, in MiB.
 struct Shortage {
   long needed = 0, by[schedule::categories]{}, by_replicas = 0, by_bf16 = 0, by_sgd = 0;
 };
@@ -268,8 +268,8 @@ struct fit<P, Bytes, Replicas> {
 
 }  // namespace plan
 
-/// `static_assert(fits<Train, 2_GiB>);` A plan that does not fit says what takes the memory and what would save some.
-/// To ask without being told, compare `memory<Train>.total`.
+/// `static_assert(fits<Train, 2_GiB>);` If the plan does not fit, the error lists what takes the memory and what would
+/// save some. For a check without an error compare `memory<Train>.total`.
 template <class P, long Bytes, int Replicas = plan::replicas_or<P>(1)>
 inline constexpr bool fits = sizeof(plan::fit<P, Bytes, Replicas>) > 0;
 

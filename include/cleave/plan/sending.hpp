@@ -1,4 +1,4 @@
-// plan/sending.hpp - what a plan means by its words for what is sent: formats and routes as values, tokens as numbers.
+// plan/sending.hpp - the policies of communication as values: formats, algorithms, tokens.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,10 +11,10 @@
 
 namespace cleave::plan {
 
-/// Who is to be named: the first that breaks a law, or the first of all when none does.
+/// The layer or policy to report: the first that violates a law, or the first of all if none does.
 struct Culprit {
   std::size_t at = 0;
-  int count = 0;  // of what it has too many
+  int count = 0;  // the number of repetitions
   bool none = true;
 };
 struct NoCompress {
@@ -44,7 +44,7 @@ template <class Route> constexpr schedule::Path path() {
     return {true, &Route::sent, Route::name};
   }
 }
-/// Is the sum over all ranks of a bucket taken in the tree of the ordered sum, whatever the buckets?
+/// Whether the sum of a bucket over all ranks is taken in the tree of the ordered sum, for any buckets.
 template <class Route, int N>
 constexpr bool in_the_tree(schedule::Schedule<N> const& s, int micro_batches, schedule::Ranks ranks) {
   for (int b = 0; b < s.buckets && !std::is_void_v<Route>; ++b) {
@@ -56,7 +56,7 @@ constexpr bool in_the_tree(schedule::Schedule<N> const& s, int micro_batches, sc
   }
   return true;
 }
-/// The replicas, if the route cannot do with so many.
+/// The number of replicas, if the algorithm does not support it.
 template <class Route> constexpr int unfit(int replicas) {
   if constexpr (!std::is_void_v<Route>) {
     if (replicas > 0 && !Route::fits({replicas, 1, 4})) return replicas;
@@ -69,7 +69,7 @@ requires requires { typename Codec::law; }
 struct law_of_sending<Codec> {
   using is = typename Codec::law;
 };
-/// The model with what its layers say of factors.
+/// The model with its layers' options for factors.
 template <int N, class... Leaves>
 constexpr place::Signatures<N> with_factors(place::Signatures<N> model, meta::list<Leaves...>) {
   constexpr place::Factors said[] = {meta::contains<SendFactors, layer::policies_of<Leaves>> ? place::Factors::Always
@@ -82,7 +82,7 @@ constexpr place::Signatures<N> with_factors(place::Signatures<N> model, meta::li
   }
   return model;
 }
-/// The first layer that says SendFactors and is no product.
+/// The first layer with SendFactors that is no product.
 template <int N, class... Leaves>
 constexpr Culprit no_product(place::Signatures<N> const& model, meta::list<Leaves...>) {
   bool good[sizeof...(Leaves) + 1] = {!(meta::contains<SendFactors, layer::policies_of<Leaves>> ||
@@ -107,7 +107,7 @@ template <int N> constexpr int factored(place::Signatures<N> const& model) {
   }
   return 0;
 }
-/// The largest vocabulary of a model, or the first that does not read the data.
+/// The largest vocabulary of a model, or the first of a layer that does not read the data.
 struct Tokens {
   int vocabulary = 0, leaf = 0;
   bool first = true;
@@ -120,7 +120,7 @@ template <int N> constexpr Tokens tokens(place::Signatures<N> const& model) {
   }
   return t;
 }
-/// Up to here all whole numbers are numbers of the format; fp8 is kept as bf16.
+/// Integers up to this value are exact in the format; fp8 is stored as bf16.
 template <class Number> inline constexpr int largest = sizeof(Number) == 2 ? 256 : 1 << 24;
 
 }  // namespace cleave::plan

@@ -1,4 +1,4 @@
-// plan/unsaid.hpp - what a plan means where it says nothing, and what follows from what it says.
+// plan/unsaid.hpp - defaults of a plan, and values derived from its policies.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -37,14 +37,14 @@ constexpr int fewest_micro_batches(int samples, int least, int unit = 1) {
   return n <= samples ? n : 0;
 }
 /// 8 or the largest power of two below it that divides the batch, if that is at least `least` and a multiple of `unit`;
-/// else the next larger number that is and does.
+/// else the next larger number that meets these conditions.
 constexpr int default_micro_batches(int samples, int least, int unit) {
   int n = 8;
   while (n > 1 && samples % n != 0) n /= 2;
   int const fitting = n >= least && n % unit == 0 ? n : fewest_micro_batches(samples, least > n ? least : n, unit);
   return fitting > 0 ? fitting : n;
 }
-/// What stands beside a law about micro-batches: a number that keeps it.
+/// Appears with a law about micro-batches in the message: a number that satisfies it.
 template <class> struct would_do {};
 struct only_a_larger_batch_would_do {};
 template <int Samples, int Least, int Unit = 1>
@@ -52,7 +52,7 @@ using advised = std::conditional_t<(fewest_micro_batches(Samples, Least, Unit) >
                                    would_do<MicroBatches<fewest_micro_batches(Samples, Least, Unit)>>,
                                    only_a_larger_batch_would_do>;
 
-/// What divides the samples of every replica too.
+/// A number that divides the samples of every replica too.
 template <class Said> constexpr int micro_batches_of_portions(int batch) {
   int rows = batch;
   for (int g = 0; g < Said::groups; ++g) rows = std::gcd(rows, Said::samples[g]);
@@ -63,7 +63,7 @@ template <class Said> constexpr place::Portions portions(int rows) {
   for (int g = 0; g < p.groups && g < place::Portions::most; ++g) p.each[g] = Said::samples[g] / rows;
   return p;
 }
-/// Said where replicas wait for each other, it says how many there are.
+/// With waiting replicas, this determines their number.
 template <class Said> constexpr int replicas_of_portions([[maybe_unused]] int batch, [[maybe_unused]] bool waits) {
   if constexpr (Said::sum > 0) {
     return waits ? batch * Said::groups / Said::sum : 0;

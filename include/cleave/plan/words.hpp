@@ -1,4 +1,4 @@
-// plan/words.hpp - which word of a plan, a model or a layer breaks a law, and what is computed where none does.
+// plan/words.hpp - finds the policy, layer or option that violates a law; computes what depends on legal ones.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -44,7 +44,7 @@ template <class... Ops> constexpr bool are_operations(meta::list<Ops...>) {
   return (std::is_base_of_v<op::Base, Ops> && ...);
 }
 template <class... Ops> constexpr bool some_contracts(meta::list<Ops...>) { return (Ops::contracts || ...); }
-/// Does the layer know what to do with the option? A split is for products and convolutions.
+/// Whether the layer supports the option. Splits are for products and convolutions.
 template <class L, class Option> constexpr bool accepts() {
   if constexpr (is_kind<ModelKind, Option>) {
     return some_contracts(layer::ops_of<L>{});
@@ -76,7 +76,7 @@ template <class L, class O, class... Os> struct words_of_a_layer<L, meta::list<O
   using repeated = meta::at<options, twice.at>;
 };
 
-/// Layer k of a model, counted flat; the model where it has fewer.
+/// Layer k of a model, counted flat; the model itself if it has fewer.
 template <class Net, auto K>
 using leaf = meta::at<meta::concat<layer::leaves<Net>, meta::list<Net>>, static_cast<std::size_t>(K)>;
 
@@ -114,7 +114,8 @@ template <class Net, class... Leaves> struct layers<Net, meta::list<Leaves...>> 
 };
 template <class Net> using law_of_layers = typename layers<Net, layer::leaves<Net>>::law;
 
-/// With the layer at fault beside it; verdicts as numbers, since g++ 12 crashes on them as arguments of an alias.
+/// With the layer that causes the violation; its members are passed as numbers, since g++ 12 crashes on a verdict as
+/// argument of an alias.
 template <class Net, place::Law L, int A, int B, int Leaf>
 using law_of_verdict = meta::enforce<place::law_of<L, A, B>, leaf<Net, Leaf>>;
 

@@ -1,4 +1,4 @@
-// run/account.hpp - the books of replicas around a server: steps drawn, losses told, what became of every gradient.
+// run/account.hpp - bookkeeping for replicas of a server: steps drawn, losses reported, what became of every gradient.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -12,19 +12,19 @@
 
 namespace cleave::session {
 
-/// Kept by Served, under its lock, and by Simulated.
+/// Owned by Served, under its lock, and by Simulated.
 template <class P> class Account {
  public:
   using Server = session::Server<P>;
   static constexpr bool waits = P::agreed::waits;
-  /// What replicas that do not wait draw: steps, or, where a gradient can be of more or fewer samples, micro-batches.
+  /// What asynchronous replicas draw: steps or, if gradients can have different numbers of samples, micro-batches.
   static constexpr long draws = !waits && P::request.portions.groups > 0 ? P::micro_batches : 1;
 
   explicit Account(int replicas) : ledger(replicas), replicas_(replicas) {
     ledger.versions.resize(static_cast<std::size_t>(Server::shards));
   }
 
-  /// Steps [first, first + count) are wanted.
+  /// Begins the steps [first, first + count).
   void open(long first, int count, double rate_scale) {
     losses.assign(static_cast<std::size_t>(count), 0);
     first_ = first;
@@ -38,10 +38,11 @@ template <class P> class Account {
   double rate_of(long step) const { return static_cast<double>(rate.at(step)) * rate_scale_; }
 
   bool all_drawn() const { return drawn_ >= limit_ * draws; }
-  /// The next for a replica of so many micro-batches.
+  /// The next draw for a replica of `micro_batches` micro-batches.
   long draw(int micro_batches) { return std::exchange(drawn_, drawn_ + (draws > 1 ? micro_batches : 1)); }
 
-  /// A replica has made a gradient of `part` of a batch; where one waits for all, losses are told as they are taken.
+  /// A replica has computed a gradient of `part` of a batch. With waiting replicas, losses are recorded when gradients
+  /// are taken.
   void made(long step, double loss, double part) {
     if (!waits)
       tell(step, loss * part);
@@ -68,7 +69,7 @@ template <class P> class Account {
   }
 
   Ledger ledger;
-  std::vector<double> losses;  // of the steps that are wanted
+  std::vector<double> losses;  // of the steps begun
   Rate rate = P::rate;         // does not change while replicas compute
 
  private:

@@ -1,4 +1,4 @@
-// run/batches.hpp - a data set as a feed: shuffled by epoch, scaled to mean 0 and deviation 1, perhaps varied.
+// run/batches.hpp - a data set as a feed: shuffled by epoch, standardised, optionally augmented.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -23,7 +23,7 @@ struct Variation {
   bool flip = false;
 };
 
-/// An Error where a set's arrays are not of the sizes that its `count` says, or it is empty.
+/// Throws Error if a set's arrays do not have the sizes that its `count` implies, or if it is empty.
 inline void check_sizes(std::string const& name, int count, std::size_t inputs, std::size_t labels, std::size_t targets,
                         std::size_t each) {
   auto const n = static_cast<std::size_t>(count > 0 ? count : 0);
@@ -43,8 +43,8 @@ inline void check_sizes(std::string const& name, io::Samples const& set) {
   check_sizes(name, set.count, set.inputs.size(), set.labels.size(), set.targets.size(), set.features());
 }
 
-/// A set (io::Images or io::Samples, which must stay) as a feed: step s of the run reads the batch s mod
-/// steps_per_epoch of epoch s / steps_per_epoch. Throws Error where the set is empty or its sizes do not fit.
+/// A set (io::Images or io::Samples, which must outlive this) as a feed: step s of the run reads the batch s mod
+/// steps_per_epoch of epoch s / steps_per_epoch. Throws Error if the set is empty or its sizes do not fit.
 template <class Set> class Batches {
  public:
   Batches(Set const& set, Scaling scaling, int batch, std::uint64_t seed = 1, bool shuffled = true,
@@ -84,7 +84,7 @@ template <class Set> class Batches {
     }
   }
 
-  /// Whoever reads it must not outlive this.
+  /// The feed must not outlive this.
   backend::host::Feed feed() const {
     backend::host::Feed out{this,
                             [](void const* self, long step, long first, int count, float* to) {

@@ -1,4 +1,4 @@
-// run/check_layer.hpp - is my layer right? Its gradients against differences in f64, every cut against the whole, twice alike.
+// run/check_layer.hpp - tests a user's layer: gradients against differences in f64, every split against the whole.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace cleave {
 
-/// What check_layer found. `ok`, or the first thing that is wrong, with its numbers.
+/// The result of check_layer: `ok`, or the first error, with its numbers.
 struct LayerReport {
   bool ok = true;
   std::string text;
@@ -26,7 +26,7 @@ struct Probe : Plan<NetT, Batch<4>, MicroBatches<4>, Precision<f64>, InputGradie
   static constexpr Rate rate = Rate::constant(1);
 };
 template <class Input, class... Layers> struct Probed : Sequential<Input, Layers..., MeanSquaredError> {};
-/// One step of plan P at rate 1 on data drawn from a seed: the loss, the gradient of the input and of each weight.
+/// One step of plan P at rate 1 on random data: the loss, the gradient of the input and of each weight.
 template <class P> struct Probing {
   struct Result {
     double loss = 0;
@@ -119,7 +119,7 @@ template <class P, class Q> LayerReport same(std::string const& what, int replic
   auto const a = Probing<P>().step();
   auto const b = Probing<Q>().step(replicas);
   if (!b.miscounted.empty()) return {false, what + ": " + b.miscounted};
-  double scale = 0;  // of all gradients together: some are zero but for rounding (a bias before a BatchNorm)
+  double scale = 0;  // of all gradients together: some are zero up to rounding (a bias before a BatchNorm)
   for (auto const& w : a.weights) {
     for (double e : w) scale = std::max(scale, std::fabs(e));
   }
@@ -141,7 +141,7 @@ template <class P, class Q> LayerReport same(std::string const& what, int replic
   return {};
 }
 
-/// May this net be cut so? Asked softly, of the algebra.
+/// Whether this net can be split like this. Checked by the algebra, without an error.
 template <class NetT, class Split> constexpr bool may_split() {
   constexpr auto model = place::signatures<NetT>(typename NetT::ops{});
   char letters[NetT::ops::size];
@@ -149,7 +149,7 @@ template <class NetT, class Split> constexpr bool may_split() {
   return place::place(model, letters, {2, 1, 4, false, true}).verdict.law == place::Law::None;
 }
 
-/// A layer in front that hands its output over in the cut that is asked: whole layers are tried on cut inputs too.
+/// A layer in front whose output has the split to be tested, so that unsplit layers are tested with split inputs too.
 template <class L, class Input, class Split> struct Fed;
 template <class L, int N, class Split> struct Fed<L, Vector<N>, Split> {
   using net = Probed<Vector<N>, Linear<N, ModelParallel<Split>>, L>;
@@ -177,10 +177,10 @@ template <class L, class Input, class Split> LayerReport split(char const* name)
 
 }  // namespace session
 
-/// `check_layer<Linear<6>, Vector<8>>()`: gradients by central differences in f64; the layer cut over two ranks along
-/// every letter that its equation lets cut, and fed with every cut of its input, against the whole; one, two and four
-/// replicas bit for bit; two runs bit for bit; and that each run sends and holds what its schedule says. Extents must
-/// be even for the cuts to be tried.
+/// `check_layer<Linear<6>, Vector<8>>()` checks gradients by central differences in f64; the layer split over two ranks
+/// along every letter that its equation permits, and with every split of its input, against the unsplit one; one, two
+/// and four replicas, bit for bit; two runs, bit for bit; and that each run sends and allocates what its schedule says.
+/// Splits are tested only if extents are even.
 template <class L, class Input> LayerReport check_layer() {
   using namespace session;
   using P = Probe<Probed<Input, L>>;

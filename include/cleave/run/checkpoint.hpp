@@ -1,4 +1,4 @@
-// run/checkpoint.hpp - a trainer's whole state as one safetensors file; loading it goes on bit for bit.
+// run/checkpoint.hpp - a trainer's whole state as one safetensors file; a loaded trainer continues bit for bit.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace cleave::session {
 
-/// A tensor of the state, whole: how it is called, and where each way keeps its part.
+/// A whole tensor of the state: its name, and where each way stores its part.
 struct Kept {
   std::string name;
   Shape shape;
@@ -22,7 +22,7 @@ struct Kept {
   backend::host::Region region = backend::host::Region::Weights;
 };
 
-/// Learned tensors first, "3.weight" and "3.bias" for layer 3; then what the optimizer keeps; then running statistics.
+/// Learned tensors first, "3.weight" and "3.bias" for layer 3; then the optimizer's state; then running statistics.
 template <class P> std::vector<Kept> kept() {
   std::vector<Kept> out;
   auto const& s = P::schedule;
@@ -54,7 +54,7 @@ template <class P> std::vector<Kept> kept() {
   return out;
 }
 
-/// One tensor put together from the ways of a trainer (`Trainer` or `Served`).
+/// One tensor assembled from the ways of a trainer (`Trainer` or `Served`).
 template <class Trained> auto whole(Trained& trainer, Kept const& k) {
   std::vector<typename Trained::A> out(static_cast<std::size_t>(k.shape.size()));
   for (int way = 0; way < Trained::plan::ways; ++way) {
@@ -71,14 +71,14 @@ inline std::vector<std::size_t> extents(Shape s) {
   return out;
 }
 
-/// What must be the same for the steps to mean the same.
+/// The settings that must be the same in the file and in the program.
 template <class P> std::string plan_text() {
   return "batch " + std::to_string(P::batch) + " in " + std::to_string(P::micro_batches) + " micro-batches, " +
          std::to_string(P::ways) + " ways, " + std::string(tensor::name_of<typename P::number>) + ", " +
          (P::format.ordered ? "ordered" : "fastest") + ", " + std::to_string(P::optimizer::moments) + " moments";
 }
 
-/// By its bits, so that it holds under any compiler option.
+/// Tests the bits, so that it works under any compiler option.
 template <class A> constexpr bool is_finite(A value) {
   using Bits = std::conditional_t<sizeof(A) == 8, std::uint64_t, std::uint32_t>;
   constexpr Bits exponent = std::bit_cast<Bits>(std::numeric_limits<A>::infinity());
@@ -103,10 +103,9 @@ inline void check_finite(std::string const& name, io::NamedTensor const& t, std:
   if (t.dtype == io::Dtype::F32) check_each<float>(name, t.bytes, why);
 }
 
-/// Writes the whole state of a trainer. Made by all processes of a run; the one with `write` writes, whole or not at
-/// all. With `preprocessing`, what is done to inputs is kept beside the weights. `more` goes into the file's metadata.
-/// Throws Diverged where a number is not finite, and Error where the file cannot be written; an earlier file is then as
-/// it was.
+/// Saves the whole state of a trainer. Called by all processes of a run; the one with `write` replaces the file
+/// atomically. `preprocessing`, if given, is saved with the weights; `more` is added to the file's metadata. Throws
+/// Diverged if a number is not finite, and Error if the file cannot be written; an earlier file is then unchanged.
 template <class Trained>
 void save(Trained& trainer, std::string const& path, std::uint64_t seed, bool write = true,
           Preprocessing const* preprocessing = nullptr, io::Metadata const& more = {}) {
@@ -130,7 +129,7 @@ void save(Trained& trainer, std::string const& path, std::uint64_t seed, bool wr
       std::vector<A> of_rank = trainer.residuals(r);
       if (write) owed.push_back(std::move(of_rank));
     }
-    trainer.meet();  // whoever goes on training writes them again
+    trainer.meet();  // a process that continues training overwrites them
   }
   for (std::size_t r = 0; r < owed.size() && !owed[r].empty(); ++r) {
     tensors.push_back({residual_name(static_cast<int>(r)),
@@ -154,7 +153,7 @@ void save(Trained& trainer, std::string const& path, std::uint64_t seed, bool wr
   io::save_safetensors(path, std::move(tensors), about);
 }
 
-/// The metadata under `key`, a whole number from 0 to `most`; anything else is an Error.
+/// The metadata under `key`, a whole number from 0 to `most`; throws Error for anything else.
 inline std::uint64_t saved_number(io::SafeTensors const& file, std::string const& path, char const* key,
                                   std::uint64_t most) {
   std::string const* const text = file.find_metadata(key);
@@ -169,24 +168,23 @@ inline std::uint64_t saved_number(io::SafeTensors const& file, std::string const
   return value;
 }
 
-/// The seed a checkpoint was trained with: a resumed run goes on with it.
+/// The seed of the run that wrote a checkpoint; a resumed run uses it.
 inline std::uint64_t saved_seed(io::SafeTensors const& file, std::string const& path) {
   return saved_number(file, path, "seed", std::numeric_limits<std::uint64_t>::max());
 }
 inline std::uint64_t saved_seed(std::string const& path) { return saved_seed(io::load_safetensors(path), path); }
 
-/// The steps that a checkpoint's weights have made. Random numbers count steps in 32 bits, a server in an int.
+/// The number of steps of a checkpoint. Random numbers count steps in 32 bits, a server in an int.
 template <class P> long saved_step(io::SafeTensors const& file, std::string const& path) {
   return static_cast<long>(saved_number(file, path, "step", P::served ? 2'147'483'647 : 4'294'967'295));
 }
 
-/// A checkpoint that is whole, but of another plan than the program's.
+/// A valid checkpoint, but of another plan than the program's.
 struct OtherPlan : Error {
   using Error::Error;
 };
 
-/// Reads a checkpoint and checks all of it against plan P, except for residuals, which depend on the ranks. Throws
-/// Error.
+/// Reads a checkpoint and checks all of it against plan P, except residuals, which depend on the ranks. Throws Error.
 template <class P> io::SafeTensors read_checkpoint(std::string const& path) {
   using A = tensor::accumulate_t<typename P::number>;
   io::SafeTensors file = io::load_safetensors(path);
@@ -207,7 +205,7 @@ template <class P> io::SafeTensors read_checkpoint(std::string const& path) {
   return file;
 }
 
-/// Has the plan layers that draw random numbers in training?
+/// Whether the plan has layers that draw random numbers in training.
 template <class P> constexpr bool drops() {
   for (int i = 0; i < P::ops::size; ++i) {
     if (std::string_view(P::signatures.op[i].name) == "dropout") return true;
@@ -215,14 +213,14 @@ template <class P> constexpr bool drops() {
   return false;
 }
 
-/// Fills every rank, and goes on with the seed that the file was trained with. Nothing is changed unless the whole file
-/// is sound and fits the plan.
+/// Loads a checkpoint into every rank, and sets the seed to that of the file. Nothing is changed unless the whole file
+/// is valid and fits the plan.
 template <class Trained> void load(Trained& trainer, std::string const& path) {
   using P = typename Trained::plan;
   using A = typename Trained::A;
   io::SafeTensors const file = read_checkpoint<P>(path);
   std::uint64_t const seed = saved_seed(file, path);
-  if constexpr (requires { trainer.seed(); }) {  // it has given its seed to others
+  if constexpr (requires { trainer.seed(); }) {  // has passed its seed on
     if (drops<P>() && trainer.seed() != seed) {
       throw Error(path + ": trained with seed " + std::to_string(seed) + ", this trainer was made with " +
                   std::to_string(trainer.seed()) + "; make it with session::saved_seed(path)");

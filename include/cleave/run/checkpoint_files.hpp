@@ -1,4 +1,4 @@
-// run/checkpoint_files.hpp - the checkpoints that a run keeps in its output folder: the newest two, and the best.
+// run/checkpoint_files.hpp - the checkpoints in a run's output folder: the newest two, and the best.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace cleave::session {
 
-/// Where a file is really written: the file that a symbolic link names, at the end of a chain of links.
+/// The file that is written: the target at the end of a chain of symbolic links.
 inline std::string written_through(std::string path) {
   for (int links = 0; links < 40; ++links) {
     char to[4096];
@@ -42,10 +42,10 @@ class CheckpointFiles {
         folder_(folder) {}
 
   std::string const last, previous, best;
-  Preprocessing const* preprocessing = nullptr;  // kept beside the weights
+  Preprocessing const* preprocessing = nullptr;  // saved with the weights
 
-  /// Before training: makes the folder and tries to write there. Throws Error where a checkpoint of so many bytes could
-  /// not be saved.
+  /// Called before training: creates the folder and tries to write there. Throws Error if a checkpoint of `bytes` bytes
+  /// could not be saved.
   void check(long bytes) const {
     io::make_folder(folder_);
     for (std::string const& path : {last, previous, best}) {
@@ -66,8 +66,8 @@ class CheckpointFiles {
     }
   }
 
-  /// Saves as `last`; the file that had this name becomes `previous`. There is a whole `last` at every moment. A
-  /// symbolic link stays one, and the file that it names is replaced. Made by all processes; one `writes`.
+  /// Saves as `last`; the file that had this name becomes `previous`. There is a complete `last` at every moment. If it
+  /// is a symbolic link, its target is replaced. Called by all processes; one `writes`.
   template <class Trained> void save(Trained& trainer, std::uint64_t seed, bool writes) {
     std::string const target = written_through(last), aside = previous + ".new";
     bool const kept = writes && is_good(target) && second_name(target, aside);
@@ -84,7 +84,7 @@ class CheckpointFiles {
   template <class Trained> void save_best(Trained& trainer, std::uint64_t seed, double loss, bool writes) const {
     session::save(trainer, written_through(best), seed, writes, preprocessing, {{"best_loss", io::number_text(loss)}});
   }
-  /// The loss of `best`; infinite where there is none.
+  /// The loss of `best`; infinite if there is none.
   double best_loss() const {
     double loss = std::numeric_limits<double>::infinity();
     try {
@@ -97,8 +97,8 @@ class CheckpointFiles {
     return loss;
   }
 
-  /// `last` if it is whole, else the newer of the others, or empty. Tells of those that are broken; throws Error where
-  /// one that it looks at is whole but of another plan, since the run would overwrite it.
+  /// `last` if it is valid, else the newer of the others, or empty. Reports broken ones; throws Error if one that it
+  /// reads is valid but of another plan, since the run would overwrite it.
   template <class P> std::string newest(std::FILE* say) const {
     std::string found;
     long step = -1;
@@ -119,7 +119,7 @@ class CheckpointFiles {
   }
 
  private:
-  /// Only what is whole becomes `previous`. What this run has written is.
+  /// Only a valid file becomes `previous`. Files that this run has written are valid.
   bool is_good(std::string const& path) {
     if (!good_ && io::exists(path)) {
       try {
@@ -130,7 +130,7 @@ class CheckpointFiles {
     }
     return good_;
   }
-  /// A hard link, or a copy where there is no such thing.
+  /// A hard link, or a copy if links are not supported.
   static bool second_name(std::string const& path, std::string const& name) {
     ::unlink(name.c_str());
     if (::link(path.c_str(), name.c_str()) == 0) return true;
@@ -146,7 +146,7 @@ class CheckpointFiles {
   bool good_ = false;
 };
 
-/// The file that --resume names; empty: a fresh start. With "auto" rank 0 looks, and all go on from what it has found.
+/// The file that --resume names; empty: a fresh start. With "auto", rank 0 searches, and all ranks use its result.
 template <class P>
 std::string resume_path(std::string const& given, std::string const& out, std::FILE* say, bool leads,
                         backend::mpi::Process const& process) {
@@ -157,7 +157,7 @@ std::string resume_path(std::string const& given, std::string const& out, std::F
   return found;
 }
 
-/// Writes what is not worth ending a training for: a warning where that fails. Returns whether it is there.
+/// Writes a file whose failure should not end the training: then prints a warning. Returns whether it was written.
 template <class Write> bool wrote(std::string const& who, Write write) {
   try {
     write();
@@ -170,12 +170,12 @@ template <class Write> bool wrote(std::string const& who, Write write) {
   }
 }
 
-/// Saves a run: now and then, when it stops, at its end; and says what is there when it fails.
+/// Saves a run: at intervals, when it stops, at its end; and names the last good file when it fails.
 template <class Trained> class Saver {
  public:
   using P = typename Trained::plan;
 
-  /// Tries the folder. A `resumed` run goes on comparing with its best.
+  /// Checks the folder. A `resumed` run continues to compare with its best.
   Saver(Trained& trainer, std::string program, std::string const& folder, std::uint64_t seed, bool writes, bool resumed)
       : files(folder), trainer_(trainer), program_(std::move(program)), seed_(seed), writes_(writes) {
     if (writes_) {
@@ -187,13 +187,13 @@ template <class Trained> class Saver {
 
   CheckpointFiles files;
 
-  /// A file that cannot be written is a warning: the training goes on, and the next save tries again.
+  /// A file that cannot be written is a warning: training continues, and the next save tries again.
   void save_now_and_then() {
     if (wrote(program_, [&] { save(); })) return;
     std::fprintf(stderr, "%s: warning: not saved at step %ld, training goes on%s\n", program_.c_str(), trainer_.steps(),
                  told().c_str());
   }
-  /// Throws Error where the file cannot be written. Once for a step: all processes take part in a save or none.
+  /// Throws Error if the file cannot be written. Saves once for a step: all processes take part in a save, or none.
   void save() {
     if (tried_ != trainer_.steps()) {
       tried_ = trainer_.steps();
@@ -210,14 +210,14 @@ template <class Trained> class Saver {
     }
     if (!failure_.empty()) throw Error(failure_);
   }
-  /// Keeps the weights if this loss, the same on all processes, is the lowest yet.
+  /// Keeps the weights if this loss, the same on all processes, is the lowest so far.
   void save_if_best(double loss) {
     if (!(loss < best_)) return;
     best_ = loss;
     if (wrote(program_, [&] { files.save_best(trainer_, seed_, loss, writes_); })) has_best_ = true;
   }
   bool has_best() const { return has_best_; }
-  /// To be put behind the message of an error.
+  /// To be appended to an error message.
   std::string told() const {
     if (saved_ >= 0) return "; saved last: " + files.last + ", step " + std::to_string(saved_);
     return io::exists(files.last) ? "; " + files.last + " is as it was before this run" : "; nothing was saved yet";
@@ -229,8 +229,8 @@ template <class Trained> class Saver {
   std::uint64_t seed_;
   bool writes_;
   long tried_ = -1, saved_ = -1;  // steps
-  std::string failure_;           // of the last try
-  double best_ = 0;               // the lowest loss; of one that does not write, until told, 0
+  std::string failure_;           // of the last attempt
+  double best_ = 0;               // the lowest loss; on a process that does not write, 0 until it is told
   bool has_best_ = false;
 };
 

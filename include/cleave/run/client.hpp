@@ -1,4 +1,4 @@
-// run/client.hpp - one replica in a process of its own, started with nothing but the server's address and a name.
+// run/client.hpp - one replica in a separate process, which needs only the server's address and a container name.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -18,7 +18,7 @@ struct StoppedElsewhere : Error {
 };
 
 /// `Client<Train> mine({{"host", 29500}}, "net", 3, 8); mine.train(0, 1000, feed);` A client without a replica number
-/// (-1) takes no part and may read. No call waits longer than the deadline. `Ranks` compute: threads, or a device's.
+/// (-1) does not train and may read. No call waits longer than the deadline. `Ranks` compute: threads, or a device's.
 template <class P, class Ranks = ThreadRanks<P>> class Client {
  public:
   using plan = P;
@@ -42,12 +42,12 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     begin(link_.connect(deadline, deadline));
   }
 
-  /// How long to try to reach a lost server again (else it is an error), and what to do with a line about it.
+  /// How long to try to reconnect to a lost server (otherwise it is an error), and where to report it.
   void reconnect(backend::tcp::Milliseconds patience, std::function<void(std::string const&)> say) {
     link_.set_patience(patience, std::move(say));
   }
 
-  /// Called ten times a second while it waits for weights, and before each try to reach a lost server; may throw.
+  /// Called ten times a second while it waits for weights, and before each attempt to reconnect; may throw.
   std::function<void()> while_waiting;
 
   /// Takes part in the steps [first, last) of the run; `before(step)` and `tell(step, loss)` around each of its own.
@@ -112,21 +112,21 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
   }
   /// Notes what it does in its next so many steps.
   void trace(int steps) { replica_.trace(steps); }
-  /// Of each rank of the run; null where it is another replica's.
+  /// Timelines of the ranks of the run; null for those of other replicas.
   std::vector<backend::host::Timeline const*> timelines() {
     std::vector<backend::host::Timeline const*> all(static_cast<std::size_t>((index_ + 1) * P::ways));
     for (int w = 0; w < P::ways; ++w) all[static_cast<std::size_t>(index_ * P::ways + w)] = &replica_.timeline(w);
     return all;
   }
 
-  /// The server's weights, into this replica.
+  /// Loads the server's weights into this replica.
   void pull() {
     for (int w = 0; w < P::ways; ++w) {
       read(w, backend::host::Region::Weights, 0, P::schedule.weight_elements, replica_.at(w).weights());
     }
     replica_.refresh_copies();
   }
-  /// For checkpoints: from the server.
+  /// For checkpoints: reads from the server.
   void read(int way, backend::host::Region region, long offset, long count, A* out) {
     long const all = P::schedule.weight_elements, tensor = offset / all;
     bool const weights = region == backend::host::Region::Weights;
@@ -146,26 +146,26 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
   }
   /// The share of samples whose largest output is at their label. An Error where the feed has no labels.
   double accuracy(backend::host::Feed const& feed, long samples) { return score(feed, samples).checked_accuracy(); }
-  /// Steps that the server has, as far as this client knows. A last push of fewer than others counts as they do, but no
-  /// step is behind the end of the run.
+  /// Steps that the server has, as far as this client knows. A last push of fewer steps counts like others, but not
+  /// beyond the end of the run.
   long steps() const {
     long const seen = worker_.weights_of(0) < 0 ? steps_ : worker_.weights_of(0) * long{P::agreed::pace.push};
     return std::min(seen, last_);
   }
   void ends_at(long last) { last_ = last; }
-  /// What it has pushed: elements, and bytes.
+  /// Elements and bytes that it has pushed.
   long sent() const { return sent_; }
   long sent_bytes() const { return sent_bytes_; }
 
  private:
-  /// Who takes no part evaluates whole batches.
+  /// A client that does not train evaluates whole batches.
   static schedule::Range own_part(int replica, int replicas) {
-    Server<P>::parts(replicas);  // are there so many?
+    Server<P>::parts(replicas);  // throws if there are not so many
     return replica < 0 ? schedule::Range{0, P::micro_batches}
                        : Server<P>::part(std::min(replica, replicas - 1), replicas);
   }
-  /// Where replicas do not wait: the step whose samples the gradient of a turn is made of; every turn of all replicas
-  /// goes over as many steps as there are replicas.
+  /// If replicas do not wait: the step whose samples the gradient of a turn uses; every turn of all replicas covers as
+  /// many steps as there are replicas.
   long own(long first, long turn) {
     place::Portions const& p = P::request.portions;
     if (p.groups == 0) return first + turn * replicas_ + index_;
@@ -173,8 +173,8 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     replica_.begin_at(static_cast<int>(at % P::micro_batches));
     return first + at / P::micro_batches;
   }
-  /// Pushes what no push has had yet, and waits for the answer: the server has it then, and where replicas wait for
-  /// each other it has that of all.
+  /// Pushes all pending steps, and waits for the answer: then the server has them and, where replicas wait for each
+  /// other, those of all.
   void flush(float rate) {
     if (!worker_.pending()) return;
     agree::Said const said = worker_.flush();
@@ -220,7 +220,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     if (said.push) sent_ += Pushes<P>::elements(s) + Pushes<P>::rows(replica_, s).elements;
     sent_bytes_ += static_cast<long>(message_.size());
   }
-  /// Reads what has come from every server, and waits for the one whose grant is missing.
+  /// Reads what has arrived from every server, and waits for the one whose grant is missing.
   agree::Turn mail() {
     agree::Turn turn = agree::Turn::Nothing;
     for (std::size_t i = 0; i < link_.size(); ++i) {
@@ -231,7 +231,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
         if (t != agree::Turn::Nothing) turn = t;
       }
     }
-    for (auto const& l : link_) {  // newer ones that are there already
+    for (auto const& l : link_) {  // newer ones that have arrived already
       while (turn == agree::Turn::Compute && l.readable(backend::tcp::Milliseconds(0))) one_grant(l);
     }
     return turn;
@@ -252,7 +252,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     if (silent) ask_whom(from);
     auto const h = backend::tcp::receive(from, payload_, most_bytes(), deadline_);
     if (h.kind == backend::tcp::Kind::Whom) {
-      if (!silent) return agree::Turn::Nothing;  // it was asked, and then sent weights after all
+      if (!silent) return agree::Turn::Nothing;  // it was asked, but then sent weights
       std::string const text(payload_.begin(), payload_.end());
       throw Error("no new weights from " + from.peer() + " within " + std::to_string(deadline_.count()) +
                   " ms: " + (text.empty() ? "it answers, and waits for no replica; it is far too slow" : text));
@@ -273,10 +273,11 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     }
     bool const computing = worker_.computing;
     agree::Turn const turn = worker_.granted(h.shard, h.version);
-    if (computing) worker_.version[h.shard] = h.version + 1;  // read before the step began: what it is made with
+    if (computing)
+      worker_.version[h.shard] = h.version + 1;  // read before the step began: the version that the step uses
     return turn;
   }
-  /// Which replicas does the server wait for? A server that hangs says nothing to that either.
+  /// Asks which replicas the server waits for. A server that hangs does not answer that either.
   void ask_whom(backend::tcp::Socket const& server) {
     backend::tcp::Head h;
     h.kind = backend::tcp::Kind::Whom;
@@ -296,7 +297,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     worker_.pace = P::agreed::pace;
     done_ = welcome.version;
   }
-  /// Does it, and returns true; where a server has closed the connection meanwhile, connects again, and returns false.
+  /// Runs it and returns true; if a server has closed the connection meanwhile, reconnects and returns false.
   template <class What> bool again(What what) {
     try {
       what();
@@ -335,9 +336,9 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
   Links link_;
   agree::Worker<shards> worker_;
   std::vector<unsigned char> payload_, message_;
-  bool left_ = false;  // it has done its part
+  bool left_ = false;  // it has finished its steps
   long sent_ = 0, sent_bytes_ = 0, steps_ = 0, last_ = std::numeric_limits<long>::max();
-  long done_ = 0;  // gradients that the server has heard of this replica's lives before
+  long done_ = 0;  // gradients that the server received from earlier incarnations of this replica
 };
 
 }  // namespace cleave::session

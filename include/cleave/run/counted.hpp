@@ -1,4 +1,4 @@
-// run/counted.hpp - what a trainer's ranks have sent and hold, held against what the schedule says.
+// run/counted.hpp - compares what a trainer's ranks have sent and allocated with what the schedule says.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,9 +7,9 @@
 
 namespace cleave::session {
 
-/// What depends on the data (rows of gradients that are not zero) is held against no more than what else was counted.
-/// After `steps` training steps and `passes` batches of evaluation since the trainer was made: nothing, or the first
-/// rank whose counters are not the constants, with the numbers.
+/// The part that depends on the data (nonzero rows of gradients) is compared only with other counters. After `steps`
+/// training steps and `passes` batches of evaluation since the trainer was created: empty, or the first rank whose
+/// counters differ from the constants, with the numbers.
 template <class Trained> std::string miscounted(Trained const& trainer, long steps, long passes = 0) {
   using P = typename Trained::plan;
   for (int r = 0; r < trainer.ranks().world(); ++r) {

@@ -1,4 +1,4 @@
-// run/crew.hpp - replicas as threads that compute portions of a batch as they are dealt, and hand in each one once.
+// run/crew.hpp - worker pool: replicas as threads that compute portions of a batch and deliver each portion once.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace cleave::session {
 
-/// What a crew has done so far.
+/// Statistics of a worker pool.
 struct CrewLedger {
   long passes = 0;  // a pass is a gradient over the whole batch
   long issued = 0, again = 0, taken = 0, dropped = 0;
@@ -26,7 +26,7 @@ struct CrewLedger {
   long weights_sent = 0;         // elements, from shards to replicas
 };
 
-/// `Shards` keeps the weights: `shards.fetch(hand)` brings them, `shards.add(portion, hand)` takes a gradient.
+/// `Shards` keeps the weights: `shards.fetch(hand)` loads them, `shards.add(portion, hand)` adds a gradient.
 template <class P, class Shards> class Crew {
  public:
   static constexpr int most_replicas = 64, most_portions = 4096;
@@ -56,7 +56,7 @@ template <class P, class Shards> class Crew {
   }
   ~Crew() { end(); }
 
-  /// Every portion's gradient is handed in once; returns the mean of their losses, added in their order.
+  /// Every portion's gradient is delivered once; returns the mean of their losses, added in their order.
   double pass() {
     std::unique_lock lock(post_);
     failure_.clear();
@@ -75,7 +75,7 @@ template <class P, class Shards> class Crew {
     if (!failure_.empty()) {
       changed_.wait(lock, [&] { return std::none_of(crew_.begin(), crew_.end(), [](auto& o) { return o->pushing; }); });
       std::string const why = failure_;
-      hear({agree::Work::Begun, 0, 0, 0, now()});  // what is still out is of an earlier pass
+      hear({agree::Work::Begun, 0, 0, 0, now()});  // portions still computed belong to an earlier pass
       throw Error(why);
     }
     ++ledger_.passes;
@@ -83,7 +83,7 @@ template <class P, class Shards> class Crew {
     for (double l : losses_) sum += l;
     return sum / portions_;
   }
-  // A replica that nobody waits for may come to its samples when they are gone: it then reads none, and its result is
+  // A replica that is not waited for may read its samples after they are gone: it then reads none, and its result is
   // dropped. Hence they are lent, and taken back.
   void lend(backend::host::Feed const& feed, long first = 0) {
     std::unique_lock lock(lent_);
@@ -96,7 +96,7 @@ template <class P, class Shards> class Crew {
     std::lock_guard lock(post_);
     return ledger_;
   }
-  /// Waits until no replica computes what was issued again, or what nobody waits for any more.
+  /// Waits until no replica computes a portion that was issued again or is no longer needed.
   void rest() {
     std::unique_lock lock(post_);
     changed_.wait(lock, [&] {
@@ -104,7 +104,7 @@ template <class P, class Shards> class Crew {
                           [](auto& o) { return o->live && (o->busy || o->issued.pass > 0); });
     });
   }
-  /// One that has died comes back.
+  /// Restarts a replica that has died.
   void restart(int r) {
     {
       std::lock_guard lock(post_);
@@ -134,7 +134,7 @@ template <class P, class Shards> class Crew {
     std::unique_ptr<Hand<P>> hand;
     std::thread thread;
     bool live = false, busy = false, pushing = false;
-    agree::Dealt issued;  // what it is to compute next; pass 0: nothing
+    agree::Dealt issued;  // the portion that it computes next; pass 0: none
   };
   One& one(int r) { return *crew_[static_cast<std::size_t>(r)]; }
   long now() const {
@@ -177,7 +177,7 @@ template <class P, class Shards> class Crew {
                " live replicas has finished one; they hang, or say a smaller Batch for smaller portions";
   }
 
-  /// True where the event is a result that counts. With post_ locked.
+  /// Whether the event is a result that counts. With post_ locked.
   bool hear(agree::Told const& e) {
     agree::Deals<most_replicas> out;
     dealer_->hear(e, out);
@@ -241,7 +241,8 @@ template <class P, class Shards> class Crew {
   void compute(int r, agree::Dealt const& mine, int& holds) {
     {
       std::lock_guard lock(post_);
-      if (dealer_->pass != mine.pass || dealer_->portion[mine.portion].done) {  // another was first before it began
+      if (dealer_->pass != mine.pass ||
+          dealer_->portion[mine.portion].done) {  // another replica was first before it began
         hear({agree::Work::Finished, r, mine.pass, mine.portion, now()});
         return;
       }

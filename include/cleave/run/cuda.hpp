@@ -1,4 +1,4 @@
-// run/cuda.hpp - puts a program on a GPU: comes by itself where CLEAVE_CUDA is defined and the source is compiled as CUDA.
+// run/cuda.hpp - the CUDA backend of a program; included automatically if CLEAVE_CUDA is defined and the source is CUDA.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -33,12 +33,12 @@ struct Cuda {
   using Machine = Multiplies;
 #endif
   using Link = backend::gpu::AllHere;
-  /// Of the processes on this machine, this is so many-th: from now on it uses a GPU of its own, as long as there are.
+  /// Selects the GPU for this local rank. While there are enough GPUs, each rank on a machine gets a different one.
   static void pick(int local_rank) {
     int const count = backend::cuda::devices();
     if (count > 0) backend::cuda::check(cudaSetDevice(local_rank % count), "set the device");
   }
-#ifdef CLEAVE_NCCL  // a way between the GPUs of processes
+#ifdef CLEAVE_NCCL  // a link between the GPUs of processes
   static auto connect(backend::host::Remote& peers, int size) { return session::connect(peers, size); }
 #endif
 };

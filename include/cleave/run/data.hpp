@@ -1,4 +1,4 @@
-// run/data.hpp - what a program trains on: data classes, and what must hold of their sets before training.
+// run/data.hpp - the data that a program trains on: data classes, and the checks of their sets before training.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -16,8 +16,8 @@ namespace cleave {
 
 namespace session {
 
-/// How a data class's inputs come to the model. Unsaid, pictures are standardised (mean 0 and deviation 1 over the
-/// training set), other samples come as given.
+/// How inputs of a data class are preprocessed. Default: images are standardised (mean 0 and deviation 1 over the
+/// training set), other samples are used as given.
 enum class Inputs : unsigned char { AsGiven, Standardised };
 template <class Data, class Set> constexpr Inputs inputs_of() {
   if constexpr (requires { Data::inputs; }) {
@@ -34,23 +34,23 @@ template <class Data> constexpr Variation variation_of() {
   }
 }
 
-/// What samples of a set are called.
+/// The word for samples of a set.
 template <class Set> inline constexpr auto plural_of = std::is_same_v<Set, io::Images> ? "images" : "samples";
 
-/// "accuracy 57.40 %", or "loss 0.0123" where there are no classes.
+/// "accuracy 57.40 %", or "loss 0.0123" if there are no classes.
 inline std::string text_of(backend::host::Score const& s) {
   char text[64];
   bool const classes = !std::isnan(s.accuracy);
   std::snprintf(text, sizeof text, classes ? "accuracy %.2f %%" : "loss %.6g", classes ? 100 * s.accuracy : s.loss);
   return text;
 }
-/// "accuracy", where there are classes, and "held_out_loss".
+/// "accuracy", if there are classes, and "held_out_loss".
 inline io::JsonLine& add_score(io::JsonLine& line, backend::host::Score const& s) {
   if (!std::isnan(s.accuracy)) line.add("accuracy", s.accuracy);
   return line.add("held_out_loss", s.loss);
 }
 
-/// The sets of a program, and what is done to their inputs.
+/// The sets of a program, and the preprocessing of their inputs.
 template <class Set> struct Sets {
   Set training, held_out;
   Preprocessing preprocessing;
@@ -88,7 +88,7 @@ inline void check_targets(std::string const& name, io::Samples const& set, backe
                   std::to_string(i % set.outputs()) + " is not a finite number; leave the sample out");
   }
 }
-/// Of a model that begins with Embedding: inputs are whole numbers below the vocabulary.
+/// For a model that begins with Embedding: inputs must be whole numbers below the vocabulary.
 inline void check_tokens(std::string const& name, auto const& set, int vocabulary, Inputs inputs) {
   if (inputs != Inputs::AsGiven) {
     throw Error(name +
@@ -106,7 +106,7 @@ inline void check_tokens(std::string const& name, auto const& set, int vocabular
     }
   }
 }
-/// Does a set fit the model? An Error says where not. `name` is the set's.
+/// Throws Error if a set does not fit the model. `name` is the set's.
 template <class P, class Set> void check_set(std::string const& name, Set const& set, Inputs inputs) {
   check_sizes(name, set);
   constexpr long values = P::Net::input::shape.size();
@@ -120,7 +120,7 @@ template <class P, class Set> void check_set(std::string const& name, Set const&
   if constexpr (P::tokens.vocabulary > 0) check_tokens(name, set, P::tokens.vocabulary, inputs);
 }
 
-/// As a run began, so it goes on: from `resume`, a checkpoint, if there is one, else from the training set.
+/// A resumed run uses the preprocessing of its checkpoint `resume`; otherwise it follows from the training set.
 template <class Set>
 Preprocessing preprocessing_of(std::FILE* say, Set const& training, Inputs inputs, std::string const& resume) {
   Preprocessing own{{}, training.class_names};
@@ -148,7 +148,7 @@ Preprocessing preprocessing_of(std::FILE* say, Set const& training, Inputs input
   return *std::move(saved);
 }
 
-/// Reads and checks both sets, and decides what is done to their inputs.
+/// Reads and checks both sets, and determines the preprocessing of their inputs.
 template <class P, class Data>
 auto read_for(std::FILE* say, std::string const& folder, int limit, std::string const& resume = {}) {
   std::string note;
@@ -187,7 +187,7 @@ struct Mnist {
   }
 };
 
-/// CIFAR-10 from a folder with its six files; without one, a stand-in of the same format that is drawn here.
+/// CIFAR-10 from a folder with its six files; without one, a generated data set in the same format.
 struct Cifar10 {
   static constexpr auto name = "CIFAR-10";
   static constexpr session::Variation variation{2, true};

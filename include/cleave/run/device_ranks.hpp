@@ -1,4 +1,4 @@
-// run/device_ranks.hpp - the ranks of one replica as streams of a device: what it pushes comes to the host, what it takes goes there.
+// run/device_ranks.hpp - the ranks of one replica as streams of a device; pushes and weights are copied via the host.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace cleave::session {
 
-/// Stands where ThreadRanks stands. A way's memory on the host holds what goes between: weights, outbox, messages and
-/// what these lacked; only that much of it is ever touched.
+/// Replaces ThreadRanks. A way's memory on the host holds what is exchanged: weights, push buffer, messages and
+/// residuals; only that much of it is ever touched.
 template <class P, class Machine> class DeviceRanks {
  public:
   using Way = backend::host::Arena<P>;
@@ -30,7 +30,7 @@ template <class P, class Machine> class DeviceRanks {
     }
   }
 
-  /// Before anything is allocated: so many of them in this process.
+  /// Called before anything is allocated; `replicas` is their number in this process.
   static void check_room(schedule::Memory const& each, int replicas) {
     session::check_room(each, replicas * P::ways, Machine().free_bytes());
   }
@@ -55,7 +55,7 @@ template <class P, class Machine> class DeviceRanks {
   void begin_at(int micro_batch) { fleet_.begin_at(micro_batch); }
   Way& at(int way) { return *way_[static_cast<std::size_t>(way)]; }
   Way const& at(int way) const { return *way_[static_cast<std::size_t>(way)]; }
-  // What is written here goes to the device before the next step: whoever writes may hold a lock that others want.
+  // Copied to the device before the next step, not here: the writer may hold a lock that others need.
   void took(int way, long offset, long count, bool masters) { taken_.push_back({way, offset, count, masters}); }
   void emptied() { empty_ = true; }
   void refresh_copies() {

@@ -1,4 +1,4 @@
-// run/device_trainer.hpp - a plan on the ranks of one device: what Trainer is on threads, step by captured step.
+// run/device_trainer.hpp - trains a plan on the ranks of one device, like Trainer on threads, by captured steps.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -18,9 +18,9 @@
 
 namespace cleave {
 
-/// `DeviceTrainer<Train, backend::cuda::Machine> trainer(8, seed);` All ranks are streams of one device. What Machine
-/// is decides the rest: backend::emulate::Machine runs the same kernels without a GPU. With a Link (nccl/link.hpp) this
-/// process is one of the ranks, on a device of its own, and every call is made by all of them.
+/// `DeviceTrainer<Train, backend::cuda::Machine> trainer(8, seed);` All ranks are streams of one device. Machine
+/// selects the device: backend::emulate::Machine runs the same kernels without a GPU. With a Link (nccl/link.hpp) this
+/// process is one of the ranks, with a separate device, and every call is made by all of them.
 template <class Plan, class Machine, class Link = backend::gpu::AllHere> class DeviceTrainer {
   using P = session::sent_whole_t<Plan>;
   static_assert(session::stays_on_host<P>().empty(), "this plan says something that runs on the host only");
@@ -45,7 +45,7 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
   }
 
   /// Runs the steps [first, first + count) and returns the mean loss of each; a loss that is not finite is an error.
-  /// Losses are read one step behind, so that the device always has the next.
+  /// Losses are read one step late, so that the device always has the next step.
   std::vector<double> const& train(long first, int count, backend::host::Feed const& feed, double rate_scale = 1) {
     if (count > most_steps)
       throw Error("train: at most " + std::to_string(most_steps) + " steps in one call, got " + std::to_string(count));
@@ -71,11 +71,11 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
   /// The share of samples whose largest output is at their label. An Error where the feed has no labels.
   double accuracy(backend::host::Feed const& feed, long samples) { return score(feed, samples).checked_accuracy(); }
 
-  /// Elements (or bytes) that a rank has sent in all training steps: what the others read from it.
+  /// Elements (or bytes) that a rank has sent in all training steps: what other ranks read from it.
   long sent(int rank) const { return fleet_.sent(rank); }
   long sent_bytes(int rank) const { return fleet_.sent_bytes(rank); }
   static backend::host::Member::Sparse sent_rows(int) { return {}; }
-  /// Seconds: not known, since nobody waits on the host.
+  /// Seconds: not known, since the host does not wait.
   static std::optional<double> exposed(int) { return {}; }
   static std::optional<double> waited(int) { return {}; }
   long allocated(int) const { return memory().total; }
@@ -91,8 +91,7 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
     }
   }
   void refresh_copies() { fleet_.refresh_copies(); }
-  /// What the messages of a rank still lack (residuals.hpp), one bucket behind the other; and to set it. Asked for by
-  /// all processes.
+  /// The residuals of a rank (residuals.hpp), one bucket after the other; and to set them. Called by all processes.
   static constexpr bool asked_by_all = Link::remote;
   std::vector<A> residuals(int rank) {
     std::vector<A> out(static_cast<std::size_t>(session::residuals<P>(ranks_, rank)));
@@ -117,14 +116,14 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
     double nothing = 0;
     collect(&nothing, 1);
   }
-  /// Notes what every rank does in the next so many steps.
+  /// Traces every rank's next `steps` steps.
   void trace(int steps) { fleet_.trace(steps); }
-  /// Of each rank; null where it lives in another process.
+  /// Timelines of each rank; null if it is in another process.
   std::vector<backend::host::Timeline const*> timelines() const { return fleet_.timelines(); }
   long steps() const { return steps_; }
   void set_steps(long steps) { steps_ = steps; }
   void set_rate(Rate rate) { rate_ = rate; }
-  /// What dropout draws from; the weights stay as they are.
+  /// Sets the seed of dropout; the weights do not change.
   void set_seed(std::uint64_t seed) { fleet_.set_seed(seed); }
   /// Sums over the processes of the run; every process calls it.
   void sum_over_processes(double* values, int count) { collect(values, count); }

@@ -1,4 +1,4 @@
-// run/door.hpp - who may come in to a server: where it listens, the token that it asks for, and how many it takes.
+// run/door.hpp - admission to a server: its address, its token, and its limits.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -15,15 +15,15 @@ namespace cleave::session {
 
 struct Door {
   std::string listen = "127.0.0.1";  // an address of this machine; "*": all of them
-  std::string token;                 // empty: none is asked
-  std::FILE* say = nullptr;          // who comes and goes, a line each
-  int connections = 256;             // of clients that were let in, with two threads each
-  int strangers = 64;                // connections at once that have not said yet who they are
+  std::string token;                 // empty: none is required
+  std::FILE* say = nullptr;          // prints a line for each client that comes or goes
+  int connections = 256;             // admitted clients, with two threads each
+  int strangers = 64;                // connections at once that have not been admitted yet
   int containers = 16;
-  backend::tcp::Milliseconds greeting{10000};  // by which they must have said it
+  backend::tcp::Milliseconds greeting{10000};  // time limit for the greeting
 };
 
-/// Listens. Throws Error where other machines could come in and no token is asked.
+/// Listens. Throws Error if other machines could connect and no token is required.
 inline backend::tcp::Socket open_door(Door const& door, int port) {
   if (door.token.empty() && !backend::tcp::is_loopback(door.listen)) {
     throw Error("listening on " + door.listen +
@@ -33,7 +33,7 @@ inline backend::tcp::Socket open_door(Door const& door, int port) {
   return backend::tcp::Socket::listen_on(port, door.listen);
 }
 
-/// Names of containers are parts of names of files.
+/// Container names are parts of file names.
 inline void check_container_name(std::string const& name) {
   auto const fits = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
@@ -44,13 +44,13 @@ inline void check_container_name(std::string const& name) {
   }
 }
 
-/// The highest rate by which a push may step.
+/// The highest learning rate that a push may have.
 inline constexpr float most_rate = 1000;
 
-/// What a client says with a push, before a keeper hears it. `newest`: the shard's version; `heard`: pushes to this
-/// shard over this connection so far. Throws Refusal.
+/// What a client says with a push, checked before the agreement hears it. `newest`: the shard's version; `heard`:
+/// pushes to this shard over this connection so far. Throws Refusal.
 inline void check_push(agree::Event const& e, float rate, int newest, int heard) {
-  if (!(rate >= 0 && rate <= most_rate)) {  // not a number neither
+  if (!(rate >= 0 && rate <= most_rate)) {  // also true for NaN
     throw backend::tcp::Refusal("a push at rate " + std::to_string(rate) + "; rates are from 0 to " +
                                 std::to_string(static_cast<int>(most_rate)));
   }

@@ -1,4 +1,4 @@
-// run/emulated.hpp - a device that needs no GPU: every kernel as the threads of its blocks. To test with, not to train fast.
+// run/emulated.hpp - a device without a GPU: kernels run as the threads of their blocks. For tests, not for fast training.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace cleave {
 
-/// `run<Train, Mnist, Emulated>`: then --backend emulated is there.
+/// `run<Train, Mnist, Emulated>` enables --backend emulated.
 struct Emulated {
   static constexpr auto name = "emulated";
   using Machine = backend::emulate::Machine;

@@ -12,7 +12,7 @@
 
 namespace cleave::session {
 
-/// Library version, number format, agreement and the whole schedule for so many replicas.
+/// Hash of library version, number format, agreement and the whole schedule for a number of replicas.
 template <class P> std::uint64_t fingerprint(int replicas) {
   std::string portions;
   for (int g = 0; g < P::request.portions.groups; ++g) portions += "/" + std::to_string(P::request.portions.each[g]);

@@ -1,4 +1,4 @@
-// run/hand.hpp - who makes the gradients of portions: a replica here, or one in another process.
+// run/hand.hpp - a gradient worker: computes gradients of portions, as a local replica or in another process.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace cleave::session {
 
-/// Who computes portions, as a replica does: here, or in another process (helpers.hpp). `first` is the feed's step of
-/// portion 0; a gradient throws Gone where there is nobody any more.
+/// Computes portions like a replica, here or in another process (helpers.hpp). `first` is the feed's step of portion 0;
+/// a gradient throws Gone if the other process has left.
 template <class P> struct Hand {
   using Sent = typename Replica<P>::Sent;
   struct Gone {};
@@ -19,7 +19,7 @@ template <class P> struct Hand {
   virtual double gradient(long portion, long first, backend::host::Feed const& feed) = 0;
   virtual Sent* pushed(int way, long begin, long end) = 0;
 };
-/// `Ranks` compute, as those of a replica.
+/// `Ranks` compute, like those of a replica.
 template <class P, class Ranks = ThreadRanks<P>> struct Near : Hand<P> {
   using Sent = typename Replica<P>::Sent;
   explicit Near(std::uint64_t seed) : replica(1, 0, seed) {}

@@ -1,4 +1,4 @@
-// run/helpers.hpp - replicas of Sandblaster in processes of their own: a coordinator's portions go to them over TCP.
+// run/helpers.hpp - Sandblaster replicas in other processes: a coordinator sends them portions over TCP.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace cleave::session {
 
-/// A replica behind a connection. It holds the weights to be sent with the next portion, and the last gradient.
+/// A replica over a connection. It holds the weights to be sent with the next portion, and the last gradient.
 template <class P> class Far : public Hand<P> {
  public:
   using Sent = typename Hand<P>::Sent;
@@ -49,7 +49,7 @@ template <class P> class Far : public Hand<P> {
       send(message_.data(), message_.size());
       auto const h = backend::tcp::receive(to_, message_, most_bytes, deadline_);
       if (h.kind != backend::tcp::Kind::Finished || message_.size() != most_bytes) throw typename Hand<P>::Gone{};
-    } catch (Error const&) {  // it died, or does not answer: others do its portion
+    } catch (Error const&) {  // it died, or does not answer: others compute its portion
       to_.shut();
       throw typename Hand<P>::Gone{};
     }
@@ -76,12 +76,12 @@ template <class P> class Far : public Hand<P> {
   bool newer_ = false;
 };
 
-/// What coordinator and helpers must agree in: the plan, and `job`, any number that stands for the data.
+/// What coordinator and helpers must agree on: the plan, and `job`, any number that identifies the data.
 template <class P> std::uint64_t helpers_plan(int ranks, std::uint64_t job) {
   return fingerprint<P>(ranks) ^ job * 0x9E3779B97F4A7C15u;
 }
 
-/// Lets a helper in, or tells it why not.
+/// Admits a helper, or sends it the reason of its refusal.
 template <class P>
 void let_in(backend::tcp::Socket s, int ranks, std::uint64_t job, std::string const& token,
             backend::tcp::Milliseconds deadline, std::atomic<bool> const* finished, Hands<P>& all) {
@@ -133,7 +133,7 @@ Hands<P> gather(backend::tcp::Socket const& door, int helpers, int ranks, std::u
   return all;
 }
 
-/// A feed whose step 0 is another's step `first`.
+/// A feed whose step 0 is step `first` of another.
 struct FeedFrom {
   backend::host::Feed const& of;
   long first = 0;

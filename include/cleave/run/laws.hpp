@@ -36,7 +36,7 @@ requires requires { typename P::plan; }
 struct plan_of_<P> {
   using type = typename P::plan;
 };
-/// Of `Sandblaster<P>` and other trainers P; a plan is its own.
+/// P for `Sandblaster<P>` and other trainers of P; a plan is its own.
 template <class P> using plan_of = typename plan_of_<P>::type;
 
 template <class P>
@@ -87,7 +87,7 @@ template <int Ways> struct portions_are_not_split {
   };
 };
 
-/// Of a plan that is legal; of another nothing is asked, its own mistake has been told.
+/// For a legal plan; for another nothing is checked, since its violation has been reported.
 template <class P> struct laws_of_trainers {
   using trainer = meta::enforce<meta::lawful>;
   using simulated = trainer;
@@ -107,7 +107,7 @@ struct laws_of_trainers<P> {
                          meta::enforce<portions_are_not_split<P::ways>, P>>;
 };
 
-/// The members of a plan whose words are right; of another nothing is asked.
+/// The members of a plan whose policies are right; otherwise nothing is checked.
 template <class P> struct law_of_members_ { using type = meta::enforce<meta::lawful>; };
 template <class P>
 requires plan::legal<P>

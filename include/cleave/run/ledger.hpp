@@ -1,4 +1,4 @@
-// run/ledger.hpp - what became of every gradient under an agreement: taken, dropped, how old, and who waited how long.
+// run/ledger.hpp - statistics of an agreement: gradients taken and dropped, their ages, and how long replicas waited.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,11 +11,11 @@ namespace cleave {
 struct Ledger {
   std::vector<long> pushed, taken, dropped;  // gradients by replica, as the first shard saw them
   std::vector<double> waited;                // seconds by replica
-  std::vector<long> ages;                    // taken gradients by the updates since their weights were read
+  std::vector<long> ages;                    // gradients taken, by the number of updates since their weights were read
   std::vector<int> versions;                 // of each shard
   std::vector<long> sent, sent_bytes;        // elements by replica, and their bytes
-  std::vector<long> sent_rows;               // of gradients of which only rows are sent that are not zero
-  static constexpr int oldest = 256;         // the last bin holds all that are older
+  std::vector<long> sent_rows;               // nonzero rows of sparse gradients
+  static constexpr int oldest = 256;         // the last bin holds all older ones
 
   explicit Ledger(int replicas = 0)
       : pushed(static_cast<std::size_t>(replicas)),

@@ -1,4 +1,4 @@
-// run/links.hpp - a client's connections to the parts of its server, which are made again where they are lost.
+// run/links.hpp - a client's connections to the parts of its server, which are renewed when they are lost.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -25,8 +25,8 @@ class Links {
   auto begin() const { return link_.begin(); }
   auto end() const { return link_.end(); }
 
-  /// Says hello to every part; returns the first one's welcome. Each part has `each` to be there, and all have until
-  /// the deadline to answer.
+  /// Greets every part; returns the first one's welcome. Each part has `each` to be reachable, and all have until the
+  /// deadline to answer.
   backend::tcp::Head connect(backend::tcp::Milliseconds each, backend::tcp::Deadline const& by) {
     backend::tcp::Head first;
     link_.clear();
@@ -37,7 +37,7 @@ class Links {
     }
     return first;
   }
-  /// How long to try again where a server has closed a connection, and what to do with a line about it. 0: not at all.
+  /// How long to reconnect when a server has closed a connection, and where to report it. 0: not at all.
   void set_patience(backend::tcp::Milliseconds patience, std::function<void(std::string const&)> say) {
     patience_ = patience;
     say_ = std::move(say);

@@ -1,4 +1,4 @@
-// run/losses.hpp - what every trainer by collectives has in common: how many replicas may be, and the loss of a step.
+// run/losses.hpp - common to all trainers by collectives: the number of replicas, and the loss of a step.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace cleave::session {
 
-/// What to do where replicas that need `each` micro-batches are more than the plan has: fewer of them, or a number of
-/// micro-batches, a multiple of `unit`, that divides the batch.
+/// The remedy if there are more replicas, each with `each` micro-batches, than the plan has: fewer of them, or a number
+/// of micro-batches, a multiple of `unit`, that divides the batch.
 template <class P> std::string way_out(long replicas, int each, int unit) {
   long const most = P::micro_batches / each, wanted = replicas * each;
   int const enough = wanted > P::batch ? 0 : plan::fewest_micro_batches(P::batch, static_cast<int>(wanted), unit);
@@ -25,7 +25,7 @@ template <class P> std::string way_out(long replicas, int each, int unit) {
                            std::to_string(wanted) + ">, in the plan, not Batch<" + std::to_string(P::batch) + ">");
 }
 
-/// `replicas` itself, or an error that says how many the plan can have.
+/// Returns `replicas`, or throws an error that says how many the plan can have.
 template <class P> int checked_replicas(int replicas) {
   if (P::replicas > 0 && replicas != P::replicas) {
     throw Error("this plan runs on exactly " + std::to_string(P::replicas) + " replicas, got " +
@@ -55,16 +55,16 @@ template <class P> int checked_replicas(int replicas) {
   return replicas;
 }
 
-/// What a plan says that no device does yet; empty if it can run on one.
+/// The feature of a plan that devices do not support yet; empty if it can run on one.
 template <class P> constexpr std::string_view stays_on_host() {
   bool coded = true;
   if constexpr (P::compressed)
     coded = backend::gpu::Coded<typename P::codec, tensor::accumulate_t<typename P::number>>::here;
-  bool const by_server = P::served;  // what is pushed is made ready on the host
+  bool const by_server = P::served;  // pushes are prepared on the host
   return coded || by_server ? "" : "gradients compressed by a codec without a kernel (backend/gpu/coder.hpp)";
 }
 
-/// The mean over a batch from the sums of its micro-batches, in the tree in which everything over the batch is summed.
+/// The mean over a batch from the sums of its micro-batches, in the tree of all sums over the batch.
 template <class P, class A> double mean_loss(A const* of, long step) {
   schedule::TreeSum sum{P::micro_batches};
   A stack[schedule::most_branches];

@@ -1,4 +1,4 @@
-// run/metrics.hpp - metrics.jsonl: a line for each measurement, written as training goes on and continued on resume.
+// run/metrics.hpp - metrics.jsonl: one line for each measurement, written during training and continued on resume.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -14,11 +14,11 @@
 
 namespace cleave::session {
 
-/// Lines {"step":N,...} in a file. A file that cannot be written is told once on stderr and does not end the training.
+/// Lines {"step":N,...} in a file. If it cannot be written, one warning is printed and training continues.
 class Metrics {
  public:
-  /// A run that goes on behind step `first` keeps the lines up to there, and drops later ones and a cut last line; a
-  /// run from step 0 begins the file anew. `writes`: this process does. `program`: who a warning is from.
+  /// A run resumed at step `first` keeps the lines up to there, and drops later ones and an incomplete last line; a run
+  /// from step 0 begins a new file. `writes`: this process does. `program`: the prefix of warnings.
   Metrics(std::string program, std::string path, long first, bool writes)
       : program_(std::move(program)), path_(std::move(path)), writes_(writes) {
     if (!writes_) return;
@@ -59,7 +59,7 @@ class Metrics {
     losses_.x.push_back(static_cast<double>(step));
     losses_.y.push_back(loss);
   }
-  /// The losses of the whole run, those kept from before included.
+  /// The losses of the whole run, including those kept from before.
   io::Series const& losses() const { return losses_; }
   std::string const& path() const { return path_; }
   bool whole() const { return file_ != nullptr || !writes_; }

@@ -1,4 +1,4 @@
-// run/nccl.hpp - processes find each other for NCCL: one GPU each, one identity for all, told over what started them.
+// run/nccl.hpp - sets up NCCL between processes: one GPU each, one identity for all, exchanged by their launcher.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -18,7 +18,7 @@ namespace cleave::session {
 
 using NcclLink = backend::nccl::Link<backend::nccl::Api>;
 
-/// Which GPU of which host this is, as a number that doubles hold exactly.
+/// Identifies a GPU of a host by a number that a double holds exactly.
 inline double device_identity() {
   char host[256] = {}, bus[32] = {};
   ::gethostname(host, sizeof host - 1);
@@ -30,8 +30,8 @@ inline double device_identity() {
   return static_cast<double>(hash >> 12);
 }
 
-/// Called by all ranks, with their devices chosen; `peers` carries 128 numbers from rank 0. Two ranks on one GPU are an
-/// error that names them, before NCCL is asked.
+/// Called by all ranks after they have chosen their devices; `peers` broadcasts 128 numbers from rank 0. Two ranks on
+/// one GPU are an error that names them, before NCCL is called.
 inline std::unique_ptr<NcclLink> connect(backend::host::Remote& peers, int size) {
   std::vector<double> identity(static_cast<std::size_t>(size), 0);
   int const rank = peers.rank();

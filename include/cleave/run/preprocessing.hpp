@@ -1,4 +1,4 @@
-// run/preprocessing.hpp - what is done to inputs before a model sees them: kept in the checkpoint, beside the weights.
+// run/preprocessing.hpp - the preprocessing of a model's inputs; saved in the checkpoint with the weights.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -13,18 +13,18 @@
 
 namespace cleave::session {
 
-/// What inputs of each channel are scaled by: (x - mean) / deviation, those of the training set, for both sets. Empty:
-/// inputs stay as they are.
+/// Inputs of each channel are scaled as (x - mean) / deviation, with those of the training set, for both sets. Empty:
+/// inputs are not scaled.
 struct Scaling {
   std::vector<float> mean, deviation;
 
-  /// Of pictures by channel, of other samples by feature.
+  /// For images by channel, for other samples by feature.
   template <class Set> static Scaling of(Set const& set) {
     Scaling s;
     for (int c = 0; c < set.channel_count(); ++c) {
       std::size_t const plane = set.input(0).size() / static_cast<std::size_t>(set.channel_count());
       double const origin = static_cast<double>(set.input(0)[static_cast<std::size_t>(c) * plane]);
-      double sum = 0, squares = 0;  // of distances from one of the numbers, which keeps them small
+      double sum = 0, squares = 0;  // of differences from one of the numbers, which keeps them small
       for (int i = 0; i < set.count; ++i) {
         for (auto const x : set.input(i).subspan(static_cast<std::size_t>(c) * plane, plane)) {
           double const d = static_cast<double>(x) - origin;
@@ -43,15 +43,15 @@ struct Scaling {
 
 struct Preprocessing {
   Scaling scaling;
-  std::vector<std::string> class_names;  // in the order of their numbers; empty where the data have none
+  std::vector<std::string> class_names;  // in the order of their numbers; empty if the data have none
 };
 
 inline constexpr auto inputs_key = "inputs", class_names_key = "class_names";
 inline constexpr auto mean_tensor = "preprocessing.mean", deviation_tensor = "preprocessing.deviation";
 
-/// Adds to a checkpoint: f32 tensors "preprocessing.mean" and "preprocessing.deviation" (channels) in the numbers of
-/// the data, and metadata: "inputs", which is "standardised" or "as given", and "class_names", one a line. `p` must
-/// stay until it is written.
+/// Adds to a checkpoint: f32 tensors "preprocessing.mean" and "preprocessing.deviation" (channels) in the units of the
+/// data, and metadata: "inputs", which is "standardised" or "as given", and "class_names", one a line. `p` must outlive
+/// the write.
 inline void add_preprocessing(Preprocessing const& p, std::vector<io::NamedTensor>& tensors, io::Metadata& metadata) {
   auto const add = [&](char const* name, std::vector<float> const& v) {
     tensors.push_back({name,
@@ -70,7 +70,7 @@ inline void add_preprocessing(Preprocessing const& p, std::vector<io::NamedTenso
   metadata.emplace_back(class_names_key, lines);
 }
 
-/// What a checkpoint was trained with; nothing where it does not say, as those of version 0.1 do not. Throws Error.
+/// The preprocessing in a checkpoint; empty if it has none, as those of version 0.1. Throws Error.
 inline std::optional<Preprocessing> saved_preprocessing(io::SafeTensors const& file, std::string const& path) {
   std::string const* const inputs = file.find_metadata(inputs_key);
   if (!inputs) return std::nullopt;

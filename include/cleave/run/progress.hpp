@@ -1,4 +1,4 @@
-// run/progress.hpp - one line that says how far training is: on a terminal it moves, in a log it comes now and then.
+// run/progress.hpp - the progress line: updated in place on a terminal, printed at intervals to a log.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace cleave::session {
 
-/// ", waited 2.35 s for others, 0.10 s of it for gradients after its backward pass": what is not known is left out.
+/// ", waited 2.35 s for others, 0.10 s of it for gradients after its backward pass"; unknown figures are left out.
 inline std::string waiting(std::optional<double> waited, std::optional<double> exposed) {
   char text[96] = "";
   if (!waited) return text;

@@ -1,4 +1,4 @@
-// run/pushes.hpp - what a replica pushes to a shard as bytes: elements as they are, encoded, or rows that are not zero.
+// run/pushes.hpp - encodes what a replica pushes to a shard: plain elements, compressed elements, or nonzero rows.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace cleave::session {
 
-/// A message is each layer's part of the shard, one behind the other. `From` is a Replica, on whatever ranks.
+/// A message is each layer's part of the shard, one after the other. `From` is a Replica, on any ranks.
 template <class P> struct Pushes {
   using S = Server<P>;
   using Sent = typename S::Sent;
@@ -27,7 +27,7 @@ template <class P> struct Pushes {
   static constexpr bool plain = !encoded && !any_rows;
   static constexpr long width = sizeof(Sent);
 
-  /// visit(way, bucket, where its part of this shard lies among the way's weights), in the order of the message.
+  /// visit(way, bucket, where its part of this shard begins among the way's weights), in the order of the message.
   template <class Visit> static constexpr void each(int shard, Visit visit) {
     constexpr int n = P::format.shards;
     int const first = S::waits ? 0 : S::way(shard), past = S::waits ? P::ways : first + 1;
@@ -38,7 +38,7 @@ template <class P> struct Pushes {
     }
   }
   static constexpr schedule::Cut cut(int b, schedule::Run r) { return schedule::cut(P::schedule.bucket[b], r); }
-  /// Of a message, whatever it says: what rows come to stands beside it.
+  /// The size of a message without its sparse rows, which are counted separately.
   static constexpr long elements(int shard) {
     long sum = 0;
     each(shard, [&](int, int b, schedule::Run r) { sum += is_rows(b) ? cut(b, r).head + cut(b, r).tail : r.count; });
@@ -75,7 +75,7 @@ template <class P> struct Pushes {
     }
     return sum;
   }
-  /// Before a push to all shards: what `from` has to push becomes what their readers will read.
+  /// Called before a push to all shards: encodes what `from` pushes.
   template <class From> static void encode(From& from) {
     if constexpr (encoded) {
       for (int s = 0; s < S::shards; ++s) {
@@ -133,7 +133,7 @@ template <class P> struct Pushes {
       });
     }
   }
-  /// What a message says, in it or in `room`; an error if it is none.
+  /// The decoded message, in place or in `room`; throws an error if it is invalid.
   static Sent* read(int shard, Bytes& message, std::vector<Sent>& room) {
     if constexpr (plain) {
       if (static_cast<long>(message.size()) != bytes(shard)) malformed(shard, message);
@@ -187,7 +187,7 @@ template <class P> struct Pushes {
                                 std::to_string(shard) + ", of " + std::to_string(bytes(shard)) +
                                 (any_rows ? " bytes and more by rows" : " bytes"));
   }
-  /// A replica that comes back owes nothing.
+  /// Clears the residuals of a replica that comes back.
   template <class Of> static void forget(Of& of) {
     if constexpr (encoded && P::format.encoding.feedback) {
       for (int way = 0; way < P::ways; ++way) {
@@ -200,7 +200,7 @@ template <class P> struct Pushes {
   }
 
  private:
-  /// visit(row) for those of g (rows, row) that are not zero.
+  /// visit(row) for the nonzero rows of g (rows, row).
   template <class Visit> static void each_row(A const* g, long rows, long row, Visit visit) {
     for (long k = 0; k < rows; ++k, g += row) {
       if (std::any_of(g, g + row, [](A v) { return v != 0; })) visit(k);

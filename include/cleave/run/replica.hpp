@@ -1,4 +1,4 @@
-// run/replica.hpp - one replica as if alone: the ranks of its model, its part of the batch, what it pushes and pulls.
+// run/replica.hpp - one replica of a server: the ranks of its model, its part of the batch, its pushes and pulls.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -21,10 +21,10 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
   using Sent = backend::host::Pushed<T, P::agreed::change>;
   static constexpr bool steps_itself = P::agreed::change != agree::Change::Step;  // by the plan's optimizer
 
-  /// `parts`: into how many the batch is cut; `first`: the part that this replica takes, counted on beyond the batch.
+  /// `parts`: the number of parts of the batch; `first`: the part of this replica, counted on beyond the batch.
   Replica(int parts, int first, std::uint64_t seed)
       : Replica(schedule::Range{first * (P::micro_batches / parts), (first + 1) * (P::micro_batches / parts)}, seed) {}
-  /// Its micro-batches of what is drawn for a step.
+  /// Its micro-batches of those drawn for a step.
   Replica(schedule::Range own, std::uint64_t seed)
       : request_(own_request(own)),
         layout_(schedule::layout(P::schedule, request_, P::format, {1, P::ways})),
@@ -33,12 +33,13 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
     if (!steps_itself) ranks_.keep_gradients();
   }
 
-  /// Is there room for so many replicas of this process, each with as many micro-batches?
+  /// Checks that there is room for `replicas` replicas in this process, each with as many micro-batches.
   static schedule::Range checked_room(schedule::Range own, int replicas) {
     Ranks::check_room(schedule::layout(P::schedule, own_request(own), P::format, {1, P::ways}).memory, replicas);
     return own;
   }
-  /// One gradient; returns the mean loss of its samples. Where pushes are rarer than gradients it steps its weights.
+  /// Computes one gradient; returns the mean loss of its samples. If pushes are rarer than gradients, updates its
+  /// weights.
   double step(long draw, backend::host::Feed const& feed, double rate, long steps) {
     auto const now = optim::now<typename P::optimizer, A>(rate, steps);
     bool const own_steps = !steps_itself && P::agreed::pace.fetch > 1;
@@ -53,12 +54,12 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
     for (backend::host::Span const& s : std::exchange(before_, {})) note(s);
     return sum / static_cast<double>(long{request_.micro_batches} * request_.rows);
   }
-  /// Notes what the next so many steps do, and, as this is told, what is done around them.
+  /// Traces the next `steps` steps and, as they are reported, what is done between them.
   void trace(int steps) {
     ranks_.trace(steps, around);
     to_trace_ = steps;
   }
-  /// `did` has been done since then: before the step that is next, or behind the last.
+  /// Records a span `did` begun at `since`: before the next step, or after the last.
   void note(backend::host::Did did, long since) {
     bool const behind = did == backend::host::Did::Push;
     if (behind ? !traced_ : to_trace_ == 0) return;
@@ -66,11 +67,11 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
     behind ? note(s) : before_.push_back(s);
   }
   backend::host::Timeline const& timeline(int way) { return ranks_.timeline(way); }
-  /// Its micro-batches from the next step on begin there; they can reach into the next step's.
+  /// Its micro-batches from the next step on begin there; they may extend into the next step's.
   void begin_at(int micro_batch) { ranks_.begin_at(micro_batch); }
   int micro_batches() const { return request_.micro_batches; }
-  /// [begin, end) of a way, or, where replicas wait, of all ways one behind the other: what is pushed. Under Elastic a
-  /// copy, which the server moves towards the centre.
+  /// What is pushed: [begin, end) of a way or, if replicas wait, of all ways one after the other. Under Elastic a copy,
+  /// which the server moves towards the centre.
   Sent* pushed(int way, long begin, long end) {
     if constexpr (P::agreed::waits && P::ways > 1) {
       together_.resize(static_cast<std::size_t>(P::ways * P::schedule.weight_elements));
@@ -88,8 +89,8 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
       return pushed_of(way, begin, end);
     }
   }
-  /// Under Elastic, what [begin, begin + count) of a way came back as. The next gradient is made with the weights as
-  /// they were pushed, and its step ends with this move: x - rate g(x) - alpha (x - centre).
+  /// Under Elastic, the answer to a push for [begin, begin + count) of a way. The next gradient is computed with the
+  /// weights as pushed, and its step ends with this move: x - rate g(x) - alpha (x - centre).
   void came_back(int way, long begin, Sent const* as, long count) {
     if constexpr (elastic) {
       Sent* const move = move_.data() + way * P::schedule.weight_elements + begin;
@@ -104,7 +105,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
       ranks_.emptied();
     }
   }
-  /// Takes a shard's weights, in the format in which they are sent: [begin, begin + count) as in `pushed`.
+  /// Stores a shard's weights, in the format in which they are sent: [begin, begin + count) as in `pushed`.
   void take(int way, long begin, Sent const* from, long count) {
     moves_ = false;
     if constexpr (P::agreed::waits && P::ways > 1) {
@@ -116,9 +117,9 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
     }
   }
   void refresh_copies() { ranks_.refresh_copies(); }
-  /// What dropout draws from.
+  /// Seed of dropout.
   void set_seed(std::uint64_t seed) { ranks_.set_seed(seed); }
-  /// Ends with an error that names the layer whose gradient or weight, about to be pushed, is not finite.
+  /// Throws an error that names the layer whose gradient or weight, about to be pushed, is not finite.
   void check(double loss, int self, long step) {
     std::string const wrong = std::isfinite(loss) ? not_finite() : "the loss";
     if (wrong.empty()) return;
@@ -152,7 +153,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
   schedule::Memory memory() const { return layout_.memory; }
   /// Its part of a batch.
   double part() const { return static_cast<double>(request_.micro_batches) / P::micro_batches; }
-  /// Elements (or bytes) that a way has sent to the others of its replica.
+  /// Elements (or bytes) that a way has sent to the other ways of its replica.
   long sent(int way) const { return ranks_.sent(way); }
   long sent_bytes(int way) const { return ranks_.sent_bytes(way); }
 
@@ -203,14 +204,14 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
   }
 
   static constexpr bool narrow = sizeof(T) < sizeof(A), elastic = P::agreed::change == agree::Change::Elastic;
-  static constexpr std::size_t around = 8;  // spans that are noted with a step
+  static constexpr std::size_t around = 8;  // additional spans traced with a step
   place::Request request_;
   schedule::Layout<P::ops::size> layout_;
   Ranks ranks_;
   std::vector<A> losses_;
-  std::vector<Sent> together_;  // what several ways push as one
-  std::vector<Sent> move_;      // under Elastic: what is pushed, then by how much it came back moved
-  bool moves_ = false;          // the next step ends with that
+  std::vector<Sent> together_;  // pushed by several ways as one
+  std::vector<Sent> move_;      // under Elastic: what is pushed, then the move that came back
+  bool moves_ = false;          // the next step ends with the move
   std::vector<backend::host::Span> before_;
   int to_trace_ = 0;
   bool traced_ = false;  // the last step

@@ -1,4 +1,4 @@
-// run/residuals.hpp - what compressed gradients still lack, in a checkpoint: by rank, and for other ranks as one sum.
+// run/residuals.hpp - residuals of compressed gradients in a checkpoint: by rank, or as one sum for other ranks.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -14,7 +14,7 @@ namespace cleave::session {
 
 template <class P> constexpr bool keeps_residuals = P::format.encoding.on&& P::format.encoding.feedback && !P::served;
 
-/// visit(bucket, of_sum, first, count) for what a rank keeps: of its own gradient's elements of a bucket, and of its
+/// visit(bucket, of_sum, first, count) for the residuals of a rank: of its gradient's elements of a bucket, and of its
 /// part of the sum. Elements count from the bucket's first.
 template <class P, class Visit> void each_residual(schedule::Ranks ranks, int rank, Visit visit) {
   for (int b = 0; b < P::schedule.buckets; ++b) {
@@ -31,7 +31,7 @@ template <class P> long residuals(schedule::Ranks ranks, int rank) {
   each_residual<P>(ranks, rank, [&](int, bool, long, long count) { all += count; });
   return all;
 }
-/// What a rank's residuals stand for, one behind the other.
+/// The layout of a rank's residuals, one after the other.
 template <class P> std::string residual_layout() {
   if (!keeps_residuals<P>) return "none";
   std::string text(P::format.encoding.name);
@@ -43,8 +43,8 @@ template <class P> std::string residual_layout() {
 }
 inline std::string residual_name(int rank) { return "rank" + std::to_string(rank) + ".residual"; }
 
-/// What each rank is to keep, from a file: what it had, or, saved by another number of ranks, the first rank that sums
-/// a bucket has all that any of them had: nothing is lost, only late. (One replica sends nothing, and drops it.)
+/// The residuals of each rank, from a file: its residuals or, if another number of ranks has saved them, the sum of all
+/// for the first rank that sums a bucket: nothing is lost, only delayed. (One replica sends nothing, and drops them.)
 template <class P, class A>
 std::vector<std::vector<A>> saved_residuals(io::SafeTensors const& file, std::string const& path,
                                             schedule::Ranks ranks) {

@@ -1,4 +1,4 @@
-// run/room.hpp - is there room on a device for the ranks that are to run there, and if not, what takes it.
+// run/room.hpp - checks that a device has memory for its ranks, and says what takes it if not.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace cleave::session {
 
-/// Before anything is allocated. `each`: of a rank.
+/// Called before anything is allocated. `each`: bytes of a rank.
 inline void check_room(schedule::Memory const& each, int ranks, long free_bytes) {
   long const needed = each.total * ranks;
   if (needed <= free_bytes) return;

@@ -1,4 +1,4 @@
-// run/sandblaster.hpp - L-BFGS over shards and replicas, led by a coordinator that holds no parameters.
+// run/sandblaster.hpp - L-BFGS over shards and replicas, with a coordinator that holds no parameters.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -31,13 +31,13 @@ template <class P> class VectorShards {
   static constexpr long elements = P::schedule.weight_elements;
   static constexpr long begin(int s) { return elements * s / shards; }
 
-  /// The point begins as the weights of `start`.
+  /// The point starts as the weights of `start`.
   VectorShards(int vectors, Replica<P>& start) {
     for (int s = 0; s < shards; ++s) {
       shard_.push_back(std::make_unique<Guarded>(vectors, start.at(0).weights() + begin(s), begin(s + 1) - begin(s)));
     }
   }
-  /// What the shards return, added in their order.
+  /// Results of the shards, added in their order.
   double run(optim::Operation const& o) {
     double sum = 0;
     each([&](int, auto& shard) { sum += shard.run(o); });
@@ -89,8 +89,8 @@ template <class P> class VectorShards {
 }  // namespace session
 
 /// `Sandblaster<Train> trainer(20, 400, seed); trainer.step(feed);` One step is an iteration of L-BFGS over a batch of
-/// `portions` times P::batch samples: portion k is what the feed has as its step k. Parameters, gradient, direction and
-/// the `Memory` pairs of the history live on P::shards shards; the coordinator has operations done on them and adds up
+/// `portions` times P::batch samples: portion k has the samples of the feed's step k. Parameters, gradient, direction
+/// and the `Memory` pairs of the history are on P::shards shards; the coordinator issues operations on them and adds
 /// the scalars in the order of the shards. Portions go to whichever replica is free; the bits are the same for any
 /// number of replicas. Source: Dean et al., "Large scale distributed deep networks", NIPS 2012, section 4.2.
 template <class P, int Memory = 10> class Sandblaster {
@@ -105,7 +105,7 @@ template <class P, int Memory = 10> class Sandblaster {
   Sandblaster(int replicas, int portions, std::uint64_t seed = 1,
               std::chrono::milliseconds deadline = std::chrono::seconds(60))
       : Sandblaster(session::near<P>(replicas, seed), portions, seed, deadline) {}
-  /// With replicas of your own choice: some may be processes (helpers.hpp).
+  /// With given replicas: some may be processes (helpers.hpp).
   Sandblaster(session::Hands<P> hands, int portions, std::uint64_t seed = 1,
               std::chrono::milliseconds deadline = std::chrono::seconds(60))
       : portions_(portions),
@@ -114,8 +114,9 @@ template <class P, int Memory = 10> class Sandblaster {
         shards_(optim::Names::count(Memory), evaluator_),
         crew_(std::move(hands), portions, deadline, shards_) {}
 
-  /// One iteration over the steps [first, first + portions) of the feed; returns the loss, a mean over all samples. An
-  /// error leaves the weights of the last iteration. The same `first` must be the same samples: their gradient is kept.
+  /// One iteration over the steps [first, first + portions) of the feed; returns the loss, a mean over all samples.
+  /// After an error the weights are those of the last iteration. The same `first` must have the same samples: their
+  /// gradient is kept.
   double step(backend::host::Feed const& feed, long first = 0) {
     if (first != first_) coordinator_.started = false;
     first_ = first;
@@ -133,7 +134,7 @@ template <class P, int Memory = 10> class Sandblaster {
     return coordinator_.loss;
   }
   double loss() const { return coordinator_.loss; }
-  /// The last step found nothing lower, as far as the numbers can tell, and changed nothing.
+  /// The last step found nothing lower, within the precision of the numbers, and changed nothing.
   bool converged() const { return converged_; }
 
   /// Mean loss, and accuracy where the feed has labels, over `samples` samples from the feed's start.
@@ -144,7 +145,7 @@ template <class P, int Memory = 10> class Sandblaster {
   /// The share of samples whose largest output is at their label. An Error where the feed has no labels.
   double accuracy(backend::host::Feed const& feed, long samples) { return score(feed, samples).checked_accuracy(); }
   std::vector<T> weights() { return shards_.whole(); }
-  /// For checkpoints: the weights. The history is not kept; a resumed run begins a new one.
+  /// For checkpoints: the weights. The history is not saved; a resumed run begins a new one.
   void read(int, backend::host::Region, long offset, long count, A* out) {
     shards_.each_of_point(offset, count, [&](A* point, long at, long n) { std::copy_n(point, n, out + at); });
   }
@@ -154,28 +155,28 @@ template <class P, int Memory = 10> class Sandblaster {
   }
   void refresh_copies() {}
   long steps() const { return iterations_; }
-  /// What its replicas were made with, and draw from.
+  /// The seed of its replicas.
   std::uint64_t seed() const { return seed_; }
   void set_steps(long iterations) { iterations_ = iterations; }
 
-  /// A portion is late after so long. Unless said: after three times the mean of those so far, and at least 10 ms. What
-  /// is finished meanwhile waits on the shards for its turn: long patience with slow replicas takes memory.
+  /// The time after which a portion is late. Default: three times the mean so far, and at least 10 ms. Portions that
+  /// are finished meanwhile wait on the shards for their turn: long patience with slow replicas takes memory.
   void set_patience(std::chrono::microseconds patience) { crew_.set_patience(patience); }
-  /// Called by each replica when it has a gradient, before it says so: to make some slow, or kill them by throwing
-  /// Crash. Set while nothing runs.
+  /// Called by each replica when it has computed a gradient, before it is delivered: to delay some, or to kill them by
+  /// throwing Crash. Set it while nothing runs.
   void before_finish(std::function<void(int replica, int pass, int portion)> const& hook) {
     crew_.before_finish = hook;
   }
-  /// Waits until no replica computes: the last of what was issued again is dropped.
+  /// Waits until no replica computes: the last of the portions that were issued again is dropped.
   void rest() { crew_.rest(); }
-  /// One that has died comes back.
+  /// Restarts a replica that has died.
   void restart(int replica) { crew_.restart(replica); }
 
   session::CrewLedger ledger() const { return crew_.ledger(); }
   long iterations() const { return iterations_; }
-  /// How often the coordinator has had an operation done, each time by every shard.
+  /// Number of operations issued by the coordinator, each executed by every shard.
   long operations(optim::Verb what) const { return operations_[static_cast<int>(what)]; }
-  /// All that the coordinator knows: scalars, as many for any model.
+  /// All state of the coordinator: scalars, as many for any model.
   Coordinator const& coordinator() const { return coordinator_; }
 
  private:

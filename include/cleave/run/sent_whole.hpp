@@ -1,4 +1,4 @@
-// run/sent_whole.hpp - a plan as devices run it: gradients that go as rows or factors elsewhere go whole.
+// run/sent_whole.hpp - a plan as devices run it: gradients that are rows or factors elsewhere are sent whole.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -16,8 +16,8 @@ template <class Schedule> constexpr Schedule with_whole(Schedule s) {
   }
   return s;
 }
-/// How many rows or factors there are would have to come to the host within the step. Nothing is encoded, and nothing
-/// goes by a route, that is not so elsewhere; the traffic and the memory are these.
+/// The number of rows or factors would have to be known on the host within the step. Such layers are neither compressed
+/// nor scheduled, as elsewhere; the traffic and the memory are these.
 template <class P> struct SentWhole : P { static constexpr auto schedule = with_whole(P::schedule); };
 template <class P> constexpr bool sends_some() {
   for (int b = 0; b < P::schedule.buckets; ++b) {

@@ -1,4 +1,4 @@
-// run/served.hpp - replicas as threads around a parameter server: whoever pushes lets the shard hear it.
+// run/served.hpp - replicas as threads with a parameter server: the thread that pushes runs the shard's update.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -17,8 +17,9 @@
 namespace cleave {
 
 /// `Served<Train> trainer(20, seed); trainer.train(0, 100, feed);` A plan whose replicas agree through a server. A step
-/// is an update where replicas wait for each other, else one gradient of one replica. Between two calls of train every
-/// replica rests. Most 64 replicas. `Ranks` of each compute: threads, or device_ranks.hpp; the server is on the host.
+/// is an update if replicas wait for each other, else one gradient of one replica. Between two calls of train every
+/// replica rests. At most 64 replicas. `Ranks` of each compute: threads, or device_ranks.hpp; the server is on the
+/// host.
 template <class P, class Ranks = session::ThreadRanks<P>> class Served {
  public:
   using plan = P;
@@ -49,8 +50,8 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   }
   ~Served() { end(); }
 
-  /// Runs the steps [first, first + count) and returns the mean loss of each. Ends with an error that names the
-  /// replica, what it waited for or found, and where; the server then still holds the weights of the last update.
+  /// Runs the steps [first, first + count) and returns the mean loss of each. On failure throws an error that names the
+  /// replica, what it waited for or found, and where; the server then still has the weights of the last update.
   std::vector<double> const& train(long first, int count, backend::host::Feed const& feed, double rate_scale = 1) {
     if (count > most_steps)
       throw Error("train: at most " + std::to_string(most_steps) + " steps in one call, got " + std::to_string(count));
@@ -73,10 +74,10 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     return books_.losses;
   }
 
-  /// Replicas that push less often than they step push what they have not yet, so that the server's weights are of all
-  /// steps of the last call of train; then a new round of their pace begins. A last round of LocalSGD<n> has fewer than
-  /// n steps, a last sum of Downpour fewer gradients. What is evaluated, read or saved is flushed before. After a call
-  /// of train that failed nothing is: the server then holds the last update.
+  /// Replicas that push less often than they step push what is pending, so that the server's weights include all steps
+  /// of the last call of train; then a new interval begins. The last interval of LocalSGD<n> can have fewer than n
+  /// steps, the last sum of Downpour fewer gradients. Called before weights are evaluated, read or saved. After a
+  /// failed call of train nothing is pushed: the server then has the last update.
   void flush() {
     if constexpr (P::agreed::pace.push > 1) {
       std::unique_lock lock(post_);
@@ -84,7 +85,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       int const before = books_.ledger.versions[0];
       flushing_ = true;
       changed_.notify_all();
-      bool some = false;  // has something to push: then, where replicas wait for each other, a round comes of it
+      bool some = false;  // something is pending: if replicas wait for each other, this makes an update
       bool const all = changed_.wait_for(lock, deadline_, [&] {
         bool const pending = std::any_of(crew_.begin(), crew_.end(), [](auto& o) { return o->live && o->pending; });
         some = some || pending;
@@ -114,7 +115,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   /// The share of samples whose largest output is at their label. An Error where the feed has no labels.
   double accuracy(backend::host::Feed const& feed, long samples) { return score(feed, samples).checked_accuracy(); }
 
-  /// A replica dies where it stands: what it has not pushed is lost. The others go on where the agreement lets them.
+  /// Kills a replica: what it has not pushed is lost. The others continue if the agreement permits.
   void kill(int r) {
     {
       std::lock_guard lock(post_);
@@ -147,21 +148,21 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     }
   }
 
-  /// Called by each replica before it pushes its gradient to each shard: to make some slow, or kill them by throwing
-  /// Crash. Set while nothing runs.
+  /// Called by each replica before it pushes its gradient to each shard: to delay some, or to kill them by throwing
+  /// Crash. Set it while nothing runs.
   std::function<void(int replica, long step, int shard)> before_push;
-  /// Tells of every decision of every shard, in the order in which it makes them.
+  /// Reports every decision of every shard, in order.
   void observe(std::function<void(int shard, agree::Event const&, agree::Action const&)> told) {
     std::lock_guard lock(post_);
     observe_ = std::move(told);
   }
   struct Crash {};
-  /// The version of a shard with which a replica makes its gradient; to be asked from before_push.
+  /// The version of a shard with which a replica computes its gradient; to be called from before_push.
   int made_with(int r, int shard) const { return one(r).read[shard]; }
 
-  /// Notes what every rank does in each replica's next so many steps. Between two calls of train.
+  /// Traces the next `steps` steps of each replica's ranks. Call between two calls of train.
   void trace(int steps) {
-    std::lock_guard lock(post_);  // replicas that rest may still get weights
+    std::lock_guard lock(post_);  // resting replicas may still get weights
     for (auto& o : crew_) o->replica->trace(steps);
   }
   std::vector<backend::host::Timeline const*> timelines() {
@@ -171,7 +172,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   }
 
   Ledger const& ledger() const { return books_.ledger; }
-  /// The most bytes of weights that a shard has ever owed at once: granted to replicas, and not yet taken.
+  /// The largest number of bytes of weights that a shard owed at once: granted to replicas, and not yet taken.
   long most_owed(int shard) const { return server_.most_owed(shard); }
   void forget_most_owed() { server_.forget_most_owed(); }
   long steps() const { return steps_; }
@@ -184,7 +185,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     from_version_ = static_cast<int>(steps / P::agreed::pace.push);
   }
   void set_rate(Rate rate) { books_.rate = rate; }
-  /// What dropout draws from; the weights stay as they are. Between two calls of train.
+  /// Sets the seed of dropout; the weights do not change. Call between two calls of train.
   void set_seed(std::uint64_t seed) {
     for (auto& o : crew_) o->replica->set_seed(seed);
   }
@@ -200,7 +201,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     std::size_t const r = static_cast<std::size_t>(rank / P::ways);
     return ledger().sent_bytes[r] / P::ways + one(rank / P::ways).replica->sent_bytes(rank % P::ways);
   }
-  /// Seconds that a rank has waited for weights. How many of them for gradients after its backward pass is not known.
+  /// Seconds that a rank has waited for weights. The share for gradients after its backward pass is not known.
   static std::optional<double> exposed(int) { return {}; }
   std::optional<double> waited(int rank) const { return ledger().waited[static_cast<std::size_t>(rank / P::ways)]; }
   /// Flushed.
@@ -232,10 +233,10 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     bool live = false, killed = false;
     bool resting = false;                    // at the gate, with nothing to do
     bool computing = false;                  // between the gate and its push
-    bool pending = false;                    // it has made steps that no push has had
+    bool pending = false;                    // it has made steps that were not pushed yet
     long draw = 0;                           // what it computes
     int read[shards]{};                      // the versions that it computes with
-    typename session::Pushes<P>::Rows rows;  // of what it pushes: what depends on the data
+    typename session::Pushes<P>::Rows rows;  // the part of its pushes that depends on the data
     int mail[shards];                        // the newest version that each shard has granted, -1: none
   };
 
@@ -246,7 +247,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   bool anybody() const {
     return std::any_of(crew_.begin(), crew_.end(), [](auto& o) { return o->live; });
   }
-  /// All that was asked for is drawn and pushed; where replicas wait, they all have come to the end of it.
+  /// All steps are drawn and pushed; if replicas wait, all have reached the end.
   bool done() const {
     if constexpr (waits) {
       return std::none_of(crew_.begin(), crew_.end(), [](auto& o) { return o->live && !o->resting; });
@@ -296,7 +297,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       One& o = one(r);
       o.live = false;
       if (o.computing) {
-        if (!waits && o.draw >= 0) returned_.push_back(o.draw);  // another takes what it had drawn
+        if (!waits && o.draw >= 0) returned_.push_back(o.draw);  // another replica computes what it had drawn
         o.computing = false;
         --busy_;
       }
@@ -343,8 +344,8 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     one(r).replica->note(backend::host::Did::Wait, since);
     return turn;
   }
-  /// Waits until there is work; false: it is to push what is pending. Where replicas wait for each other, a late one
-  /// may find newer weights than were granted, and that its step is over.
+  /// Waits until there is work; false: it must push what is pending. If replicas wait for each other, a late one may
+  /// find newer weights than were granted, and that its step is over.
   bool begin_step(int r, Worker& w, bool fetch) {
     One& o = one(r);
     for (;;) {
@@ -406,7 +407,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     changed_.notify_all();
   }
   void pull(int r, One& o, Worker& w) {
-    if (P::agreed::change == agree::Change::Elastic && w.computed > 0) return;  // it has come closer by its push
+    if (P::agreed::change == agree::Change::Elastic && w.computed > 0) return;  // it has been moved by its push
     long const since = backend::host::Timeline::now();
     for (int s = 0; s < shards; ++s) {
       w.version[s] = server_.pull(s, *o.replica, r) + 1;
@@ -448,11 +449,11 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
           break;
         case agree::Done::Fail:
           if (!failure_.empty() || over_) break;
-          if (!waits && (done() || anybody())) break;  // nothing is wanted of them, or one is coming
+          if (!waits && (done() || anybody())) break;  // no replica is needed, or one is coming
           failure_ = "shard " + std::to_string(s) + " at version " + std::to_string(newest) + ": " + name(a.worker) +
                      " has left and " + std::to_string(a.version) + " replicas live, where an update needs " +
                      std::to_string(server_.parts()) + "; restart from the last checkpoint, or say more Spares";
-          if (waits) broken_ = failure_;  // its keeper counts no more
+          if (waits) broken_ = failure_;  // its agreement does not count any more
           mailed = true;
           break;
         default:
@@ -466,17 +467,17 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   session::Replica<P> evaluator_;
   Server server_;
 
-  std::mutex post_;  // all that follows; taken after a shard's own, never before
+  std::mutex post_;  // all below; locked after a shard's lock, never before
   std::condition_variable changed_;
   std::vector<std::unique_ptr<One>> crew_;
   session::Account<P> books_;
   backend::host::Feed feed_;
   std::vector<long> returned_;      // drawn by replicas that died
-  long steps_ = 0, from_step_ = 0;  // from_step_: where the round begins whose weights are of from_version_
+  long steps_ = 0, from_step_ = 0;  // from_step_: first step of the interval whose weights have version from_version_
   int from_version_ = 0;
   std::chrono::steady_clock::time_point begun_;
   std::function<void(int, agree::Event const&, agree::Action const&)> observe_;
-  std::string failure_, broken_;  // told by the next call of train; by every call from now on
+  std::string failure_, broken_;  // thrown by the next call of train; by every call from now on
   int busy_ = 0;                  // replicas that compute
   bool flushing_ = false, over_ = false;
   bool diverged_ = false;  // failure_ says so
@@ -488,7 +489,7 @@ requires(!plan::legal<P>) class Served<P, Ranks> : public session::Untrained<P> 
 };
 
 namespace session {
-/// What trains a plan.
+/// The trainer of a plan.
 template <class P> using trainer_of = std::conditional_t<P::served, Served<P>, Trainer<P>>;
 }  // namespace session
 

@@ -1,4 +1,4 @@
-// run/server.hpp - the weights of a plan on a parameter server: shards, each with its keeper, each one event at a time.
+// run/server.hpp - the weights of a plan on a parameter server: shards, each with an agreement, one event at a time.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -14,9 +14,9 @@
 
 namespace cleave::session {
 
-/// Every way's weights are cut into the plan's shards; shard s holds [begin(s), end(s)) of way s / P::shards. Where
-/// replicas wait for each other all is one shard, the ways' weights one behind the other: shards that each counted for
-/// themselves would wait for each other in a circle when two replicas are late at different ones.
+/// Every way's weights are cut into the plan's shards; shard s holds [begin(s), end(s)) of way s / P::shards. If
+/// replicas wait for each other there is one shard with the weights of all ways, one after the other: with separate
+/// shards, two replicas that are late at different ones would deadlock.
 template <class P> class Server {
  public:
   using T = typename P::number;
@@ -28,7 +28,7 @@ template <class P> class Server {
   static constexpr bool waits = P::agreed::waits;
   static constexpr int shards = waits ? 1 : P::shards * P::ways;
 
-  /// Begins with the weights of `start`.
+  /// Starts with the weights of `start`.
   Server(int replicas, Replica<P>& start) : parts_(parts(replicas)) {
     Keeper keeper;
     if constexpr (Shard::together) keeper.workers = replicas, keeper.quorum = parts_;
@@ -43,7 +43,7 @@ template <class P> class Server {
     }
   }
 
-  /// Into how many parts the batch is cut.
+  /// The number of parts of the batch.
   static int parts(int replicas) {
     if (P::replicas > 0 && replicas != P::replicas) {
       throw Error("this plan runs on exactly " + std::to_string(P::replicas) + " replicas, got " +
@@ -69,7 +69,7 @@ template <class P> class Server {
     }
     return n;
   }
-  /// What to do where the micro-batches do not divide among n replicas.
+  /// The remedy if the micro-batches do not divide among n replicas.
   static std::string even_parts(int n) {
     int fewer = n;
     while (P::micro_batches % fewer != 0) --fewer;
@@ -80,7 +80,7 @@ template <class P> class Server {
                              std::to_string(n) + ">");
   }
   int parts() const { return parts_; }
-  /// The micro-batches of a replica in what is drawn for a step.
+  /// The micro-batches of a replica of those drawn for a step.
   static schedule::Range part(int replica, int replicas) {
     int const n = parts(replicas);
     if (P::request.portions.groups > 0) {
@@ -106,32 +106,32 @@ template <class P> class Server {
     }
   }
 
-  /// Lets shard s hear an event, then `then(actions, version)` while no other event comes in. `rate(version)` is that
-  /// of an update.
+  /// Passes an event to shard s, then calls `then(actions, version)` before any other event. `rate(version)` is the
+  /// learning rate of an update.
   template <class RateOf, class Then> void hear(int s, agree::Event const& e, Sent* pushed, RateOf rate, Then then) {
     Actions out;
     std::lock_guard lock(at(s).mutex);
     at(s).shard.hear(
         e, pushed, [&](int newest) { return optim::now<typename P::optimizer, A>(rate(newest), newest); }, out);
-    at(s).owes(e.worker, false);  // whoever speaks has what it was sent
+    at(s).owes(e.worker, false);  // a worker that pushes has what it was sent
     for (agree::Action const& a : out) {
       if (a.what == agree::Done::Grant) at(s).owes(a.worker, true);
     }
     then(out, at(s).shard.version());
   }
-  /// The newest weights of shard s into a replica; returns their version.
+  /// Copies the newest weights of shard s into a replica; returns their version.
   template <class To> int pull(int s, To& to, int worker = -1) {
     std::lock_guard lock(at(s).mutex);
     at(s).owes(worker, false);
     to.take(way(s), begin(s), at(s).shard.sent(), end(s) - begin(s));
     return at(s).shard.version();
   }
-  /// A worker has been sent what it was granted.
+  /// A worker has received what it was granted.
   void sent(int s, int worker) {
     std::lock_guard lock(at(s).mutex);
     at(s).owes(worker, false);
   }
-  /// The most bytes of weights that shard s has ever owed at once: granted, and not yet taken.
+  /// The largest number of bytes of weights that shard s owed at once: granted, and not yet taken.
   long most_owed(int s) const {
     std::lock_guard lock(shard_[static_cast<std::size_t>(s)]->mutex);
     return shard_[static_cast<std::size_t>(s)]->most * (end(s) - begin(s)) * static_cast<long>(sizeof(Sent));
@@ -146,7 +146,7 @@ template <class P> class Server {
     std::lock_guard lock(at(s).mutex);
     visit(at(s).shard);
   }
-  /// Elements [offset, offset + count) of a way's weights, or of its optimizer's tensors one behind the other.
+  /// Elements [offset, offset + count) of a way's weights, or of its optimizer's tensors one after the other.
   void read(int of_way, backend::host::Region region, long offset, long count, A* out) {
     overlap(of_way, region, offset, count, [&](A* here, long at, long n) { std::copy_n(here, n, out + at); });
   }

@@ -1,4 +1,4 @@
-// run/simulated.hpp - replicas around a parameter server on a virtual clock: real gradients, times as the user draws them.
+// run/simulated.hpp - replicas of a server on a virtual clock: real gradients, simulated times.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -18,10 +18,10 @@
 
 namespace cleave {
 
-/// `Simulated<Train> trainer(20, seed); trainer.delay = ...; trainer.train(0, 100, feed); trainer.now()`. What Served
-/// does with threads, one event after the other: a gradient of replica r takes delay(r, step) seconds, a message none.
-/// The protocol, the server and the arithmetic are those that run, so that a plan can be tried against stragglers that
-/// are not at hand; seed and delays fix every bit. Events of one time happen in the order of their causes.
+/// `Simulated<Train> trainer(20, seed); trainer.delay = ...; trainer.train(0, 100, feed); trainer.now()`. Does what
+/// Served does with threads, one event after the other: a gradient of replica r takes delay(r, step) seconds, a message
+/// none. Protocol, server and arithmetic are the real ones, so that a plan can be tried with stragglers that are not
+/// available; seed and delays determine every bit. Simultaneous events happen in the order of their causes.
 template <class P> class Simulated {
  public:
   using plan = P;
@@ -31,9 +31,9 @@ template <class P> class Simulated {
   static constexpr bool waits = P::agreed::waits;
   using Worker = agree::Worker<shards>;
 
-  /// Seconds that replica r takes for its gradient of a step.
+  /// Seconds that replica r needs for its gradient of a step.
   std::function<double(int r, long step)> delay = [](int, long) { return 1.0; };
-  /// Tells of every decision of every shard, in the order in which it makes them.
+  /// Reports every decision of every shard, in order.
   std::function<void(int shard, agree::Event const&, agree::Action const&)> told;
 
   explicit Simulated(int replicas, std::uint64_t seed = 1)
@@ -50,8 +50,8 @@ template <class P> class Simulated {
     }
   }
 
-  /// Runs the steps [first, first + count) and returns the mean loss of each, as Served does. Replicas that are late
-  /// for the last of them are late in the next call.
+  /// Runs the steps [first, first + count) and returns the mean loss of each, like Served. Replicas that are late for
+  /// the last of them are late in the next call.
   std::vector<double> const& train(long first, int count, backend::host::Feed const& feed, double rate_scale = 1) {
     books_.open(first, count, rate_scale);
     feed_ = feed;
@@ -70,7 +70,7 @@ template <class P> class Simulated {
   }
   /// Seconds since the start.
   double now() const { return now_; }
-  /// As Served::flush; it takes no time.
+  /// Like Served::flush; it takes no time.
   void flush() {
     if constexpr (P::agreed::pace.push > 1) {
       int const before = ledger().versions[0];
@@ -105,7 +105,7 @@ template <class P> class Simulated {
     server_.read(way, region, offset, count, out);
   }
   Ledger const& ledger() const { return books_.ledger; }
-  /// As of Served: bytes of weights that a shard has owed at once, since the start or since it was told to forget.
+  /// As for Served: the largest number of bytes that a shard owed at once, since the start or the last reset.
   long most_owed(int shard) const { return server_.most_owed(shard); }
   void forget_most_owed() { server_.forget_most_owed(); }
   int replicas() const { return static_cast<int>(crew_.size()); }
@@ -117,9 +117,9 @@ template <class P> class Simulated {
     int mail[shards];  // the newest version that each shard has granted, -1: none
     long draw = 0;
     double loss = 0, idle_since = 0;
-    typename session::Pushes<P>::Rows rows;  // of what it pushes: what depends on the data
+    typename session::Pushes<P>::Rows rows;  // the part of its pushes that depends on the data
     bool computing = false;
-    agree::Turn turn = agree::Turn::Nothing;  // of one that rests
+    agree::Turn turn = agree::Turn::Nothing;  // of a resting replica
   };
   struct Coming {
     double at;
@@ -129,7 +129,7 @@ template <class P> class Simulated {
   };
   One& one(int r) { return crew_[static_cast<std::size_t>(r)]; }
 
-  /// What was granted reaches who can take it.
+  /// Delivers grants to replicas that can take them.
   void deliver() {
     for (int r = 0; r < replicas(); ++r) {
       One& o = one(r);
@@ -142,7 +142,7 @@ template <class P> class Simulated {
       if (o.turn != agree::Turn::Nothing) begin(r);
     }
   }
-  /// Takes weights and makes the gradient, which will be ready later; rests where there is nothing left to do.
+  /// Takes weights and computes the gradient, which will be ready later; rests if there is nothing left to do.
   void begin(int r) {
     One& o = one(r);
     bool const fetch = o.turn == agree::Turn::Compute;
@@ -188,7 +188,7 @@ template <class P> class Simulated {
     }
     o.replica->forget_pushed();
   }
-  /// The steps that all have made, where they wait for each other.
+  /// The steps that all have made, if they wait for each other.
   long reached() const {
     Worker const& w = crew_.front().worker;
     return w.from_step + (ledger().versions[0] - w.from_version) * long{P::agreed::pace.push};

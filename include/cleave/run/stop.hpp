@@ -11,7 +11,7 @@
 
 namespace cleave::session {
 
-/// What a program of `run(...)` ends with, beside 0.
+/// Exit codes of a program of `run(...)`, besides 0.
 struct ExitCode {
   static constexpr int error = 2;          // one line on stderr says what to mend
   static constexpr int diverged = 3;       // a loss or a weight is not finite; no checkpoint was overwritten
@@ -20,10 +20,10 @@ struct ExitCode {
 };
 
 /// While one lives, signals are noted and training stops at the next step: SIGTERM (batch systems), SIGINT (Ctrl-C),
-/// SIGHUP (a closed terminal), SIGUSR1 (sbatch --signal=USR1@120) and SIGPIPE (nobody reads the output any more). A
-/// second SIGINT ends the process at once. Signals that were ignored before (nohup) stay ignored. SIGXFSZ is ignored:
-/// a write beyond the limit on file sizes fails like one on a full disk. The earlier handlers are put back at the end.
-/// Made by `run(...)` only; one at a time.
+/// SIGHUP (a closed terminal), SIGUSR1 (sbatch --signal=USR1@120) and SIGPIPE (the reader of the output is gone). A
+/// second SIGINT ends the process at once. Signals that were ignored before (nohup) stay ignored. SIGXFSZ is ignored: a
+/// write beyond the limit on file sizes fails like one on a full disk. The destructor restores the earlier handlers.
+/// Created by `run(...)` only; one at a time.
 class StopSignals {
  public:
   StopSignals() {
@@ -39,7 +39,7 @@ class StopSignals {
   ~StopSignals() {
     for (std::size_t i = 0; i < std::size(taken); ++i) {
       bool const closed = taken[i].number == SIGPIPE && received_ == SIGPIPE;
-      if (closed) before_[i].sa_handler = SIG_IGN;  // or what is still in the buffers would end the process
+      if (closed) before_[i].sa_handler = SIG_IGN;  // otherwise flushing the buffers would end the process
       ::sigaction(taken[i].number, &before_[i], nullptr);
     }
     received_ = 0;
@@ -48,7 +48,7 @@ class StopSignals {
   StopSignals(StopSignals const&) = delete;
   StopSignals& operator=(StopSignals const&) = delete;
 
-  /// The first signal that came since; 0: none.
+  /// The first signal since construction; 0: none.
   static int received() { return received_; }
   static std::string name_of(int number) {
     for (Taken const& t : taken) {

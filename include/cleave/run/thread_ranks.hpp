@@ -1,4 +1,4 @@
-// run/thread_ranks.hpp - the ranks of one replica as threads, which make its gradients together.
+// run/thread_ranks.hpp - the ranks of one replica as threads, which compute its gradients together.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace cleave::session {
 
-/// What a replica asks of its ranks: `layout` is that of one replica and must stay, `share` its part of the batch.
-/// device_ranks.hpp is the other that can be asked.
+/// The interface of a replica to its ranks: `layout` is that of one replica and must outlive it, `share` is its part of
+/// the batch. device_ranks.hpp is the other implementation.
 template <class P> class ThreadRanks {
  public:
   using Rank = backend::host::Rank<P>;
@@ -24,15 +24,15 @@ template <class P> class ThreadRanks {
         [&](int w) { rank_[static_cast<std::size_t>(w)] = std::make_unique<Rank>(world_, layout, w, seed, share); });
   }
 
-  /// Memory is there, or its lack is told by the system.
+  /// Nothing to check: a lack of memory is reported by the system.
   static void check_room(schedule::Memory const&, int) {}
-  /// From now on gradients are added to the outboxes, and weights are stepped elsewhere.
+  /// From now on gradients are added to the push buffers, and weights are updated elsewhere.
   void keep_gradients() {
     for (auto& r : rank_) r->keep_gradients();
     keeps_ = true;
   }
-  /// One gradient. Kept ones step the weights here by plain SGD at `own_rate` too. Calls loss(micro-batch, sum of its
-  /// samples' losses).
+  /// Computes one gradient. With kept gradients it also updates the weights here by plain SGD at `own_rate`. Calls
+  /// loss(micro-batch, sum of its samples' losses).
   template <class Loss> void train(long draw, Feed const& feed, optim::Now<A> const& now, A own_rate, Loss loss) {
     world_.check();
     team_.run([&](int w) {
@@ -55,22 +55,22 @@ template <class P> class ThreadRanks {
   void begin_at(int micro_batch) {
     for (auto& r : rank_) r->begin_at(micro_batch);
   }
-  /// The memory of a way: what is read there is as the last step left it.
+  /// The memory of a way, as the last step left it.
   Rank& at(int way) { return *rank_[static_cast<std::size_t>(way)]; }
   Rank const& at(int way) const { return *rank_[static_cast<std::size_t>(way)]; }
   /// [offset, offset + count) of a way's weights, or of their copies alone, has been written.
   void took(int, long, long, bool) {}
-  /// The outboxes have been written.
+  /// The push buffers have been written.
   void emptied() {}
   void refresh_copies() {
     for (auto& r : rank_) r->refresh_copies();
   }
-  /// Notes what the next steps do, with room for so many more spans of each.
+  /// Traces the next `steps` steps, with room for `more` additional spans of each.
   void trace(int steps, std::size_t more) {
     for (auto& r : rank_) r->trace(steps, more);
   }
   backend::host::Timeline& timeline(int way) { return at(way).timeline(); }
-  /// Elements (or bytes) that a way has sent to the others.
+  /// Elements (or bytes) that a way has sent to the other ways.
   long sent(int way) const { return total(way, &backend::host::Member::received); }
   long sent_bytes(int way) const { return total(way, &backend::host::Member::received_bytes); }
 

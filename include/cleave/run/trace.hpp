@@ -1,4 +1,4 @@
-// run/trace.hpp - what ranks did in their first steps, as a trace that Perfetto and chrome://tracing show.
+// run/trace.hpp - a trace of the ranks' first steps for Perfetto and chrome://tracing.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -15,7 +15,8 @@
 
 namespace cleave::session {
 
-/// "forward 0.product+bias+relu", "all_reduce 0.product", "wait update 0.product": a span by the words of --plan.
+/// Names of spans, in the words of --plan: "forward 0.product+bias+relu", "all_reduce 0.product", "wait update
+/// 0.product".
 template <class P> std::string span_name(backend::host::Span const& s) {
   using enum backend::host::Did;
   if (s.did == Load) return "load";
@@ -97,7 +98,7 @@ template <class P> Trace trace_of(std::vector<backend::host::Timeline const*> co
   return out;
 }
 
-/// Where a process writes its ranks' trace: of several, rank 3 beside out.json is out.rank3.json.
+/// The trace file of a process; with several processes, that of rank 3 is out.rank3.json for out.json.
 inline std::string trace_path(std::string const& path, int rank, int processes) {
   if (processes == 1) return path;
   std::size_t const folder = path.find_last_of('/'), dot = path.find_last_of('.');
@@ -108,7 +109,7 @@ inline std::string trace_path(std::string const& path, int rank, int processes) 
 inline void write_trace(std::string const& path, std::string const& json) {
   io::write_file(path, io::Bytes(reinterpret_cast<unsigned char const*>(json.data()), json.size()));
 }
-/// Before anything is trained: is this a place to write to? Leaves a trace of nothing there.
+/// Called before training: throws Error if the file cannot be written. Leaves an empty trace.
 inline void check_trace(std::string const& path) {
   try {
     write_trace(path, "{\"traceEvents\":[]}\n");
@@ -116,7 +117,7 @@ inline void check_trace(std::string const& path) {
     throw Error("--trace " + std::string(e.what()) + "; name a file in a folder that is there");
   }
 }
-/// What is said of it on the command line: the file of this process, or none.
+/// The trace file of this process according to the command line, or none.
 struct Tracing {
   std::string path{};
   int steps = 0;

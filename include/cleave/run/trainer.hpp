@@ -1,4 +1,4 @@
-// run/trainer.hpp - a plan on threads as ranks: made once, stepped many times, asked for losses, accuracy and counters.
+// run/trainer.hpp - trains a plan on threads as ranks; gives losses, accuracy and counters.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -17,8 +17,8 @@
 
 namespace cleave {
 
-/// `Trainer<Train> trainer(2, seed); trainer.train(0, 100, feed);` Replicas are those of the data axis; a plan whose
-/// layers are split runs on replicas x ways ranks. After construction no step allocates or starts a thread.
+/// `Trainer<Train> trainer(2, seed); trainer.train(0, 100, feed);` The number of replicas is that of the data axis; a
+/// plan with split layers runs on replicas x ways ranks. After construction no step allocates or starts a thread.
 template <class P> class Trainer {
  public:
   using plan = P;
@@ -39,7 +39,7 @@ template <class P> class Trainer {
   }
 
   ~Trainer() {
-    // After a failure the peers may never come; whoever has failed ends them.
+    // After a failure the peers may never come; the rank that has failed ends them.
     if (world_.remote() && std::uncaught_exceptions() == 0) world_.remote()->end_sharing();
   }
   Trainer(Trainer const&) = delete;
@@ -90,10 +90,10 @@ template <class P> class Trainer {
   /// The share of samples whose largest output is at their label. An Error where the feed has no labels.
   double accuracy(backend::host::Feed const& feed, long samples) { return score(feed, samples).checked_accuracy(); }
 
-  /// Elements (or bytes) that a rank has sent since it was made: what the others read from it.
+  /// Elements (or bytes) that a rank has sent since construction: what other ranks read from it.
   long sent(int rank) const { return total(rank, &backend::host::Member::received); }
   long sent_bytes(int rank) const { return total(rank, &backend::host::Member::received_bytes); }
-  /// Bytes that a rank has sent to ranks of other nodes, of so many ranks each.
+  /// Bytes that a rank has sent to ranks of other nodes, for a number of ranks in each node.
   long sent_across(int rank, int ranks_per_node) const {
     double sum = 0;
     for (int r = 0; r < ranks_.world(); ++r) {
@@ -103,7 +103,7 @@ template <class P> class Trainer {
     }
     return static_cast<long>(told(sum));
   }
-  /// Of these, what depends on the data: rows of gradients that were not zero.
+  /// Of these, the part that depends on the data: nonzero rows of gradients.
   backend::host::Member::Sparse sent_rows(int rank) const {
     double sum[3]{};
     for (auto const& r : ranks_of_) {
@@ -141,7 +141,7 @@ template <class P> class Trainer {
       if (r) r->refresh_copies();
     }
   }
-  /// What the messages of a rank still lack (residuals.hpp), one bucket behind the other; and to set it.
+  /// The residuals of a rank (residuals.hpp), one bucket after the other; and to set them.
   std::vector<A> residuals(int rank) {
     std::vector<A> out(static_cast<std::size_t>(session::residuals<P>(ranks_, rank)));
     A* to = out.data();
@@ -153,7 +153,7 @@ template <class P> class Trainer {
     });
     return out;
   }
-  /// No process goes on before all are here.
+  /// A barrier of all processes.
   void meet() const {
     double nothing = 0;
     collect(&nothing, 1);
@@ -166,13 +166,13 @@ template <class P> class Trainer {
       from += count;
     });
   }
-  /// Notes what every rank does in the next so many steps.
+  /// Traces every rank's next `steps` steps.
   void trace(int steps) {
     for (auto& r : ranks_of_) {
       if (r) r->trace(steps);
     }
   }
-  /// Of each rank; null where it lives in another process.
+  /// Timelines of each rank; null if it is in another process.
   std::vector<backend::host::Timeline const*> timelines() const {
     std::vector<backend::host::Timeline const*> all;
     for (auto const& r : ranks_of_) all.push_back(r ? &r->timeline() : nullptr);
@@ -181,7 +181,7 @@ template <class P> class Trainer {
   long steps() const { return steps_; }
   void set_steps(long steps) { steps_ = steps; }
   void set_rate(Rate rate) { rate_ = rate; }
-  /// What dropout draws from; the weights stay as they are.
+  /// Sets the seed of dropout; the weights do not change.
   void set_seed(std::uint64_t seed) {
     for (auto& r : ranks_of_) {
       if (r) r->set_seed(seed);
@@ -202,7 +202,7 @@ template <class P> class Trainer {
     return static_cast<long>(told(static_cast<double>(sum)));
   }
 
-  /// Sums over processes, where there are several; what only one of them knows is zero in the others.
+  /// Sums over processes, if there are several; a value that only one of them knows is zero in the others.
   template <class N> void collect(N* values, int count) const {
     if (!world_.remote()) return;
     std::vector<double> all(values, values + count);

@@ -1,4 +1,4 @@
-// run/untrained.hpp - what stands for the trainer of a plan that is refused, so that the mistake is told once.
+// run/untrained.hpp - the stand-in for the trainer of an illegal plan, so that its violation is reported once.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace cleave::session {
 
-/// Takes what trainers take and does nothing.
+/// Takes the arguments of a trainer and does nothing.
 template <class P> struct Untrained {
   struct Plan {
     static constexpr bool legal = false;

@@ -1,4 +1,4 @@
-// run/words.hpp - the one line that a user reads of an exception.
+// run/words.hpp - the one line that reports an exception to the user.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,13 +9,13 @@
 
 namespace cleave::session {
 
-/// What has happened, as a user is told it. It takes no memory, of which there may be none.
+/// The message of an exception. It allocates nothing, since memory may be what is missing.
 inline char const* words_of(std::exception const& e) {
   bool const memory = dynamic_cast<std::bad_alloc const*>(&e) != nullptr;
   return memory ? "there is no memory left; say a smaller batch or fewer ranks, or allow more (ulimit -v)" : e.what();
 }
 
-/// One line on stderr: the program's name, `who`, what has happened. It takes no memory either.
+/// Prints one line on stderr: the program's name, `who`, the message. It allocates nothing either.
 inline void tell(char const* program, char const* who, std::exception const& e) {
   char const* const slash = std::strrchr(program, '/');
   std::fprintf(stderr, "%s: %s%s\n", slash ? slash + 1 : program, who, words_of(e));

@@ -1,4 +1,4 @@
-// schedule/arena.hpp - where every byte of a rank lies: one block, laid out before the run, exact.
+// schedule/arena.hpp - the layout of a rank's memory: one block, computed before the run, exact to the byte.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -16,16 +16,16 @@ inline constexpr long workspace_bytes =
     1L << 20;  // per rank, for packing panels of matrix products; libraries may have more
 constexpr long aligned(long bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-/// What does not change between the layouts of one plan.
+/// The constants of all layouts of one plan.
 struct Format {
-  int data = 4;       // bytes of an element of activations and of what is sent
-  int sum = 4;        // bytes of an element of sums and of the weights that are stepped
+  int data = 4;       // bytes of an element of activations and messages
+  int sum = 4;        // bytes of an element of sums and master weights
   int batch_sum = 8;  // bytes of an element of a sum over the batch that the model reads
   int moments = 0;    // optimizer tensors per weight
   bool ordered = true;
-  int pushed = 0;            // bytes of an element that goes to a parameter server; 0: there is none
-  int shards = 1;            // of that server: what goes to each is encoded alone
-  bool pushed_rows = false;  // gradients are pushed, so that of some buckets only rows are
+  int pushed = 0;            // bytes of an element that is sent to a parameter server; 0: there is none
+  int shards = 1;            // of that server: the part for each is encoded separately
+  bool pushed_rows = false;  // gradients are pushed, some of them as sparse rows
   Encoding encoding{};
   Path path{};
   long workspace = workspace_bytes;
@@ -35,7 +35,7 @@ constexpr Share shared(place::Request r, Ranks ranks) {
   return {r.micro_batches, ranks, r.rounds, r.micro_batches * r.rows, 0, r.portions};
 }
 
-/// Space for tensors whose lives overlap; those that do not share it. First by best fit, then by growing.
+/// Space for tensors with overlapping lifetimes; others share it. Best fit first, then growth.
 template <int Most> struct Heap {
   struct Gap {
     long at, bytes;
@@ -97,20 +97,20 @@ struct Memory {
 template <int Ops> struct Layout {
   long buffer[Schedule<Ops>::most_buffers]{};
   long weights = 0, copies = 0, states = 0, moments = 0, gradients = 0, scratch = 0, wire = 0, labels = 0, losses = 0;
-  long targets = 0;  // f32; where the loss takes numbers
+  long targets = 0;  // f32; if the loss uses numbers
   long workspace = 0, outbox = 0;
   long batch_sums = 0;  // branches of sums over the batch that the model reads
-  long norm = 0;        // where gradients are clipped; see norm.hpp
-  // Of each bucket, where gradients are encoded: its messages, what these lacked, and what those of its sums lacked.
+  long norm = 0;        // for clipping; see norm.hpp
+  // For each bucket that is compressed: its messages, its residuals, and the residuals of its sums.
   long encoded[Ops * 2 + 1]{}, left[Ops * 2 + 1]{}, left_of_sum[Ops * 2 + 1]{};
-  long coding = 0;                 // what a codec works in
-  long factor_levels = 0;          // sums on the way of a gradient that is made here from all ranks' factors
-  long rows_apart[Ops * 2 + 1]{};  // of buckets of rows: from one branch's message to the next
+  long coding = 0;                 // workspace of a codec
+  long factor_levels = 0;          // intermediate sums of a gradient that is computed from all ranks' factors
+  long rows_apart[Ops * 2 + 1]{};  // for buckets of rows: from one branch's message to the next
   int branches = 1, deepest = 1, kept = 1;
   Memory memory;
 };
 
-/// How many sums a rank holds that takes them over all micro-batches: the one that is wanted, and those on the way.
+/// The number of sums that a rank holds over its micro-batches: the result, and the intermediate ones.
 constexpr int factor_sums(int micro_batches, bool ordered) {
   return ordered ? held({micro_batches, {}}, false, 0, true).deepest : 3;
 }
@@ -166,7 +166,8 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
     return begin;
   };
   bool const narrow = f.data < f.sum;
-  out.workspace = region(Category::Workspace, f.workspace);  // first: libraries want it at 256 bytes, as the arena lies
+  out.workspace =
+      region(Category::Workspace, f.workspace);  // first: libraries need an alignment of 256 bytes, which the arena has
   out.weights = region(Category::Weights, s.weight_elements * f.sum);
   out.copies = narrow ? region(Category::Weights, s.weight_elements * f.data) : out.weights;
   out.states = region(Category::Weights, s.state_elements * f.sum);
@@ -187,10 +188,10 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
 
   for (Category c : {Category::Activations, Category::Communication}) {
     Heap<64> heap;
-    // Buffers are made in the order of their births; those that die at a step are chained to it.
+    // Buffers are created in the order of their births; those that die at a step are chained to it.
     int dying[Schedule<Ops>::most_nodes * 4 + 4]{}, next[Schedule<Ops>::most_buffers]{};
     long size[Schedule<Ops>::most_buffers]{};
-    int freed = 0;  // steps whose dead have been buried
+    int freed = 0;  // steps whose dead buffers have been freed
     for (int k = 0; k < s.buffers; ++k) {
       Buffer const& t = s.buffer[k];
       long const count = t.per_slice ? t.elements * (t.rows_cut ? cut : own) : t.elements;

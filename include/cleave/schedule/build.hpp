@@ -1,4 +1,4 @@
-// schedule/build.hpp - from a placed model to its schedule: steps in order, weights in buckets, tensors with their lives.
+// schedule/build.hpp - from a placed model to its schedule: ordered steps, weights in buckets, tensors with lifetimes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -19,8 +19,8 @@ template <int Ops> struct Builder : Draft<Ops> {
   using Base::readers;
   using Base::request;
   using Base::rows_cut;
-  bool handed_on[Schedule<Ops>::most_nodes]{};  // the gradient of its output, to its inputs
-  int first_linked = -1;                        // of the linked steps that are being made
+  bool handed_on[Schedule<Ops>::most_nodes]{};  // the gradient of its output is passed to its inputs
+  int first_linked = -1;                        // first of the linked steps under construction
 
   constexpr int& gradient(int k) { return k < 0 ? out.input_gradient : out.gradient[k]; }
   constexpr int value(int k) const { return k < 0 ? out.input_value : out.value[k]; }
@@ -41,8 +41,8 @@ template <int Ops> struct Builder : Draft<Ops> {
 
   constexpr long elements(Shape s) const { return s.size() * request.rows; }
 
-  /// A product of rows with few columns. Of several, one after the other, a device makes all rows in one kernel. None
-  /// of their tensors stands where another is read: rows do not wait for each other.
+  /// A product with few columns. A device computes all rows of several consecutive ones in one kernel. None of their
+  /// tensors overlaps one that another reads: rows are independent.
   constexpr bool narrow(int k) const {
     if (!is_op(k) || !op(k).contracts || node(k).local.w0.dims != 2 || node(k).in1 > -2) return false;
     int const in = node(k).local.w0[0], of = node(k).local.w0[1];
@@ -53,7 +53,8 @@ template <int Ops> struct Builder : Draft<Ops> {
     Step const last = out.step[out.steps - 1];
     return last.what == what && narrow(last.node) && narrow(k) && rows_cut(last.node) == rows_cut(k);
   }
-  /// Is the step of node k, to be made now, linked to the last one? Then its tensors are born with the first of them.
+  /// Whether the step of node k, which is next, is linked to the last one. Then its tensors are born with the first of
+  /// them.
   constexpr bool link(Do what, int k) {
     if (!may_link(what, k)) return false;
     first_linked = out.steps - 1;
@@ -65,14 +66,14 @@ template <int Ops> struct Builder : Draft<Ops> {
     first_linked = -1;
   }
 
-  /// Element by element, from node k - 1 and what was there before, with nothing to learn or to keep.
+  /// Element-wise, from node k - 1 and an earlier value, without weights or state.
   constexpr bool goes_along(int k) const {
     return k > 0 && k < placed.count && is_op(k) && is_op(k - 1) && node(k).in0 == k - 1 && op(k).pointwise &&
            !op(k).stats_input && op(k).aux(node(k).local.x, node(k).local.y) == 0 &&
            node(k).rows_cut == node(k - 1).rows_cut && node(k).local.x == node(k).local.y;
   }
-  /// What is done with k's output in the step that makes it. Its buffers are born in that step, so that none of them
-  /// stands where the step reads; an operation may take its own input's place.
+  /// The element-wise operations fused to k's step. Its buffers are born in that step, so that none of them overlaps
+  /// what the step reads; an operation may take its input's place.
   constexpr void follow(int k) {
     int last = k;
     for (; last + 1 < placed.count && out.head[last + 1] == k; ++last) out.value[last + 1] = out.value[k];
@@ -96,7 +97,7 @@ template <int Ops> struct Builder : Draft<Ops> {
   constexpr void forward() {
     out.input_value = buffer(elements(placed_input()), true, rows_cut(-1), false, Category::Activations);
     for (int k = 0; k < placed.count; ++k) {
-      if (out.head[k] != k) {  // already done with its head
+      if (out.head[k] != k) {  // already part of its head's step
         out.value[k] = out.value[out.head[k]];
         continue;
       }
@@ -139,7 +140,7 @@ template <int Ops> struct Builder : Draft<Ops> {
     return place::algebra::cut(x, placed.input, request.ways);
   }
 
-  /// Where a reader of value k writes that value's gradient: the first makes it, a later one writes beside it.
+  /// Where a reader of value k writes that value's gradient: the first creates it, a later one writes beside it.
   constexpr int target(int k, int takes_over = -1) {
     Shape const shape = k < 0 ? placed_input() : node(k).local.y;
     int const b = buffer(elements(shape), true, rows_cut(k), false, Category::Activations, takes_over);
@@ -181,8 +182,8 @@ template <int Ops> struct Builder : Draft<Ops> {
     handed_on[k] = true;
     linked(at, to_last);
   }
-  /// The way back goes on from the narrow product k to n before any gradient of weights: another narrow product, or
-  /// what makes no step between them. (A bias's gradient is also its input's, to which no other reader may then add.)
+  /// The backward pass continues from the small product k to n before any weight gradient: another small product, or a
+  /// node without a step between them. (A bias's gradient is also its input's, to which no other reader may then add.)
   constexpr bool follows_back(int n, int k) const {
     if (out.in_backward_tail[n]) return true;
     bool const bias = is_op(n) && op(n).mergeable && op(n).weights > 0 && readers[node(n).in0 + 1] == 1;
@@ -210,7 +211,7 @@ template <int Ops> struct Builder : Draft<Ops> {
       place::Signature const& s = op(k);
       hand_on(k);
       for (int n = k - 1; narrow(k) && handed_on[k] && n >= 0 && follows_back(n, k); --n) hand_on(n);
-      if (s.weights > 0) {  // behind the gradient of the input, which wants the weights as they were
+      if (s.weights > 0) {  // after the gradient of the input, which needs the old weights
         read_back(k);
         if (s.stats_input) {
           out.gradient[in1] = buffer(node(in1).local.y.size(), false, false, true, Category::Activations);
@@ -228,7 +229,7 @@ template <int Ops> struct Builder : Draft<Ops> {
     for (int b = out.buckets - 1; b >= 0; --b) emit(Do::Update, b);
   }
 
-  /// What is done with the gradient that k hands on in the step that makes it, where nobody adds to it any more.
+  /// The element-wise operations fused to the step that computes k's input gradient, if no other reader adds to it.
   constexpr void trail(int k) {
     auto const whole = [&](int m) {
       return readers[m + 1] == 1 || (m == k - 1 && out.adds[k] && heard[m + 1] == readers[m + 1]);
@@ -253,7 +254,7 @@ template <int Ops> struct Builder : Draft<Ops> {
     place::Signature const& s = op(k);
     int const in0 = node(k).in0, in1 = node(k).in1;
     bool const merged = out.head[k] != k;
-    if (s.mergeable && s.weights > 0) {  // a bias hands its gradient on as it is
+    if (s.mergeable && s.weights > 0) {  // a bias passes its gradient on unchanged
       alias(in0, out.gradient[k]);
       return;
     }

@@ -1,4 +1,4 @@
-// schedule/draft.hpp - a placed model's nodes as a schedule is begun: who reads them, what is merged, weights in buckets.
+// schedule/draft.hpp - the nodes of a placed model before scheduling: their readers, what is merged, weights in buckets.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -13,7 +13,8 @@ template <int Ops> struct Draft {
   place::Request request;
   Schedule<Ops> out{};
   int readers[Schedule<Ops>::most_nodes + 1]{};  // of node k - 1; [0] is the input
-  int heard[Schedule<Ops>::most_nodes + 1]{};    // of those, whose part of its gradient is made, or is about to be
+  int heard[Schedule<Ops>::most_nodes +
+            1]{};  // of these, the ones whose part of its gradient is computed, or about to be
   constexpr place::Node const& node(int k) const { return placed.node[k]; }
   constexpr place::Signature const& op(int k) const { return model.op[placed.node[k].op]; }
   constexpr bool is_op(int k) const { return placed.node[k].op >= 0; }
@@ -61,8 +62,8 @@ template <int Ops> struct Draft {
       out.state_elements += op(k).states * place::algebra::cut(op(k).state, node(k).w[0], request.ways).size();
     }
   }
-  /// From the last layer on, in the order in which gradients are made. Rows and factors go alone. With one micro-batch
-  /// there is nobody to send to, and weights are stepped as their gradients are made.
+  /// From the last layer on, in the order in which gradients are computed. Rows and factors are sent separately. With
+  /// one micro-batch there is no other rank to send to, and weights are updated as their gradients are computed.
   constexpr void join_buckets() {
     if (request.bucket == 0 || request.micro_batches == 1) return;
     int into = out.buckets - 1;
@@ -81,12 +82,12 @@ template <int Ops> struct Draft {
     for (int b = 0; into + b < out.buckets; ++b) out.bucket[b] = out.bucket[into + b];
     out.buckets -= into > 0 ? into : 0;
   }
-  /// A bias behind the product costs nothing more. Cheaper: over all ranks, (n-1) batch (K + N) against 2 (n-1) K N.
+  /// A bias after the product is free. Cheaper means: over all ranks, (n-1) batch (K + N) against 2 (n-1) K N.
   constexpr void offer_factors(Bucket& b, int k) const {
     long const each = node(k).local.x.size() + node(k).local.y.size(),
                batch = long{request.rows} * request.micro_batches, weights = node(k).local.w0.size();
     if (op(k).factors == place::Factors::Never) return;
-    bool const may = request.rounds == 1 && request.together;  // else they are not there at once, or go to a server
+    bool const may = request.rounds == 1 && request.together;  // else they are not available together, or a server sums
     if (op(k).factors == place::Factors::WhereCheaper && !(may && batch * each < 2 * weights)) return;
     b.factors = static_cast<int>(each);
   }

@@ -1,4 +1,4 @@
-// schedule/encoding.hpp - gradients that are encoded on their way: which elements make one message, in how many bytes.
+// schedule/encoding.hpp - compressed gradients: which elements make one message, and its bytes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,21 +9,21 @@
 
 namespace cleave::schedule {
 
-/// A codec as a value; unless `on`, gradients are sent as they are. (Under sanitizers g++ takes no function's address
-/// for a constant that is not null.)
+/// A codec as a value; unless `on`, gradients are not compressed. (Under sanitizers g++ does not accept the address of
+/// a function as a constant that is not null.)
 struct Encoding {
   bool on = false;
   long (*bytes)(long elements) = nullptr;
-  bool resums = true;    // ranks sum parts and send the sums, encoded again; otherwise everybody reads everything
-  bool feedback = true;  // what a message lacks is kept for the next
+  bool resums = true;    // ranks sum parts and send the encoded sums; otherwise every rank reads all messages
+  bool feedback = true;  // the residual is kept for the next message
   std::string_view name;
   long workspace = 0;  // bytes, of a rank that sums
   constexpr explicit operator bool() const { return on; }
 };
 
-/// The messages that `elements` of a bucket make between n ranks: one for each part, or one in all.
+/// The messages that `elements` of a bucket make between n ranks: one for each part, or one for all.
 constexpr int pieces(Encoding e, int n) { return e.resums ? n : 1; }
-/// Where message p begins, behind those before it.
+/// Where message p begins, after those before it.
 constexpr long piece_begin(Encoding e, long elements, int p, int n) {
   long at = 0;
   for (int q = 0; q < p; ++q) at += e.bytes(op::part_size(elements, q, pieces(e, n)));
@@ -33,7 +33,7 @@ constexpr long encoded_bytes(Encoding e, long elements, int n) {
   return n == 1 ? 0 : piece_begin(e, elements, pieces(e, n), n);
 }
 
-/// The part of a bucket that lies in shard s of n of a parameter server, which cuts `all` elements.
+/// The part of a bucket in shard s of n of a parameter server, which cuts `all` elements.
 struct Run {
   long begin, count;
 };

@@ -1,4 +1,4 @@
-// schedule/listing.hpp - a plan as text: one line a step, what it sends, and where the memory goes. Stable, to be diffed.
+// schedule/listing.hpp - a plan as text: one line a step, its traffic and its memory. Stable output, suited for diffs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -43,8 +43,8 @@ inline std::string placement(place::Placement p) {
 }
 }  // namespace text
 
-/// What a line is about: "0.product+bias+relu", or the placements of a conversion. In backward_input "2.product+relu"
-/// goes on through the relu in front of the product.
+/// The subject of a line: "0.product+bias+relu", or the placements of a conversion. In backward_input, "2.product+relu"
+/// means that the gradient also passes through the relu before the product.
 template <class P> std::string subject(int line) {
   Step const s = P::schedule.step[line];
   bool const bucket = s.what == Do::Start || s.what == Do::Update;
@@ -73,7 +73,7 @@ template <class P> std::string subject(int line) {
   return out;
 }
 
-/// A step's message as the rank has it that sends most; `even`: all send as much.
+/// The message of a step on the rank that sends most; `even`: all ranks send the same amount.
 struct Largest {
   Message message;
   bool even = true;
@@ -89,8 +89,8 @@ template <class P> Largest largest(Step s, place::Request request, Ranks ranks) 
   return l;
 }
 
-/// One line per step: number, step, operation, what it makes and where that lives on the model axis, what it sends:
-/// each rank, or, "up to", the one that sends most.
+/// One line per step: number, kind, operation, output shape, its placement on the model axis, and the traffic of each
+/// rank; "up to" is that of the rank that sends most.
 template <class P> std::string listing(Ranks mesh) {
   Ranks const ranks = P::ranks_of(mesh.data);
   place::Request const request = P::request_of(mesh.data);
@@ -138,8 +138,8 @@ template <class P> std::string listing(Ranks mesh) {
   return out;
 }
 
-/// What the rank that sends most sends in a step, also by verb; what all send (of one replica, where a server stands
-/// between replicas); and the bytes that each allocates, by category.
+/// The traffic of the rank that sends most in a step, in total and by collective; the sum over all ranks (with a
+/// server: the ranks of one replica); and the bytes that each rank allocates, by category.
 template <class P> std::string summary(Ranks mesh) {
   Ranks const ranks = P::ranks_of(mesh.data);
   place::Request const request = P::request_of(mesh.data);

@@ -1,4 +1,4 @@
-// schedule/norm.hpp - the norm over all gradients: in which order squares are added up, and who counts which weights.
+// schedule/norm.hpp - the norm over all gradients: the order of the sum of squares, and which way counts which weights.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace cleave::schedule {
 
-/// Weights of one layer that lie over the ways alike: their squares are one sum. These do not depend on the number of
-/// replicas, nor on which layers share a message.
+/// Weights of one layer that are placed alike over the ways: their squares are one sum. These do not depend on the
+/// number of replicas, nor on which layers share a message.
 struct OfNorm {
   int bucket = 0;
   long offset = 0, count = 0;
@@ -37,13 +37,13 @@ template <class P, class Visit> constexpr void each_of_norm(Visit visit) {
 }
 
 // In the arena, in words of 8 bytes, all sums in f64:
-//   0, 1   the sum of a way, for steps in turn: who writes the next one may have peers that still read the last
-//   2      on a device, what gradients are multiplied by
+//   0, 1   the sum of a way, in alternating steps: peers may still read the last one while the next is written
+//   2      on a device, the scale of the gradients
 //   3 ...  on a device, the sums of pieces
 inline constexpr int norm_word = sizeof(double), norm_scale = 2, norm_pieces = 3;
 inline constexpr long norm_piece = 4096;  // weights
 
-/// Every sum ends with a piece of its own.
+/// Every sum ends with a separate piece.
 template <int Ops> constexpr long norm_bytes(Schedule<Ops> const& s) {
   return (norm_pieces + s.weight_elements / norm_piece + s.weights) * norm_word;
 }

@@ -1,4 +1,4 @@
-// schedule/path.hpp - a route of all-reduces as a value, and the group that a bucket is summed in.
+// schedule/path.hpp - an all-reduce algorithm as a value, and the group in which a bucket is summed.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace cleave::schedule {
 
-/// Unless `on`, each rank adds up its part from all and reads the other parts.
+/// Unless `on`, direct all-reduce: each rank reduces its part from all and reads the other parts.
 struct Path {
   bool on = false;
   long (*sent)(long elements, int rank, send::Group) = nullptr;

@@ -1,4 +1,4 @@
-// schedule/schedule.hpp - what build.hpp makes of a placed model: steps, weights in buckets, tensors with their lives.
+// schedule/schedule.hpp - the result of build.hpp: steps, weights in buckets, tensors with lifetimes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -27,23 +27,23 @@ template <int Ops> struct Schedule {
   long state[most_nodes];                 // offset into the states
   int bias[most_nodes], map[most_nodes];  // operations (nodes) merged into this one
   int head[most_nodes];                   // the node that this one is merged into, or itself
-  // How many operations behind it, element by element, are done in a node's forward step, and how many before it in the
-  // step of its input's gradient. `in_tail`: it is one of those.
+  // The number of element-wise operations after a node that are fused to its forward step, and before it that are fused
+  // to the step of its input gradient. `in_tail`: the node is one of those.
   int forward_tail[most_nodes]{}, backward_tail[most_nodes]{};
   bool in_forward_tail[most_nodes]{}, in_backward_tail[most_nodes]{};
-  bool adds[most_nodes]{};  // the gradient of its input is first added to what another reader has made of it
+  bool adds[most_nodes]{};  // the gradient of its input is first added to that of another reader
   int input_value = -1, input_gradient = -1;
-  long targets = 0;  // a sample's numbers that the loss compares with; 0 where it takes a class
+  long targets = 0;  // numbers of a sample that the loss uses; 0 if it uses a class
   bool needs_gradient[most_nodes];
 
-  /// How long a node's tail is, and its i-th node; -1 where gradients are added.
+  /// The length of a node's fused chain, and its i-th node; -1 for the addition of gradients.
   constexpr int tail(int k, bool back) const { return back ? adds[k] + backward_tail[k] : forward_tail[k]; }
   constexpr int behind(int k, bool back, int i) const {
     if (back && adds[k] && i == 0) return -1;
     return back ? k - 1 - (i - adds[k]) : k + 1 + (bias[k] >= 0) + (map[k] >= 0) + i;
   }
 
-  /// How many linked steps there are behind step s, if it is the first of them; else 0.
+  /// The number of linked steps after step s, if it is the first of them; else 0.
   constexpr int links(int s) const {
     int n = 0;
     while (!step[s].linked && s + n + 1 < steps && step[s + n + 1].linked) ++n;

@@ -1,4 +1,4 @@
-// schedule/shard.hpp - which elements of a whole tensor a rank holds: runs that are contiguous both there and here.
+// schedule/shard.hpp - which elements of a whole tensor a rank holds: runs that are contiguous in both.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

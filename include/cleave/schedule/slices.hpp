@@ -1,4 +1,4 @@
-// schedule/slices.hpp - who holds which micro-batches, and the one tree in which everything over the batch is summed.
+// schedule/slices.hpp - which rank holds which micro-batches, and the one tree in which everything over the batch is summed.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -26,15 +26,15 @@ struct Ranks {
   constexpr int world() const { return data * model; }
 };
 
-/// Who runs which micro-batches, and when: replicas share out the batch, each takes its own in rounds, and what is cut
-/// over the model axis too is shared out among the ways of that round. Hence all ways of a replica see the same samples
-/// in a round, and a rank meets its micro-batches from left to right.
+/// Which rank runs which micro-batches, in which round. Replicas share the batch, and each takes its micro-batches in
+/// rounds; if the model axis splits the batch too, the ways share each round. Hence all ways of a replica see the same
+/// samples in a round, and a rank visits its micro-batches from left to right.
 struct Share {
   int micro_batches = 1;
   Ranks ranks = {};
   int rounds = 1;
   int samples = 1;  // that a gradient is the mean over
-  int first = 0;  // micro-batches before these in what is drawn for a step: replicas that agree otherwise than by sums
+  int first = 0;    // offset among the micro-batches drawn for a step, for replicas that do not agree by sums
   place::Portions portions = {};
 
   constexpr Range replica(int r) const {
@@ -49,7 +49,7 @@ struct Share {
   constexpr Range part(int rank, int round) const {
     return within(own(rank / ranks.model, round), rank % ranks.model, ranks.model);
   }
-  /// Of sum `index` of a sum over the data axis (a replica) or over the world (a rank).
+  /// The index of a sum over the data axis (a replica) or over the world (a rank).
   constexpr Range of(bool world, int index, int round) const { return world ? part(index, round) : own(index, round); }
   constexpr int parts(bool world) const { return world ? ranks.world() : ranks.data; }
   constexpr int most(bool world) const {
@@ -72,7 +72,7 @@ struct Share {
 //      0 1   2 3    4 5            and its bits do not depend on how many ranks there are.
 //     r0 r1 r1 r2  r2 r3
 //
-/// A branch: the micro-batches [begin, begin + size), size a power of two, cut off at the last one.
+/// A branch: the micro-batches [begin, begin + size), size a power of two, truncated at the last one.
 struct Branch {
   int begin, size;
 };
@@ -94,7 +94,7 @@ template <int Capacity> struct Tree {
         --depth;
         stack[depth - 1].size *= 2;
       } else if (!right && top.begin + top.size >= leaves && top.size < leaves) {
-        top.size *= 2;  // its sibling would hold nothing
+        top.size *= 2;  // its sibling would be empty
       } else {
         return;
       }
@@ -104,7 +104,7 @@ template <int Capacity> struct Tree {
 inline constexpr int most_branches = 40;
 using TreeSum = Tree<most_branches>;
 
-/// How many branches one who sums is left with, how many it holds at once on the way, and how many between rounds.
+/// The number of branches that a rank ends with, holds at most at once, and holds between rounds.
 struct Held {
   int branches, deepest, kept;
 };

@@ -1,4 +1,4 @@
-// schedule/step.hpp - one line of the schedule. All ranks run the same lines in the same order.
+// schedule/step.hpp - one step of the schedule. All ranks run the same steps in the same order.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,15 +9,15 @@ namespace cleave::schedule {
 enum class Do : unsigned char {
   Forward,         // run an operation on this rank's slices
   Convert,         // move a value between placements
-  Sum,             // take a sum over the batch that the model reads: over this rank's slices, then over the ranks
+  Sum,             // a sum over the batch that the model reads: over this rank's slices, then over the ranks
   BackwardInput,   // gradient of the inputs
   BackwardWeight,  // gradients of the weights, per slice, summed in the tree
-  Start,           // hand a bucket of gradients to the all-reduce; nothing waits
+  Start,           // start the all-reduce of a bucket of gradients; does not wait
   ConvertBack,     // the adjoint of Convert
   SumBack,         // the adjoint of Sum
-  Add,             // a value read twice has two gradients
-  Norm,            // wait for all sums; over all weights, take the norm that gradients are clipped to
-  Update           // wait for a bucket's sum and step its weights
+  Add,             // adds the two gradients of a value that is read twice
+  Norm,            // wait for all sums; compute the norm over all weights for clipping
+  Update           // wait for a bucket's sum and update its weights
 };
 
 constexpr std::string_view name(Do d) {
@@ -28,9 +28,9 @@ constexpr std::string_view name(Do d) {
 
 struct Step {
   Do what = Do::Forward;
-  int node = -1;          // of Start and Update: the bucket
+  int node = -1;          // for Start and Update: the bucket
   int dx = -1, dx2 = -1;  // buffers that it writes
-  bool linked = false;    // of the step before it, a row needs the same row only: one kernel may do both
+  bool linked = false;    // a row depends only on the same row of the step before: one kernel may do both
   friend constexpr bool operator==(Step, Step) = default;
 };
 
@@ -40,21 +40,21 @@ struct Weight {
   long offset = 0, count = 0;  // elements
 };
 
-/// The weights of a layer, or of several, that are summed over the same ranks: one message.
+/// The weights of one or several layers that are summed over the same ranks: one message.
 struct Bucket {
   long offset = 0, count = 0;
-  int node = -1;       // the lowest operation in it: its gradients come last
+  int node = -1;       // the lowest operation in it, whose gradients come last
   int leaf = -1;       // the highest layer
   bool world = false;  // over the model axis too
-  int row = 0;         // if set, only rows of so many elements that are not zero are sent
-  int reads = 0;       // then: how many rows a sample names
-  int factors = 0;     // if set, of each sample so many elements are sent, input and gradient of the product `node`
-  bool whole = false;  // goes as it is, whatever is said of gradients
-  /// Neither encoded nor by a route.
+  int row = 0;         // if set, only nonzero rows of this many elements are sent
+  int reads = 0;       // then: how many rows a sample uses
+  int factors = 0;     // if set, this many elements of each sample are sent: input and gradient of the product `node`
+  bool whole = false;  // never compressed or scheduled
+  /// Neither compressed nor scheduled.
   constexpr bool apart() const { return whole || row > 0 || factors > 0; }
 };
 
-/// What a piece of the arena is for.
+/// Categories of memory in the arena.
 enum class Category : unsigned char { Weights, Gradients, Optimizer, Activations, Communication, Workspace };
 inline constexpr int categories = 6;
 constexpr std::string_view name(Category c) {
@@ -63,16 +63,16 @@ constexpr std::string_view name(Category c) {
   return names[static_cast<int>(c)];
 }
 
-/// A tensor that lives from one step to another. Its bytes follow from the number of slices a rank holds.
+/// A tensor that lives from one step to another. Its bytes follow from the number of slices that a rank holds.
 struct Buffer {
-  long elements = 0;  // per micro-batch; of a tensor without batch letter, in all, in the format of such sums
+  long elements = 0;  // per micro-batch; for a tensor without batch letter, in total, in the format of such sums
   bool per_slice = true;
-  bool rows_cut = false;  // slices are cut over the model axis too
-  bool wide = false;      // kept in the format of sums, not in that of the data
+  bool rows_cut = false;  // the model axis splits the slices too
+  bool wide = false;      // stored in the format of sums, not in that of the data
   Category category = Category::Activations;
   int birth = 0, death = 0;
-  int takes_over = -1;  // may stand where this one ends
-  int written = 0;      // by this step; in linked steps tensors are born with the first
+  int takes_over = -1;  // may begin where this one ends
+  int written = 0;      // written by this step; in linked steps tensors are born with the first
 };
 
 }  // namespace cleave::schedule

@@ -1,4 +1,4 @@
-// schedule/volume.hpp - what each step sends: elements and bytes per collective, for any rank of any number of replicas.
+// schedule/volume.hpp - the traffic of each step: elements and bytes per collective, for any rank and number of replicas.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,18 +9,18 @@ namespace cleave::schedule {
 /// One message of a step as one rank sees it.
 struct Message {
   op::Verb verb = op::Verb::None;
-  bool world = false, model = false;  // over which ranks: all of them, the model axis, or else the data axis
+  bool world = false, model = false;  // among which ranks: all of them, the model axis, or else the data axis
   int ranks = 1;
-  long elements = 0;                   // of the whole tensor, within the group
+  long elements = 0;                   // of the whole tensor, in the group
   long sent = 0;                       // by this rank
   int times = 1;                       // rounds in which it is sent; elements and sent are of all
-  long bytes = 0;                      // of what is sent
-  long most_rows = 0, most_bytes = 0;  // where rows are sent that are not zero: how many more at most
+  long bytes = 0;                      // bytes sent
+  long most_rows = 0, most_bytes = 0;  // for sparse rows: an upper bound of the rest
   bool encoded = false, routed = false, factors = false;
 };
 
-/// What rank `mine` of those that sum sends: each other rank its part, and the sum of its own; or all of it to all. The
-/// elements are those that the messages stand for.
+/// What rank `mine` sends in a sum: its part to each other rank, and the sum of its part; or everything to all. Counts
+/// uncompressed elements.
 constexpr void encode(Message& m, Encoding e, int mine) {
   m.encoded = true;
   if (m.ranks == 1) return;
@@ -33,7 +33,7 @@ constexpr void encode(Message& m, Encoding e, int mine) {
   }
 }
 
-/// A rank sends each other rank the rows of each branch of its sum; what is sure is the headers.
+/// A rank sends each other rank the rows of each branch of its sum; only the headers are known exactly.
 constexpr void send_rows(Message& m, Bucket const& b, Share const& share, Format f, int mine) {
   m.encoded = true;
   long const branches = held(share, m.world, mine, f.ordered).branches, others = m.ranks - 1;
@@ -47,7 +47,7 @@ constexpr void send_rows(Message& m, Bucket const& b, Share const& share, Format
   m.most_bytes = m.most_rows * row_bytes(b, f.data);
 }
 
-/// To each shard the rows of its part; what is sure is the headers, and what its bounds left of rows.
+/// To each shard the rows of its part; the headers, and fractions of rows cut by its bounds, are known exactly.
 constexpr void push_rows(Message& m, Bucket const& b, Format f, long all) {
   m.encoded = true;
   m.sent = 0;
@@ -103,7 +103,7 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
   } else if (step.what == Do::Sum || step.what == Do::SumBack) {
     bytes_each = f.batch_sum;
     sum(placed.node[step.node].rows_cut, placed.node[step.node].local.y.size());
-  } else if (step.what == Do::Norm && ranks.model > 1) {  // each way has the squares of its own part
+  } else if (step.what == Do::Norm && ranks.model > 1) {  // each way has the squares of its weights
     bytes_each = norm_word;
     m.verb = op::Verb::AllGather;
     m.model = true;
@@ -130,13 +130,13 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
   return m;
 }
 
-/// Sums over one step, or over the pass of an evaluation, of what one rank sends. `elements_per_step` is what the field
-/// calls the volume.
+/// Totals over one step, or over an evaluation pass, of what one rank sends. `elements_per_step` is usually called the
+/// communication volume.
 struct Traffic {
   long elements_per_step = 0, bytes_per_step = 0;
   long elements[static_cast<int>(op::Verb::Illegal)]{};  // by verb
   int messages = 0;
-  long most_bytes_per_step = 0;  // the rest depends on the data: rows of gradients that are not zero
+  long most_bytes_per_step = 0;  // the rest depends on the data: sparse rows
   constexpr long operator[](op::Verb v) const { return elements[static_cast<int>(v)]; }
 };
 
@@ -145,7 +145,7 @@ constexpr Traffic traffic(Schedule<Ops> const& s, place::Placed<Ops> const& plac
                           Ranks ranks, int rank, bool evaluation = false) {
   Traffic t;
   for (int k = 0; k < (evaluation ? s.forward_steps : s.steps); ++k) {
-    if (evaluation && s.step[k].what == Do::Sum) continue;  // running statistics stand in
+    if (evaluation && s.step[k].what == Do::Sum) continue;  // running statistics replace it
     Message const m = message(s.step[k], s, placed, request, f, ranks, rank);
     if (m.bytes == 0) continue;
     t.elements_per_step += m.sent;
@@ -157,12 +157,12 @@ constexpr Traffic traffic(Schedule<Ops> const& s, place::Placed<Ops> const& plac
   return t;
 }
 
-/// What the ranks that sum with each other send in one step: the one that sends most, and all of them. Under `Ordered`
-/// they differ where the micro-batches of a rank are no whole branch of the sum (slices.hpp).
+/// What a group of summing ranks sends in one step: the rank that sends most, and all ranks. Under `Ordered` ranks
+/// differ if their micro-batches are not whole branches of the sum (slices.hpp).
 struct Volumes {
   Traffic most;
   long elements_of_all = 0, bytes_of_all = 0;
-  bool even = true;  // all send as many bytes
+  bool even = true;  // all send the same number of bytes
 };
 template <int Ops>
 constexpr Volumes volumes(Schedule<Ops> const& s, place::Placed<Ops> const& placed, place::Request request, Format f,

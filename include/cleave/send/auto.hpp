@@ -1,4 +1,4 @@
-// send/auto.hpp - `ReduceBy<Auto>`: for each message the route that the model says is fastest, told by size and ranks.
+// send/auto.hpp - `ReduceBy<Auto>`: chooses for each message the fastest all-reduce algorithm by the cost model.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace cleave {
 
-/// `AutoOver<Link<latency ns, MB/s>>`. Of equals the first of ring, halving and doubling, tree. On links that are all
-/// alike the tree is never ahead: halving and doubling has its rounds and fewer bytes.
+/// `AutoOver<Link<latency ns, MB/s>>`. Of equals the first of ring, halving-doubling, tree. On equal links the tree is
+/// never faster: halving-doubling has as many rounds and fewer bytes.
 template <class L> struct AutoOver : send::Route {
   static constexpr std::string_view name = "auto";
   enum class Pick : unsigned char { Ring, HalvingDoubling, Tree };

@@ -1,4 +1,4 @@
-// send/cost.hpp - how long a message takes, and an all-reduce by each route: latency and bytes, as a model.
+// send/cost.hpp - a cost model of messages and all-reduce algorithms: latency and bytes.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -6,19 +6,19 @@
 
 namespace cleave {
 
-/// A message of n bytes takes Latency + n / Bandwidth; ranks send and receive at once, all alike. Bytes are added at
-/// `Adding`. In nanoseconds and megabytes a second.
+/// A message of n bytes takes Latency + n / Bandwidth; ranks send and receive at the same time, all alike. Bytes are
+/// added at the rate `Adding`. In nanoseconds and megabytes a second.
 template <long LatencyNs, long BandwidthMBs, long AddingMBs = 10'000> struct Link {
   static constexpr long latency_ns = LatencyNs, bandwidth_mbs = BandwidthMBs, adding_mbs = AddingMBs;
 };
-/// What Auto thinks of when it is told nothing: ten gigabit Ethernet over TCP.
+/// The default link of Auto: ten gigabit Ethernet over TCP.
 using Ethernet10G = Link<30'000, 1'250>;
 
 }  // namespace cleave
 
 namespace cleave::send {
 
-/// Nanoseconds, modelled, of n bytes over p ranks. Source: Thakur, Rabenseifner, Gropp, "Optimization of collective
+/// Modelled nanoseconds for n bytes over p ranks. Source: Thakur, Rabenseifner, Gropp, "Optimization of collective
 /// communication operations in MPICH", IJHPCA 2005, section 4.5, with its alpha, beta and gamma; the tree is a binomial
 /// reduction and broadcast, section 4.4 and 4.2.
 template <class L> struct Cost {

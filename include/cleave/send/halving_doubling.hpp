@@ -1,4 +1,4 @@
-// send/halving_doubling.hpp - `ReduceBy<HalvingDoubling>`: with ever farther partners ever smaller halves, and back.
+// send/halving_doubling.hpp - `ReduceBy<HalvingDoubling>`: recursive halving, then recursive doubling.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace cleave {
 
-/// 2 log2 n rounds and 2(n-1)/n of the elements, for n a power of two; of other numbers, the ranks too many first give
-/// all they have to a neighbour, and take all from it in the end. Partners are 1, 2, 4, ... apart, so that of a power
-/// of two siblings are added in the tree of the ordered sum, and what goes far is small. Source: Rabenseifner,
+/// 2 log2 n rounds and 2(n-1)/n of the elements, for n a power of two; otherwise the excess ranks first send everything
+/// to a neighbour, and receive everything from it at the end. Partners are 1, 2, 4, ... apart, so that for a power of
+/// two siblings are added in the tree of the ordered sum, and distant messages are small. Source: Rabenseifner,
 /// "Optimization of collective reduction operations", ICCS 2004; Thakur, Rabenseifner, Gropp, "Optimization of
 /// collective communication operations in MPICH", IJHPCA 2005, section 4.5.
 struct HalvingDoubling : send::Route {
@@ -32,7 +32,7 @@ struct HalvingDoubling : send::Route {
     }
     bool const halves = round < c.levels;
     int const mine = c.number(rank), level = halves ? round : 2 * c.levels - 1 - round, partner = mine ^ (1 << level);
-    // Halving, it adds to what it keeps; doubling, it takes what its partner kept.
+    // While halving, it adds to the part that it keeps; while doubling, it copies the part that its partner kept.
     Run const r = kept(elements, halves ? mine : partner, level + 1);
     return {c.rank(partner), r.begin, r.end, halves};
   }
@@ -49,7 +49,7 @@ struct HalvingDoubling : send::Route {
   }
 
  private:
-  /// The largest power of two among the ranks: of the first 2 extra every other one, then all.
+  /// The largest power of two among the ranks: every other one of the first 2 extra, then all.
   struct Core {
     int levels = 0, extra = 0;
     constexpr explicit Core(int ranks) {

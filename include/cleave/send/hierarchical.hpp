@@ -10,8 +10,8 @@
 namespace cleave {
 
 /// Between nodes each rank sends only the part that it summed for its node: 2(m-1)/m of the elements for each of m
-/// nodes, however many ranks it has. Rings in a node, between nodes, in the node; where both numbers are powers of two,
-/// halving and doubling, which does just that. Nodes are full.
+/// nodes, however many ranks it has. Rings within a node, between nodes, within the node; if both numbers are powers of
+/// two, halving-doubling, which has the same structure. All nodes must be full.
 template <int ReplicasPerNode> struct Hierarchical : send::Route {
   static constexpr std::string_view name = "nodes first";
   using law = send::nodes_have_replicas<ReplicasPerNode>;

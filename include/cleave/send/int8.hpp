@@ -1,4 +1,4 @@
-// send/int8.hpp - `Compress<Int8>`: whole numbers from -127 to 127, with one scale for every 256 of them.
+// send/int8.hpp - `Compress<Int8>`: integers from -127 to 127, with one scale for every 256 of them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace cleave {
 
-/// Each block is its scale (f32), then its numbers, rounded to nearest, ties away from zero. A block that is not finite
-/// comes out as not a number.
+/// Each block is its scale (f32), then its numbers, rounded to nearest, ties away from zero. A block with a number that
+/// is not finite decodes to NaN.
 struct Int8 : send::Codec {
   static constexpr std::string_view name = "int8";
   static constexpr long block = 256;
@@ -48,7 +48,7 @@ struct Int8 : send::Codec {
     }
   }
 
-  // What is made of a block, and of an element.
+  // Computed for a block, and for an element.
   CLEAVE_HD static float scale_of(std::uint32_t most) {
     float const top = __builtin_bit_cast(float, most), scale = top / 127;
     return !(top <= FLT_MAX) ? __builtin_nanf("") : scale < FLT_MIN ? 0 : short_of(scale);
@@ -63,8 +63,8 @@ struct Int8 : send::Codec {
   }
 
  private:
-  /// Rounded up to 16 bits of its 24: times a number of 7 bits it is exact, and whoever multiplies and adds at once,
-  /// or in two steps, has the same bits.
+  /// Rounded up to 16 of its 24 bits: its product with a number of 7 bits is exact, so that a fused multiply-add and
+  /// two separate operations give the same bits.
   CLEAVE_HD static float short_of(float v) {
     return __builtin_bit_cast(float, (__builtin_bit_cast(std::uint32_t, v) + 0xffu) & ~0xffu);
   }

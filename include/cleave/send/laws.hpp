@@ -1,10 +1,10 @@
-// send/laws.hpp - what must hold of a format in which gradients are sent.
+// send/laws.hpp - laws of compressed gradient formats.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 namespace cleave::send {
 
-/// The law of a codec that has none.
+/// For a codec without laws.
 struct sendable {
   static constexpr bool holds = true;
   template <bool> struct tell {};

@@ -10,9 +10,10 @@
 
 namespace cleave {
 
-/// Each block is the mean of what is not negative and of what is (f32 both), then a bit an element, the first in the
-/// lowest. Source: Seide, Fu, Droppo, Li, Yu, "1-bit stochastic gradient descent and its application to data-parallel
-/// distributed training of speech DNNs", Interspeech 2014, section 3; there a block is a column of a weight.
+/// Each block is the mean of its non-negative elements and of its negative ones (f32 both), then a bit an element, the
+/// first in the lowest. Source: Seide, Fu, Droppo, Li, Yu, "1-bit stochastic gradient descent and its application to
+/// data-parallel distributed training of speech DNNs", Interspeech 2014, section 3; there a block is a column of a
+/// weight.
 struct OneBit : send::Codec {
   static constexpr std::string_view name = "one bit";
   static constexpr long block = 512;
@@ -53,20 +54,20 @@ struct OneBit : send::Codec {
   }
 
  private:
-  /// The sum, in v[0]: the second half is added to the first, and so on.
+  /// The sum, in v[0]: adds the second half to the first, and so on.
   template <long N, class A> static void fold(A* v) {
     if constexpr (N > 1) {
       for (long i = 0; i < N / 2; ++i) v[i] += v[N / 2 + i];
       fold<N / 2>(v);
     }
   }
-  /// Of `count` elements, behind which zeros stand up to a whole block. Nothing here is a jump: of noise, every other
-  /// one would be guessed wrong.
+  /// Of `count` elements, padded with zeros to a whole block. Branch-free: gradients are noise, and every other branch
+  /// would be mispredicted.
   template <class A> static std::byte* whole(long count, A const* v, std::byte* out) {
     alignas(64) A up[block], down[block];
     alignas(64) std::uint8_t positive[block];
     for (long i = 0; i < block; ++i) down[i] = v[i] < 0 ? v[i] : A{0};
-    for (long i = 0; i < block; ++i) up[i] = v[i] - down[i];  // what is not a number comes here
+    for (long i = 0; i < block; ++i) up[i] = v[i] - down[i];  // NaN goes here
     for (long i = 0; i < block; ++i) positive[i] = !(v[i] < 0);
     fold<block>(up);
     fold<block>(down);

@@ -1,4 +1,4 @@
-// send/ring.hpp - `ReduceBy<Ring>`: parts go round from neighbour to neighbour, first summed, then whole.
+// send/ring.hpp - `ReduceBy<Ring>`: parts travel from neighbour to neighbour, first to be summed, then to be copied.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,9 +8,9 @@
 
 namespace cleave {
 
-/// 2(n-1) rounds of 1/n each: 2(n-1)/n of the elements, the least that there can be. Part c is summed from rank c on,
-/// in the order of the ring. Source: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of
-/// workstations", JPDC 2009.
+/// 2(n-1) rounds of 1/n each: 2(n-1)/n of the elements, the minimum. Part c is summed from rank c on, in the order of
+/// the ring. Source: Patarasuk, Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC
+/// 2009.
 struct Ring : send::Route {
   static constexpr std::string_view name = "ring";
   static constexpr int rounds(long, send::Group g) { return 2 * (g.ranks - 1); }
@@ -22,7 +22,7 @@ struct Ring : send::Route {
     return scattered(elements, rank, g.ranks) + gathered(elements, rank, g.ranks);
   }
 
-  // The two halves, of n - 1 rounds each. Behind the first, rank r has the sum of part r + 1.
+  // The two halves, of n - 1 rounds each. After the first, rank r has the sum of part r + 1.
   static constexpr int owned(int rank, int n) { return (rank + 1) % n; }
   static constexpr send::Move scatter(long elements, int rank, int n, int round) {
     return part(elements, rank, n, rank - 1 - round, true);

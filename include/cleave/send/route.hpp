@@ -1,4 +1,4 @@
-// send/route.hpp - an all-reduce as rounds: in each, a rank reads a run of a peer's sum and adds it to its own, or takes it.
+// send/route.hpp - an all-reduce as rounds: in each, a rank reads a run of a peer's sum, and adds or copies it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,14 +7,14 @@
 
 namespace cleave::send {
 
-/// Who sums. Ranks are counted within the group; those of one replica stand together.
+/// The summing ranks, counted within the group; those of one replica are neighbours.
 struct Group {
   int ranks = 1;
   int per_replica = 1;
   int bytes_each = 4;  // of an element
 };
 
-/// What a rank does in one round: [begin, end) of what peer has after the rounds before, added or taken; peer -1:
+/// What a rank does in one round: adds or copies [begin, end) of what peer has after the rounds before; peer -1:
 /// nothing.
 struct Move {
   int peer = -1;
@@ -23,22 +23,22 @@ struct Move {
   constexpr bool any() const { return peer >= 0 && begin < end; }
 };
 
-/// Derive, and a route is one header:
+/// Base of all-reduce algorithms; an algorithm is one header:
 ///   struct Mine : send::Route {
 ///     static constexpr std::string_view name = "mine";
 ///     static constexpr int rounds(long elements, Group g);
 ///     static constexpr Move move(long elements, int rank, Group g, int round);
 ///     static constexpr long sent(long elements, int rank, Group g);  // what all others read from this rank
 ///   };
-/// Nobody may write what a peer has yet to read; tests/send/route.cpp tells, and adds up.
+/// No rank may overwrite what a peer has yet to read; tests/send/route.cpp checks this, and the sums.
 struct Route {
   using law = sendable;
   static constexpr bool fits(Group) { return true; }
-  /// Are siblings added in the tree of the ordered sum, when each rank brings one branch of one size?
+  /// Whether siblings are added in the tree of the ordered sum, if each rank has one branch of the same size.
   static constexpr bool keeps_the_tree(Group) { return false; }
 };
 
-/// Of what a rank sends, how much goes to ranks of other nodes.
+/// The part of a rank's traffic that goes to ranks of other nodes.
 template <class R> constexpr long sent_across(long elements, int rank, Group g, int ranks_per_node) {
   long sum = 0;
   for (int q = 0; q < g.ranks; ++q) {
@@ -50,7 +50,7 @@ template <class R> constexpr long sent_across(long elements, int rank, Group g, 
   return sum;
 }
 
-/// The most elements that are read from one rank in one round.
+/// The largest number of elements that are read from one rank in one round.
 template <class R> constexpr long most_at_once(long elements, Group g) {
   long most = 0;
   for (int round = 0; round < R::rounds(elements, g); ++round) {

@@ -1,4 +1,4 @@
-// send/top_k.hpp - `Compress<TopK<10>>`: of every 1000 elements the 10 of largest size, as pairs of index and value.
+// send/top_k.hpp - `Compress<TopK<10>>`: the 10 largest of every 1000 elements, as pairs of index and value.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace cleave {
 
-/// k = n PerMille / 1000, rounded up. Of elements of one size the first are sent; pairs stand in the order of their
-/// indices. Messages of several ranks name different elements, so their sum is no such message: everybody reads all.
-/// Source: Aji, Heafield, "Sparse communication for distributed gradient descent", EMNLP 2017; with error feedback it
-/// converges: Stich, Cordonnier, Jaggi, "Sparsified SGD with memory", NeurIPS 2018.
+/// k = n PerMille / 1000, rounded up. Of elements of equal magnitude the first are sent; pairs are in the order of
+/// their indices. Messages of several ranks have different indices, so their sum is no such message: every rank reads
+/// all. Source: Aji, Heafield, "Sparse communication for distributed gradient descent", EMNLP 2017; with error feedback
+/// it converges: Stich, Cordonnier, Jaggi, "Sparsified SGD with memory", NeurIPS 2018.
 template <int PerMille> struct TopK : send::Codec {
   static constexpr std::string_view name = "top k";
   static constexpr bool resums = false;
@@ -35,16 +35,16 @@ template <int PerMille> struct TopK : send::Codec {
   template <class A, class To> static void decode(long n, std::byte const* in, To to) {
     for (long k = 0; k < kept(n); ++k, in += 8) {
       long const i = send::load<std::uint32_t>(in);
-      if (i < n) to(i, static_cast<A>(send::load<float>(in + 4)));  // it may have come over a wire
+      if (i < n) to(i, static_cast<A>(send::load<float>(in + 4)));  // the index may come from a network
     }
   }
 
  private:
   struct Least {
     std::uint32_t size;
-    long of_it;  // so many of that size belong to the k largest
+    long of_it;  // how many elements of that magnitude belong to the k largest
   };
-  /// The k-th largest of n sizes, byte by byte: of what agrees with it so far, which next byte does it have?
+  /// The k-th largest of n magnitudes, byte by byte: counts the next byte of those that agree with it so far.
   template <class Sizes> static Least kth(long n, long k, Sizes const& sizes) {
     Least least{0, k};
     std::uint32_t mask = 0;
@@ -61,8 +61,8 @@ template <int PerMille> struct TopK : send::Codec {
     }
     return least;
   }
-  /// A sample says which size half as many again as k will reach. Of those that do, a histogram tells the narrow range
-  /// of the k-th, and few are in it; where they are many, or the sample was wrong, all are gone through.
+  /// A sample estimates a magnitude that half as many again as k elements reach. A histogram of those that do gives a
+  /// small range around the k-th; if that holds many, or the estimate was wrong, all elements are searched.
   template <class A> static Least largest(long n, A const* g, long k) {
     constexpr std::uint32_t bins = 4096;
     auto const all = [&](long i) { return send::size_of(g[i]); };
@@ -89,7 +89,7 @@ template <int PerMille> struct TopK : send::Codec {
     });
     return kth(some, of_it, [&](long i) { return in_it[i]; });
   }
-  /// f(i, size) for those of at least this size, which are few: a block of elements at a time is passed over.
+  /// f(i, magnitude) for elements of at least this magnitude, which are few: skips a block of elements at a time.
   template <class A, class F> static void reaching(long n, A const* g, std::uint32_t least, F const& f) {
     constexpr long block = 16;
     for (long first = 0; first < n; first += block) {

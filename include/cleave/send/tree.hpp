@@ -1,4 +1,4 @@
-// send/tree.hpp - `ReduceBy<Tree>`: pairs of ranks, then pairs of pairs, are added up to rank 0, and back down.
+// send/tree.hpp - `ReduceBy<Tree>`: a binomial tree, up to rank 0 and back down.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace cleave {
 
-/// A binomial tree: 2 ceil(log2 n) rounds, whole messages; a rank sends one up, and one down to each child. Few rounds,
-/// many elements. Adds up in the tree of the ordered sum.
+/// 2 ceil(log2 n) rounds of whole messages; a rank sends one up, and one down to each child. Few rounds, many elements.
+/// Sums in the tree of the ordered sum.
 struct Tree : send::Route {
   static constexpr std::string_view name = "tree";
   static constexpr bool keeps_the_tree(send::Group) { return true; }

@@ -1,4 +1,4 @@
-// sim/step.hpp - a plan's step on devices and links that are not here: what hides behind the backward pass. Modelled.
+// sim/step.hpp - a model of a plan's step on other devices and links: what overlaps with the backward pass.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace cleave {
 
-/// A device that does so many multiplications and additions a nanosecond in products and convolutions, and the links
+/// A device that does `Flops` multiplications and additions a nanosecond in products and convolutions, and the links
 /// between devices.
 template <long Flops, class L = Ethernet10G> struct Machine {
   static constexpr double flops = static_cast<double>(Flops);
@@ -24,7 +24,7 @@ struct Step {
   double compute = 0, exposed = 0, total = 0;
 };
 
-/// Of one sample, forward.
+/// For one sample, forward.
 template <int Ops> constexpr double flops(place::Signatures<Ops> const& model, place::Node const& n) {
   if (n.op < 0 || !model.op[n.op].contracts) return 0;
   return 2.0 * static_cast<double>(n.local.w0.size()) * static_cast<double>(n.local.y.stride(0));
@@ -39,8 +39,8 @@ template <class M, class P> constexpr double sending(schedule::Message const& m,
   return rounds * send::Cost<L>::alpha + static_cast<double>(m.bytes + m.most_bytes) * send::Cost<L>::beta;
 }
 
-/// The step of rank 0 among so many replicas on machine M: layer by layer as scheduled; a message is on its way when
-/// its gradient is made and the link is free. Layers without products cost nothing here.
+/// The step of rank 0 among `replicas` replicas on machine M: layer by layer as scheduled; a message starts when its
+/// gradient is complete and the link is free. Layers without products take no time.
 template <class M, class P> constexpr Step step(int replicas) {
   schedule::Ranks const ranks = P::ranks_of(replicas);
   place::Request const request = P::request_of(replicas);
@@ -53,7 +53,7 @@ template <class M, class P> constexpr Step step(int replicas) {
     if (s.what == schedule::Do::Start) {
       free = (free > out.total ? free : out.total) + sending<M, P>(m, ranks);
       arrives[s.node] = free;
-    } else if (s.what == schedule::Do::Update || s.what == schedule::Do::Norm) {  // a norm is of all that is on its way
+    } else if (s.what == schedule::Do::Update || s.what == schedule::Do::Norm) {  // a norm waits for all messages
       double const wait = (s.node < 0 ? free : arrives[s.node]) - out.total;
       if (wait > 0) out.exposed += wait, out.total += wait;
       if (s.what == schedule::Do::Norm) out.total += sending<M, P>(m, ranks);
@@ -71,7 +71,7 @@ template <class M, class P> constexpr Step step(int replicas) {
 }
 /// How much faster n replicas are than one, on the same batch.
 template <class M, class P> constexpr double speedup(int n) { return step<M, P>(1).total / step<M, P>(n).total; }
-/// The number of replicas, up to `most`, behind which one more makes a step no faster. Row 38.
+/// The number of replicas, up to `most`, beyond which one more makes a step no faster.
 template <class M, class P> constexpr int knee(int most) {
   int best = 1;
   for (int n = 2; n <= most && n <= P::micro_batches; ++n) {

@@ -1,4 +1,4 @@
-// tensor/bytes.hpp - amounts of memory as one writes them: 2_GiB, 512_MiB.
+// tensor/bytes.hpp - literals for amounts of memory: 2_GiB, 512_MiB.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

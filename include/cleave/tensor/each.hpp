@@ -1,10 +1,10 @@
-// tensor/each.hpp - f(i) for every i below n, where no two touch the same element, as vectors under plain -O2.
+// tensor/each.hpp - f(i) for every i below n, for independent iterations; vectorised under plain -O2.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 namespace cleave::tensor {
 
-/// A block of constant length needs no tail and no check for overlap, so that plain -O2 makes vectors of it.
+/// A block of constant length needs no remainder loop and no check for overlap, so that plain -O2 vectorises it.
 template <class F> inline void each(long n, F const& f) {
   constexpr long block = 64;
   long const whole = n / block * block;

@@ -1,4 +1,4 @@
-// tensor/eight_bits.hpp - floating numbers of 8 bits: e4m3 has one more bit of fraction, e5m2 one more of exponent.
+// tensor/eight_bits.hpp - floating-point numbers of 8 bits: e4m3 and e5m2.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,8 +9,8 @@
 namespace cleave::tensor {
 
 /// A sign, `Exponent` bits, `Fraction` bits. Rounded to nearest even; a finite number beyond the largest becomes the
-/// largest; NaN stays NaN. Four bits of exponent leave no code for an infinity, which becomes NaN. Source: Micikevicius
-/// et al., "FP8 formats for deep learning", 2022.
+/// largest; NaN stays NaN. With four bits of exponent there is no code for an infinity, which becomes NaN. Source:
+/// Micikevicius et al., "FP8 formats for deep learning", 2022.
 template <int Exponent, int Fraction> struct EightBits {
   static_assert(1 + Exponent + Fraction == 8);
   std::uint8_t bits;
@@ -38,14 +38,14 @@ template <int Exponent, int Fraction> struct EightBits {
     return __builtin_bit_cast(float, sign | ((exponent + 127 - bias) << 23) | fraction);
   }
 
-  /// The number of this format that is nearest.
+  /// The nearest number of this format.
   CLEAVE_HD static constexpr float rounded(float v) {
     std::uint32_t const u = __builtin_bit_cast(std::uint32_t, v);
     if ((u & exponents) == exponents) return __builtin_bit_cast(float, has_infinity ? u : u | 0x400000u);
     return nearest(v > largest ? largest : v < -largest ? -largest : v);
   }
-  /// The same of a number that is not beyond the largest; what is not finite stays as it is. A power of two is added
-  /// and taken off again, so large that a float has no bits left for what is dropped.
+  /// The same for a number that is not beyond the largest; numbers that are not finite stay so. A power of two is added
+  /// and subtracted again, so large that a float has no bits left for the ones to be dropped.
   CLEAVE_HD static constexpr float nearest(float v) {
     std::uint32_t const u = __builtin_bit_cast(std::uint32_t, v), e = u & exponents, sign = u & 0x80000000u;
     float const power = __builtin_bit_cast(float, (e > least_exponent ? e : least_exponent) + shift);

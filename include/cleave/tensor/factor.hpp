@@ -1,4 +1,4 @@
-// tensor/factor.hpp - a number as products of matrices and convolutions multiply it, in the format of sums.
+// tensor/factor.hpp - the operand format of products and convolutions: a number as it is multiplied.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,13 +7,13 @@
 
 namespace cleave::tensor {
 
-/// What an operand is: inputs and weights want precision, gradients want range.
+/// The role of an operand: inputs and weights need precision, gradients need range.
 enum class Role : unsigned char { Value, Gradient };
 
-/// Is a number multiplied at a scale of its tensor?
+/// Whether a number format has a scale for each tensor.
 template <class T> inline constexpr bool scaled = std::is_same_v<T, fp8>;
 
-/// As it is, or as tf32 rounds it.
+/// Unchanged, or rounded to tf32.
 template <class T> struct OwnFactor {
   CLEAVE_HD static constexpr OwnFactor of(T const*, long) { return {}; }
   CLEAVE_HD constexpr accumulate_t<T> operator()(T v) const {
@@ -25,8 +25,9 @@ template <class T> struct OwnFactor {
   }
 };
 
-/// To e4m3 or e5m2, where the scale, a power of two, takes the tensor's largest finite magnitude as far up as these
-/// formats go; and back. Both ways are exact, so whoever multiplies, multiplies the same numbers.
+/// To e4m3 or e5m2, with a scale, the power of two that brings the tensor's largest finite magnitude as close as
+/// possible to the format's; and back. Scaling is exact in both directions, so that all backends multiply the same
+/// numbers.
 template <Role R> struct EightBitFactor {
   using format = std::conditional_t<R == Role::Value, e4m3, e5m2>;
   float scale = 1;
@@ -46,7 +47,7 @@ template <Role R> struct EightBitFactor {
   }
 
  private:
-  /// At most 2^96, so that what is multiplied stays clear of a float's last bits.
+  /// At most 2^96, so that scaled operands stay clear of a float's subnormal numbers.
   CLEAVE_HD static constexpr float scale_of(std::uint32_t peak) {
     if (peak == 0) return 1;
     int const up = format::largest_exponent + 127 - static_cast<int>(peak >> 7) - ((peak & 0x7fu) > 0x60u ? 1 : 0);
@@ -54,7 +55,7 @@ template <Role R> struct EightBitFactor {
   }
 };
 
-/// Of one tensor: a slice of the batch, or a weight as a rank has it.
+/// For one tensor: a slice of the batch, or a weight's part on a rank.
 template <class T, Role R = Role::Value> using Factor = std::conditional_t<scaled<T>, EightBitFactor<R>, OwnFactor<T>>;
 
 }  // namespace cleave::tensor

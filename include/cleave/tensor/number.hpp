@@ -1,4 +1,4 @@
-// tensor/number.hpp - the number formats a tensor is kept in, and the one its sums are taken in.
+// tensor/number.hpp - number formats of tensors, and the format of their sums.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -30,8 +30,8 @@ struct bf16 {
   }
 };
 
-/// A float wherever it is kept, sent or added up; products of matrices and convolutions take it with 10 bits of
-/// fraction, rounded to nearest, ties away from zero, as tensor cores want it.
+/// A float in memory, messages and sums; operands of products and convolutions are rounded to 10 bits of fraction, to
+/// nearest, ties away from zero, as tensor cores need them.
 struct tf32 {
   float value;
 
@@ -46,8 +46,8 @@ struct tf32 {
   }
 };
 
-/// A bf16 wherever it is kept, sent or stepped; products of matrices and convolutions take it in 8 bits, at a scale of
-/// its tensor (factor.hpp).
+/// A bf16 in memory, messages and updates; operands of products and convolutions have 8 bits, with a scale for each
+/// tensor (factor.hpp).
 struct fp8 {
   bf16 value;
 
@@ -55,7 +55,7 @@ struct fp8 {
   CLEAVE_HD constexpr explicit fp8(float v) : value(v) {}
   CLEAVE_HD constexpr explicit operator float() const { return static_cast<float>(value); }
   CLEAVE_HD constexpr explicit operator double() const { return static_cast<double>(value); }
-  /// The bits without the sign, which grow with the number; 0 of what is not finite.
+  /// The bits without the sign, which are ordered like magnitudes; 0 for numbers that are not finite.
   CLEAVE_HD constexpr std::uint32_t magnitude() const {
     std::uint32_t const m = value.bits & 0x7fffu;
     return m < 0x7f80u ? m : 0u;
@@ -71,7 +71,7 @@ template <class T>
 using accumulate_t = std::conditional_t<std::is_same_v<T, f64> || std::is_same_v<T, Twofold>, T, f32>;
 
 /// Sums over the batch that a model reads (BatchNorm's of x and x^2) are taken with twice the digits: the variance, a
-/// difference of such sums, then has its own where the mean is large.
+/// difference of such sums, then stays accurate if the mean is large.
 template <class T> using batch_sum_t = std::conditional_t<std::is_same_v<accumulate_t<T>, f32>, f64, Twofold>;
 CLEAVE_HD constexpr f64 mean_of(f64 sum, long n) { return sum * (1 / static_cast<f64>(n)); }
 CLEAVE_HD inline Twofold mean_of(Twofold sum, long n) { return sum / static_cast<f64>(n); }

@@ -27,10 +27,10 @@ CLEAVE_HD constexpr Words philox(Words counter, std::uint32_t key0, std::uint32_
   return counter;
 }
 
-/// What a number is for; two purposes never share a stream.
+/// The purpose of a random number; two purposes never share a stream.
 enum class Purpose : std::uint32_t { Weights = 1, Dropout = 2, Shuffle = 3, Augment = 4 };
 
-/// One generator per (seed, purpose, which): `which` is a weight's number, a layer's number, an epoch.
+/// One generator per (seed, purpose, which): `which` is the number of a weight, a layer, or an epoch.
 struct Random {
   std::uint64_t seed;
   Purpose purpose;

@@ -6,7 +6,7 @@
 
 namespace cleave {
 
-/// At most four extents, kept as scalars because a kernel's template argument may not hold an array under nvcc.
+/// At most four extents, stored as scalars because under nvcc a kernel's template argument may not hold an array.
 struct Shape {
   int dims = 0;
   int e0 = 1, e1 = 1, e2 = 1, e3 = 1;
@@ -17,7 +17,7 @@ struct Shape {
   CLEAVE_HD constexpr Shape(int a, int b, int c) : dims(3), e0(a), e1(b), e2(c) {}
   CLEAVE_HD constexpr Shape(int a, int b, int c, int d) : dims(4), e0(a), e1(b), e2(c), e3(d) {}
 
-  /// All members, as nvcc's stubs spell a template argument.
+  /// All members; nvcc's stubs spell a template argument with them.
   CLEAVE_HD constexpr Shape(int dims_, int a, int b, int c, int d) : dims(dims_), e0(a), e1(b), e2(c), e3(d) {}
 
   CLEAVE_HD constexpr int operator[](int d) const { return d == 0 ? e0 : d == 1 ? e1 : d == 2 ? e2 : e3; }

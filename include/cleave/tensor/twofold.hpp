@@ -1,4 +1,4 @@
-// tensor/twofold.hpp - a number of about 106 bits: the sum of two f64, of which the second is what the first has no room for.
+// tensor/twofold.hpp - a number of about 106 bits: the sum of two f64, the second of which holds the first one's rounding.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace cleave::tensor {
 
-/// Sums and products err by less than 2^-100 of what goes in. Source: Dekker, "A floating-point technique for extending
-/// the available precision", 1971; Knuth, "The art of computer programming", volume 2, 4.2.2, theorem B.
+/// Sums and products have an error below 2^-100 of the operands. Source: Dekker, "A floating-point technique for
+/// extending the available precision", 1971; Knuth, "The art of computer programming", volume 2, 4.2.2, theorem B.
 struct Twofold {
   double high, low;
 
@@ -38,7 +38,7 @@ struct Twofold {
   CLEAVE_HD friend constexpr bool operator==(Twofold a, Twofold b) { return a.high == b.high && a.low == b.low; }
 
  private:
-  /// Of two numbers of which the second is the smaller.
+  /// The sum of two numbers, the second of which is smaller.
   CLEAVE_HD static constexpr Twofold joined(double large, double small) {
     double const sum = large + small;
     return {sum, small - (sum - large)};

@@ -1,4 +1,4 @@
-// backend/gpu/coder.cpp - row 44: what a device writes and reads of gradients has the bits of the codec, and leaves what it leaves.
+// backend/gpu/coder.cpp - a device encodes and decodes gradients with the bits of the host codec and its residual.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/backend/gpu/top_k.hpp>
 
@@ -68,10 +68,10 @@ template <class C> void of_many_sizes() {
 
 }  // namespace
 
-TEST_CASE("row 44: bf16") { of_many_sizes<send::Bf16>(); }
-TEST_CASE("row 44: whole numbers with a scale for each block") { of_many_sizes<Int8>(); }
-TEST_CASE("row 44: signs with two means for each block") { of_many_sizes<OneBit>(); }
-TEST_CASE("row 44: the largest few, of equal ones the first, over several blocks") {
+TEST_CASE("bf16 messages have the bits of the codec") { of_many_sizes<send::Bf16>(); }
+TEST_CASE("int8 messages, one scale a block, have the bits of the codec") { of_many_sizes<Int8>(); }
+TEST_CASE("one-bit messages, two means a block, have the bits of the codec") { of_many_sizes<OneBit>(); }
+TEST_CASE("top-k messages, the first of equal elements, over several blocks, have the bits of the codec") {
   for (long n : {1L, 8L, 257L, 8193L}) as_its_codec<TopK<30>, float>(n, true);
   as_its_codec<TopK<1000>, float>(300, true);
   as_its_codec<TopK<100>, double>(1031, true);

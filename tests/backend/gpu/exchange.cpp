@@ -1,4 +1,4 @@
-// backend/gpu/exchange.cpp - rows 43, 44, 46: encoded and routed sums of gradients on a device, held against threads.
+// backend/gpu/exchange.cpp - compressed and scheduled all-reduces of gradients on a device, compared with threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../../io/scratch.hpp"
 #include "../../run/on_device.hpp"
@@ -35,44 +35,44 @@ void close(double tolerance, std::initializer_list<int> replicas, backend::host:
 
 }  // namespace
 
-TEST_CASE("row 44: eight bits, with what is left kept, and without") {
+TEST_CASE("int8 gradients, with error feedback and without, train as on threads") {
   close<On<Compress<Int8>, Momentum>>(1e-3, {1, 2, 3});
 #ifndef __CUDACC__  // on a GPU the same kernels, and twice the code to compile
   close<On<Compress<Int8, NoFeedback>, ModelParallel<SplitCols>>>(1e-3, {2});
 #endif
 }
-TEST_CASE("row 44: one bit; bf16 under bf16, in buckets") {
+TEST_CASE("one-bit gradients, and bf16 gradients of a bf16 plan in buckets, train as on threads") {
   close<On<Compress<OneBit>>>(1e-2, {2, 4});
   close<On<Compress<bf16>, Precision<bf16>, Buckets<4096>>>(1e-2, {3});
 }
-TEST_CASE("row 44: the largest few, which everybody reads of everybody") {
+TEST_CASE("top-k gradients, which every rank reads from every other, train as on threads") {
   close<On<Compress<TopK<100>>, Momentum>>(1e-5, {1, 2, 3});
 #ifndef __CUDACC__
   close<On<Compress<TopK<200>, NoFeedback>, ModelParallel<SplitCols>>>(1e-5, {2});
   close<On<Compress<TopK<300>>, Precision<bf16>, Buckets<4096>>>(1e-2, {3});
 #endif
 }
-TEST_CASE("rows 43, 46: by a route") {
+TEST_CASE("ring, halving-doubling and hierarchical all-reduce train as on threads") {
   close<On<ReduceBy<Ring>>>(1e-5, {1, 2, 3, 4});
   close<On<ReduceBy<HalvingDoubling>, ModelParallel<SplitRows>>>(1e-5, {4});
   close<On<ReduceBy<Hierarchical<2>>, Precision<bf16>>>(1e-2, {4});
 }
 struct Said : Sequential<Vector<5>, Embedding<40, 6>, Linear<8, SendFactors>, Tanh, Linear<4>, CrossEntropy> {};
 
-TEST_CASE("row 40: what threads send as rows, or as factors, goes whole, with the same sums") {
+TEST_CASE("gradients that threads send as rows or factors are sent whole, with the same sums") {
   using P = Of<Said, DataParallel<Sync>, Momentum>;
   close<P>(1e-5, {1, 2, 3}, words);
   CHECK(outcome(DeviceTrainer<P, OnDevice>(3, 7, device(3)), 3, words) ==
         outcome(DeviceTrainer<P, OnDevice>(1, 7, device(1)), 3, words));
 }
-TEST_CASE("rows 40, 44: and is not encoded, nor goes by a route, where the other gradients do") {
+TEST_CASE("gradients of rows or factors are neither compressed nor scheduled where the others are") {
 #ifndef __CUDACC__
   close<Of<Said, DataParallel<Sync>, Fastest, Compress<OneBit>>>(1e-3, {3}, words);
 #endif
   close<Of<Said, DataParallel<Sync>, Fastest, Compress<Int8>, Precision<bf16>>>(1e-2, {2}, words);
   close<Of<Said, DataParallel<Sync>, Fastest, ReduceBy<Ring>>>(1e-5, {3}, words);
 }
-TEST_CASE("row 46: where each brings a branch, a tree has the bits of one rank") {
+TEST_CASE("where each rank sums one branch, a tree or halving-doubling has the bits of one rank") {
   struct OnOne : Plan<Small, Batch<24>, MicroBatches<8>, DataParallel<Sync>, Precision<bf16>> {};
   struct Treed
       : Plan<Small, Batch<24>, MicroBatches<8>, DataParallel<Sync>, Precision<bf16>, Mesh<Data<4>>, ReduceBy<Tree>> {};
@@ -113,7 +113,7 @@ template <class P> void goes_on(backend::host::Feed const& from) {
 
 }  // namespace
 
-TEST_CASE("row 44: what messages lack is in a checkpoint") {
+TEST_CASE("residuals of compression are saved and loaded with a checkpoint") {
   goes_on<On<Compress<OneBit>, Momentum>>(feed<On<>>());
   goes_on<Of<Said, DataParallel<Sync>, Fastest, Compress<Int8>>>(words);
   goes_on<On<Compress<TopK<100>>>>(feed<On<>>());

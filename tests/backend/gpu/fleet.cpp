@@ -1,4 +1,4 @@
-// backend/gpu/fleet.cpp - rows 17, 48, 74, 75: split layers on the ranks of one device, with the bits of one rank.
+// backend/gpu/fleet.cpp - split layers on the ranks of one device, with the bits of one rank.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../../run/on_device.hpp"
 

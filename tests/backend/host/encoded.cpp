@@ -83,7 +83,7 @@ template <class Word, class Keeps = Feedback> void equals_the_oracle() {
   CHECK(trained<Sent<Word, Keeps>>(1, 12) == trained<Of<DataParallel<Sync>>>(1, 12));  // nothing is sent
 }
 
-// Two buckets of 984 + 150 weights. Row 48: half the bytes, exactly; the others by their own formulas, on two ranks.
+// Two buckets of 984 + 150 weights. bf16 sends exactly half the bytes; the other formats, theirs, on two ranks.
 template <class P> constexpr long bytes = traffic<P, 2>.bytes_per_step;
 constexpr long plain = bytes<Of<DataParallel<Sync>>>;
 static_assert(plain == (984 + 150) * 4 && bytes<Sent<bf16>> * 2 == plain);

@@ -1,4 +1,4 @@
-// backend/host/factors.cpp - row 77's remedy: the factors of a dense layer's gradient are sent, with the gradient's bits.
+// backend/host/factors.cpp - the factors of a dense layer's gradient are sent instead of it, with the gradient's bits.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>

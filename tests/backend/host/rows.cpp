@@ -1,4 +1,4 @@
-// backend/host/rows.cpp - row 40: of an embedding's gradient rows are sent that are not zero, with the bits of all of it.
+// backend/host/rows.cpp - of an embedding's gradient only nonzero rows are sent, with the bits of the dense exchange.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -56,7 +56,7 @@ template <class P> std::vector<typename Trainer<P>::A> trained(int replicas, int
         schedule::traffic(P::schedule, P::placed, P::request, P::format, t.ranks(), r * P::ways);
     CHECK(t.sent_bytes(r * P::ways) <= steps * step.most_bytes_per_step);
     if (!counts) continue;
-    // Row 40: nnz (index + row) + header, where the words are counted by hand.
+    // Rows that are not zero, each an index and its elements, and a header; the words are counted by hand.
     long wanted = 0;
     schedule::Range const own = schedule::slices(12, r, replicas);
     for (long k = 0; k < steps; ++k) wanted += words(k, own.begin * 2, own.end * 2);
@@ -82,12 +82,14 @@ static_assert(Sparse<>::schedule.bucket[0].row == features && Dense<>::schedule.
 
 }  // namespace
 
-TEST_CASE("row 40: rows that are not zero, counted by hand; weights equal the dense exchange's bit for bit") {
+TEST_CASE("rows that are not zero are counted by hand; weights equal the dense exchange's bit for bit") {
   for (int n : {1, 2, 3, 5}) same_bits<Fastest, Momentum>(n, n > 1);
   for (int n : {2, 3, 4, 6}) same_bits<Momentum>(n);  // ordered: a message for each branch of the sum
   for (int n : {2, 3}) same_bits<Precision<bf16>, Fastest>(n);
 }
-TEST_CASE("row 40: under Ordered the bits of one replica; in rounds, in f64, on a mesh, beside compressed layers") {
+TEST_CASE(
+    "sparse rows under Ordered give the bits of one replica; accumulated, in f64, on a mesh, beside compressed "
+    "layers") {
   auto const whole = trained<Sparse<Adam>>(1, 10);
   for (int n : {2, 3, 8}) CHECK(trained<Sparse<Adam>>(n, 10) == whole);
   same_bits<Accumulate<2>, Precision<f64>>(3);
@@ -95,7 +97,7 @@ TEST_CASE("row 40: under Ordered the bits of one replica; in rounds, in f64, on 
   same_bits<ModelParallel<SplitBatch>, Fastest>(2);
   trained<Sparse<Fastest, Compress<Int8>>>(3, 10);
 }
-TEST_CASE("row 40: a word outside the vocabulary ends the run") {
+TEST_CASE("a word outside the vocabulary ends the run") {
   backend::host::Feed wrong = feed;
   wrong.pixels = [](void const*, long, long, int count, float* out) {
     std::fill_n(out, count * tokens, static_cast<float>(vocabulary));
@@ -103,7 +105,7 @@ TEST_CASE("row 40: a word outside the vocabulary ends the run") {
   Trainer<Sparse<>> t(2);
   CHECK_THROWS_WITH_AS(t.train(0, 1, wrong), doctest::Contains("not finite"), Error);
 }
-TEST_CASE("row 40: the listing says at most how much") {
+TEST_CASE("the listing gives an upper bound of the bytes of sparse rows") {
   CHECK(schedule::listing<Sparse<Fastest>>({2, 1}).find("582 weights         all_reduce     over 2 replicas, sends its "
                                                         "rows that are not zero, at most 1,688 bytes") !=
         std::string::npos);

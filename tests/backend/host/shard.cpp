@@ -18,8 +18,7 @@ using backend::host::Pushed, backend::host::Shard;
 static_assert(std::is_same_v<Pushed<bf16, Change::Step>, bf16> && std::is_same_v<Pushed<bf16, Change::Average>, f32>);
 static_assert(std::is_same_v<Pushed<tf32, Change::Step>, f32>);  // what is sent is no factor of a product
 
-TEST_CASE(
-    "rows 12, 34: 8 workers push 250,000 gradients each: every one is applied or dropped, and the weights say so") {
+TEST_CASE("8 workers push 250,000 gradients each: every one is applied or dropped, and the weights say so") {
   using Keeper = Free<8, Stale<Drop<6>>>;
   std::vector<double> const zero(3);
   Shard<Keeper, Sgd, double, Change::Step> shard({}, zero.data(), 3);

@@ -1,4 +1,4 @@
-// backend/mpi/ranks.cpp - rows 13, 88: every kind of collective over MPI processes has the bits of threads. Run by run.sh.
+// backend/mpi/ranks.cpp - every kind of collective over MPI processes has the bits of threads. Run by run.sh.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave.hpp>
 #include <cleave/backend/mpi/process.hpp>

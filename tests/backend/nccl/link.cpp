@@ -1,4 +1,4 @@
-// backend/nccl/link.cpp - rows 13, 17, 88: ranks on devices of their own have the bits of one device; errors end by name.
+// backend/nccl/link.cpp - ranks with a device each have the bits of one device; errors are named.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/backend/emulate/post.hpp>
 #include <cleave/backend/nccl/link.hpp>
@@ -105,7 +105,7 @@ TEST_CASE("clipped by the norm over both axes") {
   as_together<Of<Mlp, DataParallel<Sync>, Clipped>>(2);
 }
 TEST_CASE("the batch cut over both axes") { as_together<Of<Mlp, DataParallel<Sync>, ModelParallel<SplitBatch>>>(2); }
-TEST_CASE("rows 43, 44: encoded, and by a route") {
+TEST_CASE("compressed and scheduled all-reduces between devices") {
   as_together<Of<Mlp, DataParallel<Sync>, Fastest, Compress<Int8>, Momentum>>(3);
   as_together<Of<Mlp, DataParallel<Sync>, Fastest, Compress<TopK<50>>>>(2);
   as_together<Of<Mlp, DataParallel<Sync>, Fastest, ReduceBy<Ring>, Precision<bf16>>>(3);

@@ -1,4 +1,4 @@
-// backend/cublas/api.hpp - cuBLASLt's own functions, for cublas/products.hpp. Needs cublasLt.h.
+// backend/cublas/api.hpp - cuBLASLt's functions, for cublas/products.hpp. Needs cublasLt.h.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -30,7 +30,7 @@ struct Api {
     if (e == 0) e = set(m->of, CUBLASLT_MATMUL_DESC_TRANSA, ta);
     if (e == 0) e = set(m->of, CUBLASLT_MATMUL_DESC_TRANSB, tb);
     if (e == 0) e = set(m->of, CUBLASLT_MATMUL_DESC_EPILOGUE, end);
-    if (e == 0 && gpu::has_bias(c.end)) {  // what is asked before the product takes a bias's alignment from the address
+    if (e == 0 && gpu::has_bias(c.end)) {  // the heuristics read a bias's alignment from its address
       e = set(m->of, CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<void const*>(std::uintptr_t{most_aligned}));
     }
     if (e == 0) e = layout(&m->a, c.of, c.a_turned ? c.k : c.m, c.a_turned ? c.m : c.k, c.lda);
@@ -45,7 +45,7 @@ struct Api {
     if (m.of) cublasLtMatmulDescDestroy(m.of);
   }
 
-  /// Up to most_algorithms, the best first by what the library thinks of them.
+  /// Up to most_algorithms, in the order of the library's heuristics.
   static int suggest(Handle handle, Described const& m, Call const& c, std::size_t workspace, gpu::Suggested* to) {
     cublasLtMatmulPreference_t wanted = nullptr;
     int e = cublasLtMatmulPreferenceCreate(&wanted);
@@ -67,7 +67,7 @@ struct Api {
     }
     return e;
   }
-  /// Will it run, and with how much workspace?
+  /// Whether it will run, and its workspace.
   static int check(Handle handle, Described const& m, Algorithm const& a, std::size_t* workspace) {
     if (a.size() != algorithm_words) return not_supported;
     cublasLtMatmulHeuristicResult_t result{};

@@ -1,4 +1,4 @@
-// backend/cublas/call.hpp - a product as cuBLASLt is asked for it, column-major, and as people read it.
+// backend/cublas/call.hpp - a product as a call of cuBLASLt, column-major, and as text.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,20 +9,20 @@
 namespace cleave::backend::cublas {
 
 constexpr std::size_t algorithm_words = 8;
-constexpr int most_algorithms = 8;  // that are tried for a product
+constexpr int most_algorithms = 8;  // algorithms that are timed for a product
 
-/// D (m, n) = end(op(A) op(B) + beta D), column-major; op turns what is turned, and a bias has an element for each row.
-/// So a row-major C = A B is D = C^T = B^T A^T: the operands change places, and nothing is turned that was not.
+/// D (m, n) = end(op(A) op(B) + beta D), column-major; op transposes where asked, and a bias has an element for each
+/// row. So a row-major C = A B is D = C^T = B^T A^T: the operands change places, and no further operand is transposed.
 struct Call {
   int m, n, k;
   bool a_turned, b_turned;
   long lda, ldb, ldd;  // elements from column to column
   gpu::Number of, to;
   gpu::End end;
-  int a_aligned, b_aligned, d_aligned;  // bytes, 16 where it is more
+  int a_aligned, b_aligned, d_aligned;  // alignment in bytes, at most 16
   friend constexpr bool operator==(Call const&, Call const&) = default;
 };
-/// Where they lie, in that order.
+/// Their addresses, in that order.
 struct Operands {
   void const *a, *b, *bias;
   void* d;
@@ -39,7 +39,7 @@ inline Operands operands_for(gpu::Product const& p, gpu::Places const& at) {
   return {at.b, at.a, at.bias, at.c, p.adds ? 1.f : 0.f};
 }
 
-/// "256 x 784 * 784 x 128 bf16 +bias+relu": turned operands have a quote, what differs from the usual is said.
+/// "256 x 784 * 784 x 128 bf16 +bias+relu": transposed operands have a quote; only unusual properties are shown.
 inline std::string text(gpu::Product const& p) {
   auto const by = [](int a, int b) { return std::to_string(a) + " x " + std::to_string(b); };
   std::string s =

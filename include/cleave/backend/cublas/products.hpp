@@ -1,4 +1,4 @@
-// backend/cublas/products.hpp - products by cuBLASLt where it was measured faster than our own kernels, on that device.
+// backend/cublas/products.hpp - products by cuBLASLt where it was measured to be faster than our kernels on this device.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -18,7 +18,7 @@ struct Kind {
   static std::string text(Task const& p, Call const& c) { return cublas::text(p, c); }
   static std::string lacks(Task const&) { return ""; }
   static bool ends(Task const&, Algorithm const&) { return true; }
-  /// A bias must be as aligned as any kernel that the library may choose wants it: it is told of no lesser one.
+  /// A bias must have the alignment that any of the library's kernels needs; the library is not told of a smaller one.
   static bool suits(gpu::Places const& at) { return aligned(at.bias) == most_aligned; }
 };
 
@@ -28,7 +28,7 @@ struct Choices : gpu::Choices {
 /// `Api` is cuBLASLt's functions (api.hpp), or a stand-in for tests.
 template <class Api> using Products = gpu::Learned<Kind, Api>;
 
-/// A machine whose products are made so.
+/// A machine with such products.
 template <class Base, class Api> class With : public gpu::WithLibrary<Base, Kind, Api> {
  public:
   using gpu::WithLibrary<Base, Kind, Api>::WithLibrary;

@@ -1,4 +1,4 @@
-// backend/cuda/device.hpp - what a kernel is given on a CUDA device: comes down to built-in variables and single instructions.
+// backend/cuda/device.hpp - the context of a kernel on a CUDA device: built-in variables and single instructions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

@@ -17,14 +17,14 @@
 
 namespace cleave::backend::cuda {
 
-/// One line that says what failed, and where it was asked for.
+/// One line that says which call failed, and where.
 inline void check(cudaError_t e, char const* what) {
   if (e == cudaSuccess) return;
-  cudaGetLastError();  // it must not be taken for the next call's
+  cudaGetLastError();  // so that the next call does not return it again
   throw Error(std::string("CUDA: ") + what + ": " + cudaGetErrorString(e) + " (" + cudaGetErrorName(e) + ")");
 }
 
-/// How many devices can be used; says why in `why` when it is none.
+/// The number of usable devices; `why` says why if it is 0.
 inline int devices(std::string* why = nullptr) {
   int count = 0, driver = 0, runtime = 0;
   cudaError_t const e = cudaGetDeviceCount(&count);
@@ -42,7 +42,7 @@ inline int devices(std::string* why = nullptr) {
   return 0;
 }
 
-/// Is there code for this device in the program?
+/// Whether the program has code for this device.
 struct Probe {
   struct Args {};
   static constexpr int threads = gpu::lanes, shared_bytes = 0;
@@ -66,7 +66,7 @@ class Machine {
       if (exec) cudaGraphExecDestroy(exec);
     }
   };
-  /// No wait lasts longer than the deadline. Without a number: the device that this thread uses.
+  /// No wait lasts longer than the deadline. Without a number: the device of this thread.
   explicit Machine(int device = current(), std::chrono::milliseconds deadline = std::chrono::seconds(60))
       : device_(device), deadline_(deadline) {
     std::string why;
@@ -95,7 +95,7 @@ class Machine {
   }
   Machine(Machine const&) = delete;
   Machine& operator=(Machine const&) = delete;
-  /// Waits for its own streams only: the device may not be waited for while another thread captures on it.
+  /// Waits for its streams only: the device must not be synchronised while another thread captures on it.
   ~Machine() {
     if (capturing_) {
       cudaGraph_t left = nullptr;
@@ -109,7 +109,7 @@ class Machine {
     cudaGetLastError();
   }
   std::string const& title() const { return title_; }
-  /// Before the first call by another thread than the one that made it.
+  /// Call before the first call by another thread than the one that created it.
   void adopt() const { check(cudaSetDevice(device_), "set the device"); }
 
   std::byte* allocate(long bytes) {
@@ -157,8 +157,8 @@ class Machine {
   void record(Event e, Stream s) { check(cudaEventRecord(e, s), "record an event"); }
   void wait(Stream s, Event e) { check(cudaStreamWaitEvent(s, e, 0), "wait for an event"); }
 
-  /// The time when a stream has come here; an event that was stamped is there to be read, not to be waited for. In a
-  /// capture it is a node of the graph, which takes the time in every run.
+  /// Records the time at which a stream gets here; a recorded event can be read without waiting. In a capture it is a
+  /// node of the graph, which records the time in every run.
   Event timer() {
     Event e = nullptr;
     check(cudaEventCreate(&e), "make an event with a time");
@@ -174,7 +174,7 @@ class Machine {
     check(cudaEventElapsedTime(&ms, from, to), "read a time");
     return static_cast<double>(ms);
   }
-  /// A range of this name, on this thread, in Nsight's profiles.
+  /// A named range of this thread in Nsight's profiles.
   static void enter(char const* name) { nvtxRangePushA(name); }
   static void leave() { nvtxRangePop(); }
 
@@ -195,10 +195,10 @@ class Machine {
   }
   void run(Graph const& g, Stream s) { check(cudaGraphLaunch(g.exec, s), "launch a graph"); }
 
-  /// Called now and then while something is waited for, and with `late` when that has taken too long: to end it by an
-  /// error that says more.
+  /// Called at intervals during a wait, and with `late` when it has taken too long: may end it with an error that says
+  /// more.
   std::function<void(bool late)> while_waiting;
-  /// Waits, by asking again and again, until what stands before the event is done.
+  /// Waits, by polling, until the work before the event is done.
   void finish(Event e) {
     until([&] { return cudaEventQuery(e); }, "a step");
   }

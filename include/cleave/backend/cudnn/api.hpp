@@ -1,4 +1,4 @@
-// backend/cudnn/api.hpp - cuDNN's own functions, by its graph API, for cudnn/convolutions.hpp. Needs cudnn_graph.h of cuDNN 9.
+// backend/cudnn/api.hpp - cuDNN's functions, by its graph API, for cudnn/convolutions.hpp. Needs cudnn_graph.h of cuDNN 9.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace cleave::backend::cudnn {
 
 struct Api {
-  /// A handle runs; what the device is stands in a descriptor of its own, so that all but running goes without one.
+  /// A handle is needed to run; a descriptor describes the device, so that everything else works without one.
   struct Handle {
     cudnnHandle_t of = nullptr;
     Descriptor device;
@@ -24,10 +24,10 @@ struct Api {
   struct Described {
     Descriptor whole, without_end;
     std::vector<Plan> plans;
-    bool narrow = false;  // products may be of fewer bits than f32 has
+    bool narrow = false;  // products may have fewer bits than f32
   };
   static constexpr int not_supported = CUDNN_STATUS_NOT_SUPPORTED;
-  static constexpr int most_algorithms = 8;  // that are tried with the end, and as many without
+  static constexpr int most_algorithms = 8;  // timed with the epilogue, and as many without
 
   static int create(Handle* handle) {
     if (cudnnGetVersion() / 10000 != CUDNN_MAJOR) return CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH;
@@ -35,7 +35,7 @@ struct Api {
     handle->device = Descriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
     return handle->device.set(CUDNN_ATTR_DEVICEPROP_HANDLE, handle->of).finish().failed();
   }
-  /// A device that need not be here, by what cuDNN says of it.
+  /// A device that need not be present, from cuDNN's description of it.
   static int create(Handle* handle, std::string const& device) {
     handle->device = Descriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
     auto const n = static_cast<std::int64_t>(device.size()) + 1;
@@ -53,12 +53,12 @@ struct Api {
     d->narrow = c.x.of != gpu::Number::F32;
     d->without_end = graph(c, None);
     if (c.end != None && c.end != Other) d->whole = graph(c, c.end);
-    if (d->whole.failed() != 0) d->whole = {};  // then the end is made by a kernel of ours
+    if (d->whole.failed() != 0) d->whole = {};  // then one of our kernels computes the epilogue
     return unified(d->without_end.failed());
   }
   static void forget(Described& d) { d = {}; }
 
-  /// Up to most_algorithms with the end, then as many without, the best first by what the library thinks of them.
+  /// Up to most_algorithms with the epilogue, then as many without, in the order of the library's heuristics.
   static int suggest(Handle const& handle, Described const& d, Call const&, std::size_t room, gpu::Suggested* to) {
     int e = not_supported;
     for (Descriptor const* of : {&d.whole, &d.without_end}) {
@@ -87,7 +87,7 @@ struct Api {
     }
     return e;
   }
-  /// Will it run, and with how much workspace?
+  /// Whether it will run, and its workspace.
   static int check(Handle const& handle, Described& d, Algorithm const& a, std::size_t* workspace) {
     if (a.empty()) return not_supported;
     bool const whole = (a[0] & cudnn::without_end) == 0;
@@ -154,7 +154,7 @@ struct Api {
   static constexpr int knob_bits = 56;
   static constexpr std::uint64_t knob_values = (std::uint64_t{1} << knob_bits) - 1;
 
-  /// Of the many ways not to be supported one.
+  /// One of the many results for unsupported.
   static int unified(int e) { return e / 1000 == not_supported / 1000 ? not_supported : e; }
   static std::string dotted(std::size_t v) {
     return std::to_string(v / 10000) + "." + std::to_string(v / 100 % 100) + "." + std::to_string(v % 100);
@@ -178,7 +178,7 @@ struct Api {
     if (b) d.set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *b);
     return std::move(d.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y).finish());
   }
-  /// The convolution and, where there is an end, what goes element by element on from it.
+  /// The convolution and, if it has an epilogue, the element-wise operations of it.
   static Descriptor graph(Call const& c, gpu::End end) {
     using enum gpu::End;
     using Pair = std::vector<std::int64_t>;
@@ -190,7 +190,7 @@ struct Api {
     window.set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, Pair(2, c.pad));
     window.set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, Pair(2, c.pad)).finish();
 
-    Tensor between = c.y;  // what goes on is not rounded
+    Tensor between = c.y;  // intermediate values are not rounded
     between.of = gpu::Number::F32;
     bool const relu = end == Relu || end == BiasRelu;
     Descriptor const x = tensor(X, c.x), w = tensor(W, c.w), y = tensor(Y, c.y), bias = tensor(B, c.bias);
@@ -233,8 +233,8 @@ struct Api {
     return std::move(d.set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA, beta).finish());
   }
 
-  /// Engine and knobs; nothing where what it multiplies, or how it sums, has fewer bits than the plan says, or other
-  /// bits each time.
+  /// Engine and knobs; empty if the engine multiplies or sums with fewer bits than the plan requires, or is not
+  /// deterministic.
   static Algorithm algorithm(Descriptor const& config, std::uint64_t bit, bool narrow) {
     Descriptor engine(CUDNN_BACKEND_ENGINE_DESCRIPTOR);
     if (config.get(CUDNN_ATTR_ENGINECFG_ENGINE, engine) != 0) return {};
@@ -243,7 +243,7 @@ struct Api {
     engine.get(CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, notes, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &n);
     for (std::int64_t i = 0; i < n; ++i) {
       switch (notes[i]) {
-        case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:  // of f32 these multiply tf32
+        case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:  // for f32 these multiply tf32
         case CUDNN_NUMERICAL_NOTE_FFT:
         case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
         case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
@@ -251,7 +251,7 @@ struct Api {
           break;
         case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
         case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
-        case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:  // what several ways compute alike must stay alike
+        case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:  // ways that compute the same value must get the same bits
           return {};
         default:
           break;

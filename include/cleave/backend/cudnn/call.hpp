@@ -1,4 +1,4 @@
-// backend/cudnn/call.hpp - a convolution as cuDNN is asked for it: tensors as they lie, and as people read it.
+// backend/cudnn/call.hpp - a convolution as a call of cuDNN, with its tensors as stored, and as text.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,18 +11,18 @@ namespace cleave::backend::cudnn {
 using gpu::Convolution;
 using Pass = Convolution::Pass;
 
-/// Four extents, dense, the last the closest.
+/// Four extents, dense, the last one contiguous.
 struct Tensor {
   std::array<long, 4> extent;
   gpu::Number of;
-  int aligned;  // bytes, 16 where it is more
+  int aligned;  // alignment in bytes, at most 16
   constexpr std::array<long, 4> strides() const {
     return {extent[1] * extent[2] * extent[3], extent[2] * extent[3], extent[3], 1};
   }
   friend constexpr bool operator==(Tensor const&, Tensor const&) = default;
 };
-/// x (n, c, h, w), w (o, c/groups, k, k), y (n, o, h', w') or gradients of them. What is made is y = end(x * w), dx, or
-/// dw, to which may be added. Sums are taken in f32.
+/// x (n, c, h, w), w (o, c/groups, k, k), y (n, o, h', w') or their gradients. The result is y = end(x * w), dx, or dw,
+/// which may be accumulated. Sums are taken in f32.
 struct Call {
   Pass pass;
   Tensor x, w, y, bias;  // of the bias (1, o, 1, 1)
@@ -31,13 +31,13 @@ struct Call {
   gpu::End end;
   friend constexpr bool operator==(Call const&, Call const&) = default;
 };
-/// Where they lie; that which is made among them.
+/// Their addresses, the result's included.
 struct Operands {
   void *x, *w, *y, *bias;
 };
 
 inline Operands operands_for(Convolution const& c, gpu::Places const& at) {
-  void* const a = const_cast<void*>(at.a);  // one list takes what is read and what is written
+  void* const a = const_cast<void*>(at.a);  // one list holds what is read and what is written
   void* const b = const_cast<void*>(at.b);
   void* const bias = const_cast<void*>(at.bias);
   return c.pass == Pass::Forward ? Operands{b, a, at.c, bias}

@@ -1,4 +1,4 @@
-// backend/cudnn/convolutions.hpp - convolutions by cuDNN where it was measured faster than our own kernels, on that device.
+// backend/cudnn/convolutions.hpp - convolutions by cuDNN where it was measured to be faster than our kernels on this device.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,7 +9,7 @@ namespace cleave::backend::cudnn {
 
 using gpu::Algorithm, gpu::Pin;
 
-/// An algorithm's first word is an engine, with this bit where it leaves the end to a kernel of ours.
+/// An algorithm's first word is an engine, with this bit if it leaves the epilogue to one of our kernels.
 constexpr std::uint64_t without_end = std::uint64_t{1} << 63;
 
 struct Kind {
@@ -22,7 +22,8 @@ struct Kind {
   static bool ends(Task const& c, Algorithm const& a) {
     return c.end == gpu::End::None || (!a.empty() && (a[0] & without_end) == 0);
   }
-  /// What it never makes, in words: asked for dw in f32 of bf16, its heuristics propose engines and then give none.
+  /// The reason why it never computes a task: for dw in f32 of bf16 its heuristics propose engines that then do not
+  /// run.
   static std::string lacks(Task const& c) {
     bool const mixed = c.pass == Pass::Weight && c.of == gpu::Number::Bf16;
     return mixed ? "cuDNN makes no f32 gradient of bf16" : "";
@@ -36,7 +37,7 @@ struct Choices : gpu::Choices {
 /// `Api` is cuDNN's functions (api.hpp), or a stand-in for tests.
 template <class Api> using Convolutions = gpu::Learned<Kind, Api>;
 
-/// A machine whose convolutions are made so.
+/// A machine with such convolutions.
 template <class Base, class Api> class With : public gpu::WithLibrary<Base, Kind, Api> {
  public:
   using gpu::WithLibrary<Base, Kind, Api>::WithLibrary;

@@ -1,4 +1,4 @@
-// backend/cudnn/descriptor.hpp - a descriptor of cuDNN's graph API: made of attributes, finished once, destroyed with its owner.
+// backend/cudnn/descriptor.hpp - a descriptor of cuDNN's graph API: set attributes, finish once, destroyed with its owner.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -25,7 +25,7 @@ inline constexpr cudnnBackendAttributeType_t type_of =
     : std::is_same_v<V, cudnnBackendNumericalNote_t> ? CUDNN_TYPE_NUMERICAL_NOTE
                                                      : CUDNN_TYPE_BACKEND_DESCRIPTOR;
 
-/// The first call that fails is remembered, and those behind it are not made.
+/// Keeps the first error; later calls are skipped.
 class Descriptor {
  public:
   using Name = cudnnBackendAttributeName_t;
@@ -79,7 +79,7 @@ class Descriptor {
     cudnnBackendDescriptor_t of = into.of_;
     return get(what, &of, 1, &n);
   }
-  /// Of one kind, up to so many: not each attribute says how many there are before it is given where to put them.
+  /// Reads up to `most` of one kind: not every attribute reports its count before it is given room.
   std::vector<Descriptor> get_all(Name what, cudnnBackendDescriptorType_t type, std::int64_t most = 64) const {
     std::vector<Descriptor> all;
     std::vector<cudnnBackendDescriptor_t> into;

@@ -1,4 +1,4 @@
-// backend/emulate/block.hpp - the threads of a block on a host, as fibers or as real threads: the same kernels, no GPU.
+// backend/emulate/block.hpp - runs a kernel's blocks on the host, their threads as fibers or as real threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -17,11 +17,11 @@
 
 namespace cleave::backend::emulate {
 
-/// Threads of some blocks as threads of the machine, for ThreadSanitizer: a barrier too few is a race that it tells.
+/// Runs each thread of some blocks as a thread of the host. ThreadSanitizer then reports a missing barrier as a race.
 class Threads {
  public:
   Threads(int threads, int blocks) : count_(threads * blocks) {}
-  /// A POSIX barrier: std::barrier's waiters meet in a pool that all barriers share, which hides races.
+  /// A POSIX barrier: std::barrier keeps its waiters in a pool shared by all barriers, which hides races.
   struct Meeting {
     pthread_barrier_t at;
     bool made = false;
@@ -41,11 +41,11 @@ class Threads {
   int count_;
 };
 
-/// One block: what its threads share, and where they meet.
+/// One block: the shared memory of its threads, and their barriers.
 template <class Runner> struct Block {
   int threads, blocks, block = 0;
   std::vector<std::byte> shared;
-  std::vector<std::uint64_t> exchange;  // of each thread: a word that others of its warp read, then fragments
+  std::vector<std::uint64_t> exchange;  // for each thread: a word that others of its warp read, then fragments
   typename Runner::Meeting all;
   std::vector<typename Runner::Meeting> warp;
   Runner* runner = nullptr;
@@ -72,7 +72,7 @@ template <class Runner> struct Block {
   }
 };
 
-/// What a kernel is given here. See gpu/context.hpp.
+/// The context that an emulated kernel receives. See gpu/context.hpp.
 template <class Runner> struct Context {
   Block<Runner>* of;
   int thread_;
@@ -99,7 +99,7 @@ template <class Runner> struct Context {
     warp_barrier();
     return v;
   }
-  /// The model of mma.sync: products in f32, summed in the order of k.
+  /// A model of mma.sync: products in f32, summed in the order of k.
   template <class Tile>
   void multiply(Tile, float (&d)[4], std::uint32_t const (&a)[4], std::uint32_t const (&b)[2]) const {
     auto* mine = reinterpret_cast<std::uint32_t*>(slot(thread_));
@@ -132,9 +132,9 @@ using Usual = Threads;  // ThreadSanitizer knows no fibers
 using Usual = Fibers;
 #endif
 
-/// Runs kernel K on `blocks` blocks, in any order. Up to three whose threads meet are alive at once: a kernel may not
-/// rely on a block that another waits for, nor on one that has ended. Shared memory starts as garbage, and differs from
-/// block to block.
+/// Runs kernel K on `blocks` blocks, in an order drawn from `order`. Up to three blocks run concurrently if their
+/// threads synchronise, one otherwise: a kernel must rely neither on another block running nor on its having ended.
+/// Shared memory starts as garbage that differs from block to block.
 template <class K, class Runner = Usual> void launch(int blocks, typename K::Args const& args, Order& order) {
   constexpr int most_at_once = 3;
   std::vector<int> next(static_cast<std::size_t>(blocks));

@@ -1,4 +1,4 @@
-// backend/emulate/fibers.hpp - the threads of a block take turns on one core, without a word to the system.
+// backend/emulate/fibers.hpp - the threads of a block as fibers on one core, without system calls.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -30,22 +30,21 @@
 namespace cleave::backend::emulate {
 
 #if defined(__linux__)
-/// _longjmp itself: _FORTIFY_SOURCE puts one in its place that refuses to go to another stack. Not said to be
-/// [[noreturn]]: there AddressSanitizer would clean up the stack that is left, before each jump.
+/// _longjmp itself: _FORTIFY_SOURCE replaces it by one that refuses to jump to another stack. Not declared
+/// [[noreturn]]: AddressSanitizer would then clean up the stack before each jump.
 extern "C" void cleave_jump(jmp_buf, int) __asm__("_longjmp");
 #else
 inline void cleave_jump(jmp_buf to, int value) { _longjmp(to, value); }
 #endif
 
-/// Threads of some blocks that take turns on one core, in an order that changes from turn to turn; a turn may leave out
-/// a block, so that another gets ahead of it. A barrier that some never reach is an error that says how many came.
+/// Threads of some blocks that take turns on one core, in an order that changes from turn to turn; a turn may skip a
+/// block, so that another gets ahead of it. A barrier that some never reach is an error that says how many came.
 ///
-/// A fiber lives as long as the thread of the machine that it runs on, and takes one block after another: between
-/// stacks there are jumps only, since swapcontext asks the system for a mask of signals each time, which takes 20 times
-/// as long.
+/// A fiber lives as long as the host thread that it runs on, and runs one block after another. Stacks are switched by
+/// jumps only, since swapcontext makes a system call for the signal mask each time, which takes 20 times as long.
 class Fibers {
  public:
-  /// `blocks` of them are alive at once, of so many threads each.
+  /// `blocks` of them are alive at once, with `threads` threads each.
   Fibers(int threads, int blocks)
       : threads_(static_cast<std::size_t>(threads)), blocks_(static_cast<std::size_t>(blocks)) {}
 
@@ -68,7 +67,7 @@ class Fibers {
         forget();
         std::rethrow_exception(std::exchange(failure_, nullptr));
       }
-      if (still > 3) {  // in the last three no block was left out
+      if (still > 3) {  // in the last three turns no block was skipped
         std::size_t const ended = count() - left_;
         forget();
         throw Error("a kernel stands still: " + std::to_string(ended) + " of " + std::to_string(count()) +
@@ -76,7 +75,7 @@ class Fibers {
       }
     }
   }
-  /// The first `members` of a group to come wait for the last.
+  /// The first `members` of a group to arrive wait for the last.
   struct Meeting {
     int came = 0;
     long round = 0;
@@ -95,7 +94,7 @@ class Fibers {
 
  private:
   static constexpr std::size_t stack_bytes = 64 << 10;
-  /// One stack, and where each side of a switch goes on.
+  /// One stack, and where each side of a switch continues.
   struct Fiber {
     std::unique_ptr<std::byte[]> stack{new std::byte[stack_bytes]};
     ucontext_t first;
@@ -124,7 +123,7 @@ class Fibers {
     static thread_local Fibers* of = nullptr;
     return of;
   }
-  /// What AddressSanitizer wants to know of a switch.
+  /// What AddressSanitizer needs to know about a switch.
   static void* leaves([[maybe_unused]] void const* stack, [[maybe_unused]] std::size_t bytes) {
     void* told = nullptr;
 #if defined(CLEAVE_FIBERS_TOLD)
@@ -160,7 +159,7 @@ class Fibers {
       if (!fibers()[now_]->over) go_on(*fibers()[now_]);
     }
   }
-  /// Those in the middle of a block do not come back to it.
+  /// Fibers in the middle of a block do not return to it.
   void forget() const {
     for (std::size_t i = 0; i < count(); ++i) fibers()[i]->begun = fibers()[i]->over;
   }
@@ -182,7 +181,7 @@ class Fibers {
 
   std::size_t threads_, blocks_, now_ = 0, left_ = 0;
   std::function<void(int)> const* body_ = nullptr;
-  long moved_ = 0;  // whenever something happened that others may wait for
+  long moved_ = 0;  // counts events that others may wait for
   std::exception_ptr failure_;
 };
 

@@ -1,4 +1,4 @@
-// backend/emulate/machine.hpp - streams, events and captured graphs without a GPU: work runs in any order its events allow.
+// backend/emulate/machine.hpp - streams, events and captured graphs without a GPU, in any order that events allow.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -16,9 +16,9 @@
 
 namespace cleave::backend::emulate {
 
-/// Stands where cuda/machine.hpp stands. Work put on a stream waits there; some of it is done at once, the rest when it
-/// is waited for, always in an order drawn anew that streams and events allow. So an event too few shows as a wrong
-/// result, sooner or later, and by CLEAVE_EMULATE_SEED again. What a device refuses in a capture is an Error here.
+/// Replaces cuda/machine.hpp. Work enqueued on a stream is deferred; some of it runs immediately, the rest when it is
+/// waited for, in a random order that streams and events allow. So a missing event gives a wrong result sooner or
+/// later, and again with the same CLEAVE_EMULATE_SEED. What a device refuses in a capture is an Error here.
 class Machine {
  public:
   using Stream = int;
@@ -35,7 +35,7 @@ class Machine {
 
   explicit Machine(std::uint64_t of = 1) : order_(of) {}
 
-  /// Device memory, filled with NaNs of every format, until the machine ends.
+  /// Device memory, filled with NaNs of every format, owned by the machine.
   std::byte* allocate(long bytes) {
     not_capturing("memory is allocated");
     held_.push_back(std::unique_ptr<std::byte[], Aligned>(
@@ -69,7 +69,7 @@ class Machine {
   static void adopt() {}
   /// Host work on a stream.
   void call(Stream s, std::function<void()> work) { put(s, std::move(work)); }
-  /// Is work on this stream captured now, not done?
+  /// Whether work on this stream is captured instead of executed.
   bool captures(Stream s) const { return capturing_ && at(captured_tail_, s) != none; }
 
   void record(Event e, Stream s) {
@@ -85,11 +85,11 @@ class Machine {
       if (r.node != none && !done(r.node)) at(tail_, s) = pend(nullptr, {at(tail_, s), r.node});
       return;
     }
-    long& tail = at(captured_tail_, s);  // a stream that waits for what is captured is captured too
+    long& tail = at(captured_tail_, s);  // a stream that waits for captured work is captured too
     tail = add(nullptr, {tail, r.node});
   }
 
-  /// The time when a stream has come here; an event that was stamped is there to be read, not to be waited for.
+  /// Records the time at which a stream gets here; a recorded event can be read without waiting.
   Event timer() {
     times_.push_back(none);
     return static_cast<Event>(times_.size()) - 1;
@@ -102,7 +102,7 @@ class Machine {
       throw Error("the time between two events is asked for before the device has come to both");
     return static_cast<double>(at(times_, to) - at(times_, from)) * 1e-6;
   }
-  /// A range in profiles, of which there are none here.
+  /// A range in profiles, which do not exist here.
   static void enter(char const*) {}
   static void leave() {}
 
@@ -115,7 +115,7 @@ class Machine {
     origin_ = origin;
     at(captured_tail_, origin) = add(nullptr, {});
   }
-  /// As on a device, every stream must have been joined again.
+  /// As on a device, every stream must have been joined.
   Graph end() {
     capturing_ = false;
     std::vector<char> before(graph_.size(), 0);
@@ -184,7 +184,7 @@ class Machine {
     long capture = 0;  // which one; 0: none
     long node = none;
   };
-  /// What was put on streams and is not known to be done. Nodes are numbered from the machine's beginning.
+  /// Enqueued work that may not have run. Nodes are numbered from the machine's beginning.
   struct Pending {
     std::function<void()> work;
     int missing = 0;
@@ -205,7 +205,7 @@ class Machine {
     if (!captures(s)) throw Error("capture: a stream is used that does not wait for the first");
     at(captured_tail_, s) = add(std::move(work), {at(captured_tail_, s)});
   }
-  /// A node of the graph that is captured.
+  /// A node of the graph under capture.
   long add(std::function<void()> work, std::vector<long> const& after) {
     graph_.push_back({std::move(work), {}});
     for (long a : after) {
@@ -226,7 +226,7 @@ class Machine {
     if (pending_.back().missing == 0) ready_.push_back(node);
     return node;
   }
-  /// A device begins while the host goes on: how much is done by now is left open.
+  /// A device runs concurrently with the host: runs a random part of the work.
   void some() {
     while (!ready_.empty() && order_.draw(2) == 0) one();
   }
@@ -247,10 +247,10 @@ class Machine {
 
   std::vector<std::unique_ptr<std::byte[], Aligned>> held_;
   Order order_;
-  std::vector<long> tail_;           // of each stream: the last node put there
-  std::vector<long> captured_tail_;  // the same in the graph that is captured
-  std::vector<Recorded> recorded_;   // of each event
-  std::vector<long> times_;          // of each timer
+  std::vector<long> tail_;           // for each stream: the last node enqueued
+  std::vector<long> captured_tail_;  // the same in the graph under capture
+  std::vector<Recorded> recorded_;   // for each event
+  std::vector<long> times_;          // for each timer
   std::deque<Pending> pending_;
   long begun_ = 0;           // the number of the first of them
   std::vector<long> ready_;  // those that wait for nothing

@@ -1,4 +1,4 @@
-// backend/emulate/post.hpp - NCCL's functions between threads of one process, each with an emulated device of its own.
+// backend/emulate/post.hpp - NCCL's functions between threads of one process, each with an emulated device.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace cleave::backend::emulate {
 
-/// Letters between ranks: from one to another they arrive in the order in which they were sent.
+/// Messages between ranks: from one to another they arrive in the order in which they were sent.
 class Office {
  public:
   void send(int from, int to, void const* at, std::size_t bytes) {
@@ -27,7 +27,7 @@ class Office {
     box_[{from, to}].emplace_back(b, b + bytes);
     changed_.notify_all();
   }
-  /// False when nothing came within the deadline, or what came has another size: ranks that disagree on what to send.
+  /// False if nothing arrived within the deadline, or a message of another size: ranks that disagree on what to send.
   bool receive(int from, int to, void* at, std::size_t bytes, std::chrono::milliseconds deadline) {
     std::unique_lock lock(guard_);
     auto& box = box_[{from, to}];
@@ -75,7 +75,7 @@ class Post {
     stream_ = stream;
     return 0;
   }
-  /// As of NCCL, a peer is connected by the first transfer with it, which a capture does not allow.
+  /// As with NCCL, a peer is connected by the first transfer, which is not allowed in a capture.
   int group_end() {
     for (Item const& i : group_) {
       if (connected_.insert({i.peer, i.sends}).second && machine_->captures(stream_)) return not_connected;

@@ -1,4 +1,4 @@
-// backend/emulate/seed.hpp - the numbers from which an emulated device takes every order that a real one leaves open.
+// backend/emulate/seed.hpp - random numbers for every order that a real device leaves open.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace cleave::backend::emulate {
 
-/// Of this process: CLEAVE_EMULATE_SEED, a whole number, if the environment has it; else drawn anew.
+/// The seed of this process: CLEAVE_EMULATE_SEED, a whole number, if set; else random.
 inline std::uint64_t seed() {
   static std::uint64_t const value = [] {
     char const* const text = std::getenv("CLEAVE_EMULATE_SEED");

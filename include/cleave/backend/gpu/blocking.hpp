@@ -1,4 +1,4 @@
-// backend/gpu/blocking.hpp - how a contraction is cut into tiles for blocks, and long sums into parts that are taken apart.
+// backend/gpu/blocking.hpp - how a contraction is tiled over blocks, and how long sums are split into parts.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,18 +9,18 @@
 
 namespace cleave::backend::gpu {
 
-// A case says what is multiplied; `Args` is what its operands are given.
+// A Case describes a contraction; `Args` holds its operands.
 //   m, n, k, groups               extents of a slice; element (i, j) of C is the sum over k of a(i, k) b(k, j)
-//   grows                         which of m, n and k is longer when there are several slices; with k each has a C
+//   grows                         which of m, n and k is longer for several slices; if k, each slice has a separate C
 //   all_slices                    of the whole batch, over all ranks
-//   a_role, a_count, a_from(args) a is made of: its Role, the elements of a slice, the first of them; the same for b
+//   a_role, a_count, a_from(args) operand a: its Role, the elements of a slice, its first element; the same for b
 //   a(args, group, i, k), b(.., k, j)   T: an element. With a_width > 1, a_at(..) points at a_width neighbours instead
 //   a_along_k, b_along_n          which index is contiguous in memory
-//   store(args, group, i, j, sum) the end: bias, map, conversion, into place
-//   at(group, i, j), to(args)     where k grows: the element of C, and the branches that sums are merged with
+//   store(args, group, i, j, sum) the epilogue: bias, map, conversion, store
+//   at(group, i, j), to(args)     if k grows: the element of C, and the branches that sums are merged with
 enum class Extent : unsigned char { M, N, K };
 
-/// For all slices that are multiplied at once.
+/// For all slices that are multiplied in one launch.
 template <class Case> struct Extents {
   int m, n;
   CLEAVE_HD explicit Extents(int slices)
@@ -49,10 +49,11 @@ template <class Case, class Tile> struct Blocking {
   static constexpr int threads = plain || large || gathers ? 256 : 128;
   static constexpr int rows = large ? 128 : 64, columns = large ? 128 : 64;
   static constexpr int depth = std::is_same_v<Tile, Bf16Tile> ? 32 : 16;
-  static constexpr int tiles = blocks_for(Case::m, rows) * blocks_for(Case::n, columns) * Case::groups;  // of a slice
+  static constexpr int tiles =
+      blocks_for(Case::m, rows) * blocks_for(Case::n, columns) * Case::groups;  // for one slice
 };
 
-/// The operands' largest magnitudes, where they are scaled; they lie at the beginning of the workspace.
+/// Maxima of the operands, if they are scaled; stored at the beginning of the workspace.
 template <class Case> struct PeaksOf {
   static constexpr int all = Case::all_slices < 1 ? 1 : Case::all_slices;
   static constexpr int a_slices = Case::grows == Extent::N ? 1 : all, b_slices = Case::grows == Extent::M ? 1 : all;
@@ -62,17 +63,17 @@ template <class Case> struct PeaksOf {
       tensor::scaled<typename Case::T> ? (slots * static_cast<long>(sizeof(std::uint16_t)) + 255) / 256 * 256 : 0;
 };
 
-/// How many sums of a slice's C fit the workspace.
+/// How many sums of a slice's C fit into the workspace.
 template <class Case, class A> constexpr long room(long workspace_bytes) {
   return workspace_bytes / (long{Case::groups} * Case::m * Case::n * static_cast<long>(sizeof(A)));
 }
-/// Is a slice's C too small to fill a device, though its sums are long?
+/// Whether a slice's C is too small to fill a device although its sums are long.
 template <class Case, class Tile, class A> constexpr bool small(long workspace_bytes) {
   using B = Blocking<Case, Tile>;
   return B::tiles < 132 && Case::k / 2 >= 4 * B::depth && room<Case, A>(workspace_bytes) >= 2;
 }
-/// How many parts of k are then summed apart. The parts of all micro-batches fit the workspace, so that the number, and
-/// with it every bit, is the same however many of them a rank has.
+/// Number of parts into which k is then split. The parts of all micro-batches fit into the workspace, so the number,
+/// and every bit, does not depend on how many of them a rank has.
 template <class Case, class Tile, class A> constexpr int splits(long workspace_bytes) {
   using B = Blocking<Case, Tile>;
   constexpr long all = Case::all_slices < 1 ? 1 : Case::all_slices;

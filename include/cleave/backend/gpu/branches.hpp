@@ -1,4 +1,4 @@
-// backend/gpu/branches.hpp - sums over several slices in one kernel: each joins the tree's branches as it is made.
+// backend/gpu/branches.hpp - sums over several slices in one kernel: each is merged into the tree's branches.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -36,17 +36,17 @@ template <class A> struct Branches {
   }
 };
 
-/// What a kernel that sums over the batch is given.
+/// The arguments of a kernel that sums over the batch.
 template <class T> struct Summing : op::Operands<T> {
   using A = tensor::accumulate_t<T>;
   Branches<A> to;
 };
-/// One slice, whose sums are all that is wanted.
+/// One slice whose sums are the result.
 template <class T> Summing<T> one_slice(op::Operands<T> const& t, tensor::batch_sum_t<T>* stats = nullptr) {
   return {t, {{t.dw0}, {t.dw1}, {stats}}};
 }
 
-/// A slice's sums of one tensor: each(f) calls f(element, sum) for those that a thread has.
+/// A slice's sums of one tensor: each(f) calls f(element, sum) for those that a thread holds.
 template <bool OfWeights, class E, class Each> struct SumsOf {
   Stack<E> const& to;
   Each each;
@@ -58,7 +58,7 @@ template <class S, class Each> CLEAVE_HD SumsOf<false, S, Each> statistics(Stack
   return {to, each};
 }
 
-/// Goes with a thread from slice to slice, merges its sums and puts them where they belong.
+/// Follows a thread from slice to slice, merges its sums and stores them.
 template <class T> class Turn {
  public:
   using A = tensor::accumulate_t<T>;

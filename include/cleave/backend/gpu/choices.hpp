@@ -1,4 +1,4 @@
-// backend/gpu/choices.hpp - what a library makes and what we do, as measured: a file of a line each, kept from start to start.
+// backend/gpu/choices.hpp - the measured choice between a library and our kernels: a file with a line each, kept between runs.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -19,11 +19,11 @@
 
 namespace cleave::backend::gpu {
 
-/// What a library knows an algorithm by, for one version of it: to be kept and given back.
+/// A library's identifier of an algorithm, valid for one version of it; stored and passed back.
 using Algorithm = std::vector<std::uint64_t>;
 
-/// Whose algorithm is `there` where the library has one that ran; times are in microseconds. Algorithms that found too
-/// little workspace wanted at least `wants` bytes.
+/// The library has an algorithm that ran if `there`; times are in microseconds. Algorithms that lacked workspace need
+/// at least `wants` bytes.
 struct Choice {
   bool own = true, there = false;
   double library_us = 0, own_us = 0;
@@ -31,15 +31,15 @@ struct Choice {
   long wants = 0;
 };
 
-/// What a library makes, its name, its word in the file and behind the variable that pins.
+/// What a library computes, its name, its word in the file and the suffix of its environment variable.
 struct Words {
   char const *things, *library, *word, *variable;
 };
 
 /// A line is
 ///   device | library | product | cublas or own | us by cublas | us by own | algorithm
-/// with the bytes that others want behind, if there are any. It may be edited: `own` or `cublas` is what is done. What
-/// cannot be read is measured again, what cannot be written is measured at each start; `trouble` says so.
+/// followed by the bytes that others need, if there are any. It may be edited: `own` or `cublas` is obeyed. A line that
+/// cannot be read is measured again; a file that cannot be written is measured at each start, and `trouble` says so.
 class Choices {
  public:
   /// Without a name: kept in memory only.
@@ -54,7 +54,7 @@ class Choices {
   Choices(Choices const&) = delete;
   Choices& operator=(Choices const&) = delete;
 
-  /// $CLEAVE_CACHE, $XDG_CACHE_HOME/cleave or ~/.cache/cleave; nothing where there is none, or CLEAVE_CACHE is empty.
+  /// $CLEAVE_CACHE, $XDG_CACHE_HOME/cleave or ~/.cache/cleave; empty if there is none, or if CLEAVE_CACHE is empty.
   template <class Variable> static std::string usual_file(Words const& words, Variable variable) {
     char const *const own = variable("CLEAVE_CACHE"), *const xdg = variable("XDG_CACHE_HOME"),
                       *const home = variable("HOME");
@@ -69,7 +69,7 @@ class Choices {
     auto const at = choices_.find(key);
     return at == choices_.end() ? std::nullopt : std::optional(at->second);
   }
-  /// What another process has written meanwhile stays.
+  /// Keeps what another process has written meanwhile.
   void put(std::string const& key, Choice const& c) {
     choices_[key] = c;
     if (file_.empty()) return;
@@ -81,7 +81,7 @@ class Choices {
   std::string const& file() const { return file_; }
   std::string const& trouble() const { return trouble_; }
 
-  static inline std::mutex learning;  // one thread at a time: they would measure each other
+  static inline std::mutex learning;  // one thread at a time: concurrent measurements would disturb each other
 
  private:
   static constexpr char between[] = " | ";
@@ -146,7 +146,7 @@ class Choices {
     }
     return s + (c.wants > 0 ? between + std::to_string(c.wants) : "") + "\n";
   }
-  /// Beside the file, then in its place: whoever reads sees all of it.
+  /// Writes a temporary file and renames it, so that readers see a complete file.
   void write(std::map<std::string, Choice> const& all) {
     std::error_code e;
     std::filesystem::path const to(file_), beside(file_ + "." + std::to_string(::getpid()));

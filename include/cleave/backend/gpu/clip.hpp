@@ -1,4 +1,4 @@
-// backend/gpu/clip.hpp - kernels for the norm over all gradients: squares piece by piece, and what they are multiplied by.
+// backend/gpu/clip.hpp - kernels for gradient clipping: sums of squares by pieces, and the scale computed from them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,15 +7,15 @@
 
 namespace cleave::backend::gpu {
 
-/// A block for each piece of elements [first, first + n) of a bucket of `of`: the sum of their squares, in f64 and in
-/// one order. That is the same wherever the parts of the bucket lie.
+/// One block for each piece of elements [first, first + n) of a bucket of `of`: the sum of their squares in f64, in a
+/// fixed order that does not depend on where the parts of the bucket are stored.
 template <class G> struct Squares {
   struct Args {
     double* to;  // one for each piece
     long first, n, of;
     Sources<G> gradient;
   };
-  static constexpr int width = 4;  // in every format, since the order follows from it
+  static constexpr int width = 4;  // in every format, since it determines the order
   static constexpr int threads = 256, shared_bytes = threads / lanes * static_cast<int>(sizeof(double));
   static constexpr bool alone = false;
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
@@ -38,7 +38,7 @@ template <class G> struct Squares {
   }
 };
 
-/// What gradients are multiplied by, from the sums of all ways, added up in their order.
+/// Computes the scale of the gradients from the sums of all ways, added in their order.
 template <class Optimizer, class A> struct ClipScale : Each {
   struct Args {
     A* scale;
@@ -54,7 +54,7 @@ template <class Optimizer, class A> struct ClipScale : Each {
   }
 };
 
-/// A gradient as it is stepped.
+/// A gradient multiplied by the scale.
 template <class G, class A> struct Clipped : Sources<G> {
   A const* scale;
   template <class To, int W> CLEAVE_HD Pack<To, W> at(long i, long n) const {

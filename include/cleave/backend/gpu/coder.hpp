@@ -1,4 +1,4 @@
-// backend/gpu/coder.hpp - lossy formats of gradients on a device: written block by block, read element by element.
+// backend/gpu/coder.hpp - compressed gradient formats on a device: encoded block by block, decoded element by element.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,12 +9,12 @@
 
 namespace cleave::backend::gpu {
 
-/// How a codec is written by the threads of a block and read by anyone, with the bits of its own `encode` and `decode`.
+/// How a codec is encoded by the threads of a block and decoded, with the bits of its `encode` and `decode`.
 ///   static constexpr int each;          // elements of such a block, 256 or 512
-///   static constexpr long bytes;        // of one that is full
-///   static constexpr bool alone;        // its threads never meet
-///   shared_bytes<A>                     // what write shares
-///   write(c, count, v, out, shared)     // v: what this thread has of the block, element thread + 256 k at [k]
+///   static constexpr long bytes;        // of a full block
+///   static constexpr bool alone;        // its threads never synchronise
+///   shared_bytes<A>                     // shared memory of write
+///   write(c, count, v, out, shared)     // v: this thread's elements of the block, element thread + 256 k at [k]
 ///   said<A>(in, i)                      // element i of a message
 template <class C> struct Coder {
   static constexpr bool here = false;  // on the host only
@@ -85,7 +85,7 @@ template <> struct Coder<OneBit> {
       c.barrier();
       if (i < half) up[i] += up[i + half], down[i] += down[i + half];
     }
-    // So many of this thread's byte are positive, zeros behind the last included.
+    // Number of positive elements in this thread's byte, trailing zeros included.
     int mine = 0;
     std::uint8_t bits = 0;
     for (int b = 0; i < each / 8 && b < 8; ++b) {
@@ -106,7 +106,7 @@ template <> struct Coder<OneBit> {
   }
 };
 
-/// send::encode: what is written of left + g (n), or of g where nothing is kept, with what it lacks left behind.
+/// send::encode: encodes left + g (n), or g without error feedback, and stores the residual in `left`.
 template <class C, class A> struct Encode {
   using By = Coder<C>;
   struct Args {
@@ -153,7 +153,7 @@ struct Messages {
   std::byte const* of[most_sources]{};
 };
 
-/// to (n) = the sum of what messages say, in their order.
+/// to (n) = the sum of the decoded messages, in their order.
 template <class C, class A> struct Decode : Each {
   struct Args {
     A* to;
@@ -169,15 +169,16 @@ template <class C, class A> struct Decode : Each {
   }
 };
 
-/// How messages of a codec are put on a stream: of blocks by one kernel each; specialised where it takes several.
+/// Enqueues encoding and decoding of a codec, one kernel each; specialised for codecs that need several.
 template <class C, class A> struct Coded {
   static constexpr bool here = Coder<C>::here;
 
-  /// n > 0 elements of left + g, or of g where nothing is kept. `workspace`: C::workspace bytes, of this stream alone.
+  /// n > 0 elements of left + g, or g without error feedback. `workspace`: C::workspace bytes, used by this stream
+  /// only.
   template <class Q> static void write(Q const& q, A const* g, A* left, std::byte* out, long n, std::byte*) {
     q.template launch<Encode<C, A>>(Encode<C, A>::blocks(n), {g, left, out, n});
   }
-  /// to (n) = the sum of what they say.
+  /// to (n) = the sum of the decoded messages.
   template <class Q> static void sum(Q const& q, A* to, long n, Messages const& from) {
     q.template launch<Decode<C, A>>(blocks_each(n), {to, n, from});
   }

@@ -9,24 +9,24 @@ namespace cleave::backend::gpu {
 
 template <class A> struct Two { A first, second; };
 
-// A case says what is summed: for each of `outputs`, over the `terms` of a slice, term(args, o, r) -> Two, with r
-// counted over all slices; then done(args, turn, o, sums) merges the slice's sums and puts them into place. `below`
-// elements of an output lie side by side before the next output begins (1: outputs are neighbours). Where outputs are
-// too few to fill a device, their terms are cut into parts: blocks then leave sums of parts, which one more kernel
-// joins in their order. Where they are not, a block goes from slice to slice.
+// A Case describes a sum: for each of `outputs`, over the `terms` of a slice, term(args, o, r) -> Two, with r counted
+// over all slices; then done(args, turn, o, sums) merges the slice's sums and stores them. `below` elements of an
+// output are contiguous before the next output begins (1: outputs are neighbours). If there are too few outputs to fill
+// a device, their terms are split into parts: blocks store sums of parts, which one more kernel adds in their order.
+// Otherwise a block processes one slice after the other.
 
 template <class Case> struct Cut {
   using A = typename Case::A;
   static constexpr bool across = Case::below == 1;
   static constexpr int blocks = across ? blocks_for(Case::outputs, lanes) : Case::outputs;
-  static constexpr long least = across ? 64 : 4096;  // terms that are worth a part
+  static constexpr long least = across ? 64 : 4096;  // terms that make a part worth its cost
   static constexpr int parts_wanted = blocks >= 264 ? 1 : 264 / blocks;
   static constexpr int parts_there = static_cast<int>(Case::terms / least < 1    ? 1
                                                       : Case::terms / least > 64 ? 64
                                                                                  : Case::terms / least);
   static constexpr int parts = parts_wanted < parts_there ? parts_wanted : parts_there;
   static constexpr long each = (Case::terms + parts - 1) / parts;
-  static constexpr long bytes = long{parts} * Case::outputs * static_cast<long>(sizeof(Two<A>));  // of a slice's parts
+  static constexpr long bytes = long{parts} * Case::outputs * static_cast<long>(sizeof(Two<A>));  // for a slice's parts
 };
 template <class Case> struct SumArgs {
   typename Case::Args of;
@@ -34,8 +34,8 @@ template <class Case> struct SumArgs {
   int first, slices;
 };
 
-/// Calls sum(o, begin, end, keep) for this block's output or outputs and terms, and again for each slice; `keep` is to
-/// be called once for each output with its sum.
+/// Calls sum(o, begin, end, keep) for this block's outputs and terms, for each slice; it must call `keep` once for each
+/// output with its sum.
 template <class Case, class Ctx, class Sum> CLEAVE_HD void each_sum(Ctx const& c, SumArgs<Case> const& a, Sum sum) {
   using Of = Cut<Case>;
   int const place = Of::parts == 1 ? c.block() : c.block() % Of::blocks;
@@ -52,7 +52,7 @@ template <class Case, class Ctx, class Sum> CLEAVE_HD void each_sum(Ctx const& c
   }
 }
 
-/// Outputs are neighbours: 32 of them across a warp, the warps deal out the terms.
+/// Outputs are neighbours: 32 of them across a warp; the warps share the terms.
 template <class Case> struct SumAcross {
   using Args = SumArgs<Case>;
   using A = typename Case::A;
@@ -83,7 +83,7 @@ template <class Case> struct SumAcross {
   }
 };
 
-/// Terms are neighbours: a block for each output, or for each part of it.
+/// Terms are neighbours: one block for each output, or for each part of it.
 template <class Case> struct SumAlong {
   using Args = SumArgs<Case>;
   using A = typename Case::A;
@@ -127,7 +127,7 @@ template <class Case> struct JoinSums {
   }
 };
 
-/// All slices at once, or as many as have room for their parts.
+/// All slices in one launch, or as many as have room for their parts.
 template <class Case, class Q> void sum_columns(Q q, typename Case::Args const& t) {
   using Of = Cut<Case>;
   static_assert(Of::parts == 1 || Of::bytes <= Q::workspace_bytes);

@@ -1,4 +1,4 @@
-// backend/gpu/context.hpp - what a kernel may ask of the machine it runs on, and sums over the threads that share a row.
+// backend/gpu/context.hpp - the interface of the machine that a kernel runs on, and sums over threads that share a row.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,12 +9,12 @@
 
 namespace cleave::backend::gpu {
 
-// A kernel is a type: how many threads a block has, how many bytes they share, and what each of them does.
+// A kernel is a type: threads in a block, bytes of shared memory, and what each thread does.
 //
 //   struct Scale {
 //     struct Args { float* x; long n; };
 //     static constexpr int threads = 256, shared_bytes = 0;
-//     static constexpr bool alone = true;  // its threads never meet: no barrier, no shuffle, nothing shared
+//     static constexpr bool alone = true;  // its threads never synchronise: no barrier, no shuffle, nothing shared
 //     template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
 //       c.each(a.n, [&](long i) { a.x[i] *= 2; });
 //     }
@@ -22,14 +22,14 @@ namespace cleave::backend::gpu {
 //
 // The context has
 //   thread(), threads(), block(), blocks()   int
-//   each(n, f)                               f(i) for every i below n, dealt out over all threads of all blocks
-//   barrier()                                all threads of the block, none left out
+//   each(n, f)                               f(i) for every i below n, distributed over all threads of all blocks
+//   barrier()                                for all threads of the block, without exception
 //   shuffle_xor(v, mask)                     the v of lane ^ mask of this warp; all 32 lanes take part
 //   shared()                                 shared_bytes, aligned to 16
 //   multiply(d, a, b)                        d += a b by tensor cores, in the fragments of mma.sync (fragment.hpp)
-// On a device it comes down to what one would write by hand (cuda/device.hpp). On a host the same code runs as the
-// threads of a block (emulate/block.hpp), so that every kernel meets its oracle, AddressSanitizer and ThreadSanitizer
-// on machines without a GPU.
+// On a device it compiles to what one would write by hand (cuda/device.hpp). On the host the same code runs as the
+// threads of a block (emulate/block.hpp), so that every kernel is compared with its definition, under AddressSanitizer
+// and ThreadSanitizer, on machines without a GPU.
 
 inline constexpr int lanes = 32;
 
@@ -37,10 +37,10 @@ struct Sum {
   template <class A> CLEAVE_HD static A join(A a, A b) { return a + b; }
 };
 struct Max {
-  template <class A> CLEAVE_HD static A join(A a, A b) { return b > a || b != b ? b : a; }  // a NaN stays one
+  template <class A> CLEAVE_HD static A join(A a, A b) { return b > a || b != b ? b : a; }  // keeps a NaN
 };
 
-/// What another lane has; two words are exchanged one after the other.
+/// The value of another lane; values of two words are exchanged one word after the other.
 template <class Ctx, class A> CLEAVE_HD A exchanged(Ctx const& c, A v, int mask) {
   if constexpr (sizeof(A) > 8) {
     return A{c.shuffle_xor(v.high, mask), c.shuffle_xor(v.low, mask)};
@@ -48,13 +48,14 @@ template <class Ctx, class A> CLEAVE_HD A exchanged(Ctx const& c, A v, int mask)
     return c.shuffle_xor(v, mask);
   }
 }
-/// Over the lanes of a warp; every lane has the result, in one fixed order.
+/// Reduces over the lanes of a warp in one fixed order; every lane gets the result.
 template <class How, class Ctx, class A> CLEAVE_HD A over_warp(Ctx const& c, A v) {
   for (int mask = lanes / 2; mask > 0; mask /= 2) v = How::join(v, exchanged(c, v, mask));
   return v;
 }
 
-/// Over all threads of a block. `line` is shared: one A per warp; a barrier stands before it is written again.
+/// Reduces over all threads of a block. `line` is shared memory, one A per warp; a barrier precedes the next write to
+/// it.
 template <class How, class Ctx, class A> CLEAVE_HD A over_block(Ctx const& c, A v, A* line) {
   v = over_warp<How>(c, v);
   int const warps = c.threads() / lanes;
@@ -67,7 +68,7 @@ template <class How, class Ctx, class A> CLEAVE_HD A over_block(Ctx const& c, A 
   return all;
 }
 
-/// Who works on a row together: a warp where rows are short, else a block. `Threads` are those of the block.
+/// The threads that share a row: a warp if rows are short, else a block. `Threads`: threads of the block.
 template <bool Warp, int Threads> struct Team {
   static constexpr int size = Warp ? lanes : Threads;
   static constexpr int in_block = Threads / size;  // teams
@@ -89,7 +90,7 @@ constexpr int blocks_for(long items, long each) {
   long const n = (items + each - 1) / each;
   return static_cast<int>(n < 1 ? 1 : n);
 }
-/// Blocks of 256 for work dealt out element by element: enough to fill the largest device a few times.
+/// Number of blocks of 256 threads for element-wise work: enough to fill the largest device a few times.
 inline constexpr int most_blocks = 4096;
 constexpr int blocks_each(long n, int at_once = 1) {
   int const b = blocks_for(n, 256L * at_once);

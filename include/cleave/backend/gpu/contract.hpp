@@ -1,4 +1,4 @@
-// backend/gpu/contract.hpp - C = A B, sizes known, in tiles of a block: matrix products and convolutions are its cases.
+// backend/gpu/contract.hpp - C = A B of constant sizes, tiled over blocks: matrix products and convolutions are its cases.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace cleave::backend::gpu {
 
-/// The end of a product in parts: these are added up in their order.
+/// Completes a product that was computed in parts: adds them in their order.
 template <class Case, class A, int Splits> struct Join {
   using Args = ContractArgs<Case, A>;
   static constexpr int threads = 256, shared_bytes = 0;
@@ -37,7 +37,7 @@ template <class Case, class A, int Splits> struct Join {
   }
 };
 
-/// By our own kernels, all slices at once. Sums that are taken in parts: as many slices as have room for theirs.
+/// By our kernels, all slices in one launch. For sums in parts: as many slices as have room for theirs.
 template <class Case, class Queue> void in_tiles(Queue q, typename Case::Args const& args) {
   using T = typename Case::T;
   using A = tensor::accumulate_t<T>;
@@ -73,7 +73,7 @@ template <class Case, class Queue> void in_tiles(Queue q, typename Case::Args co
   }
 }
 
-/// By a library, where the machine has one that makes this product and the queue may ask it; else by our own kernels.
+/// By a library if the machine has one that computes this product and the queue permits it; else by our kernels.
 template <class Case, class Queue> void contract(Queue q, typename Case::Args const& args) {
   if constexpr (can_be_told<std::remove_pointer_t<decltype(q.machine)>, Case>()) {
     auto const own = [&](Queue on) { in_tiles<Case>(on, args); };

@@ -1,4 +1,4 @@
-// backend/gpu/contraction.hpp - the kernel of C = A B, sizes known, in tiles of a block, by tensor cores or plainly.
+// backend/gpu/contraction.hpp - the kernel of C = A B of constant sizes, tiled over blocks, with or without tensor cores.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,17 +9,17 @@
 
 namespace cleave::backend::gpu {
 
-// Sums are taken in A. With a Tile of fragment.hpp products go through tensor cores; without, one chain of
-// multiply-adds in the order of k per element: its bits do not depend on m, n, the slices or the blocks.
+// Sums have type A. With a Tile of fragment.hpp, products use tensor cores; otherwise each element is one chain of
+// multiply-adds in the order of k, whose bits do not depend on m, n, the slices or the blocks.
 
 template <class Case, class A> struct ContractArgs {
   typename Case::Args of;
-  A* parts;  // (slices where k grows, splits, groups, m, n), behind the peaks
+  A* parts;  // (slices if k grows, splits, groups, m, n), after the maxima
   int first, slices;
 };
 
-/// `Apart`: blocks leave sums of parts, which Join takes on. Where k grows and they do not, a block goes from slice to
-/// slice.
+/// `Apart`: blocks store sums of parts, which Join adds. If k grows and they do not, a block processes one slice after
+/// the other.
 template <class Case, class A, class Tile, int Splits, bool Apart = (Splits > 1), class B_ = Blocking<Case, Tile>>
 struct Contract {
   static_assert(Apart || Splits == 1);
@@ -31,8 +31,8 @@ struct Contract {
   static constexpr int threads = B::threads, BM = B::rows, BN = B::columns, BK = B::depth;
   static constexpr bool sums = Case::grows == Extent::K;
   static constexpr int part = (blocks_for(Case::k, BK) + Splits - 1) / Splits * BK;
-  // What is shared: for plain sums (k, i) and (k, j), for tensor cores (i, k) and (j, k), lines moved against each
-  // other so that lanes meet different banks.
+  // Shared memory: for plain sums (k, i) and (k, j), for tensor cores (i, k) and (j, k); lines are padded so that lanes
+  // access different banks.
   template <bool Is, class X, class Y> using pick = std::conditional_t<Is, X, Y>;
   struct Same {
     using element = A;
@@ -51,7 +51,7 @@ struct Contract {
     Pack<T, Case::b_width> b[b_packs];
   };
 
-  /// Of a block's tile in C.
+  /// Extent of a block's tile in C.
   struct Place {
     int i, j, g;
   };
@@ -65,7 +65,7 @@ struct Contract {
       return Tile::stored(v);
     }
   }
-  /// Where pack p of an operand's tile lies in it: `along` k or across.
+  /// Position of pack p in an operand's tile: along k or across.
   template <bool Along, int Extent, int W> CLEAVE_HD static void place(int p, int& across, int& k) {
     if constexpr (Along) {
       across = p / (BK / W);
@@ -75,7 +75,7 @@ struct Contract {
       across = p % (Extent / W) * W;
     }
   }
-  /// What becomes of a thread's packs, each of which is of one slice.
+  /// Factors of a thread's packs, each of which belongs to one slice.
   static constexpr bool scaled = tensor::scaled<T>;
   static constexpr bool a_varies = scaled && Case::grows == Extent::M, b_varies = scaled && Case::grows == Extent::N;
   static_assert((!a_varies || Case::a_along_k || Case::a_width == 1) &&
@@ -149,11 +149,11 @@ struct Contract {
       }
     }
   }
-  // What a thread sums of the block's tile.
+  // The elements of the block's tile that a thread sums.
   static constexpr int warps_along_n = threads / 64;  // two along m
   static constexpr int R = plain ? BM / 16 : BM / 32, Q = plain ? BN / 16 : BN / warps_along_n / 8, E = plain ? 1 : 4;
   using Sums = pick<plain, A, float>[R][Q][E];
-  /// f(i, j, sum) for each of them that is there.
+  /// f(i, j, sum) for each of them that is inside C.
   template <class Ctx, class F>
   CLEAVE_HD static void each(Ctx const& c, Size const& size, Place const& p, Sums& sum, F const& f) {
     int const warp = c.thread() / lanes, lane = c.thread() % lanes;
@@ -172,7 +172,7 @@ struct Contract {
     }
   }
 
-  /// The sums over [begin, end) of k, of one slice where that grows. `odd` says which half of what is shared is written
+  /// The sums over [begin, end) of k, of one slice if k grows. `odd` selects the half of shared memory that is written
   /// next.
   template <class Ctx>
   CLEAVE_HD static void multiply(Ctx const& c, Args const& args, Size const& size, Place const& p,
@@ -197,7 +197,7 @@ struct Contract {
       S* const ta = a + odd * a_size;
       S* const tb = b + odd * b_size;
       put(c, h, f, ta, tb);
-      c.barrier();  // one per tile: the tile before last is no longer read by anyone who came here
+      c.barrier();  // one per tile: all threads here have finished reading the tile before last
       if (k0 + BK < end) fetch(c, args, size, h, p, k0 + BK, end);
       if constexpr (plain) {
         CLEAVE_UNROLL

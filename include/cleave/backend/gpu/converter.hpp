@@ -8,8 +8,8 @@
 
 namespace cleave::backend::gpu {
 
-/// One rank's side of a conversion; the same as host::Converter's, put on its stream. Whoever calls lets the ranks meet
-/// before the first phase, between phases and after the last.
+/// One rank's side of a conversion; the same as host::Converter's, enqueued on its stream. The caller synchronises the
+/// ranks before the first phase, between phases and after the last.
 template <class Ranks> class Converter {
  public:
   using One = typename Ranks::One;
@@ -76,7 +76,7 @@ template <class Ranks> class Converter {
       if (phase == 1 && w != one_.m.way()) copy(begin, w, begin, 1, size, size, size, true);
     }
   }
-  /// From rows to features or back: what both of us hold a part of.
+  /// From rows to features or back: the part that both ranks hold.
   void exchange(int w, bool to_rows) {
     int const mine = one_.m.way();
     if (to_rows) return copy(w * part(), w, first_row(mine) * part(), rows_of(mine), part(), v_.features, part());

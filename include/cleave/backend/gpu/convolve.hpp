@@ -8,7 +8,7 @@
 
 namespace cleave::backend::gpu {
 
-/// What the three contractions of a convolution share. x (b, i, h, w), w (o, i/groups, K, K), y (b, o, h', w').
+/// Common to the three contractions of a convolution. x (b, i, h, w), w (o, i/groups, K, K), y (b, o, h', w').
 template <op::Local L, int K, int Stride, int Pad, class T_> struct Patches {
   using T = T_;
   using A = tensor::accumulate_t<T>;
@@ -26,7 +26,7 @@ template <op::Local L, int K, int Stride, int Pad, class T_> struct Patches {
   CLEAVE_HD static T dy(op::Operands<T> const& t, int g, int o, int p) {
     return t.dy[(long{p / positions} * L.y[0] + g * out + o) * positions + p % positions];
   }
-  /// As a library is told, of so many slices.
+  /// The description for a library, of `slices` slices.
   static constexpr Convolution task(Convolution::Pass pass, int slices, bool adds, End end, std::string_view behind) {
     return {pass, L.rows * slices, L.x[0], H, W, L.y[0], K, Stride, Pad, groups, adds, end, number_of<T>, behind};
   }

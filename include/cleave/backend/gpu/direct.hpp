@@ -1,4 +1,4 @@
-// backend/gpu/direct.hpp - sums over the ranks of a device: each adds up its part from all, and has the others' from them.
+// backend/gpu/direct.hpp - one-shot all-reduce on a device: each rank sums its part from all, and reads the others' parts.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -16,7 +16,7 @@ inline std::string too_many(char const* what, int most) {
          " on a device; run fewer ranks, or say fewer MicroBatches";
 }
 
-/// The other ranks' parts of a result at `to`.
+/// Reads the other ranks' parts of a result into `to`.
 template <class W, class Ranks, class Q>
 void gather(Ranks& ranks, typename Ranks::One& one, Q const& q, host::Axis axis, long to, long n) {
   for (int i = 0; i < one.m.size(axis); ++i) {
@@ -26,7 +26,7 @@ void gather(Ranks& ranks, typename Ranks::One& one, Q const& q, host::Axis axis,
     if (!ranks.planning()) copy_lines(q, ranks.template in_arena<W>(one, to) + begin, from, 1, count, 0, 0);
   }
 }
-/// This rank's part of a sum over the group: branches at `branches`, `stride` bytes apart; W is their format.
+/// This rank's part of a sum over the group: branches at `branches`, `stride` bytes apart, of format W.
 template <class T, class W, bool Rounded, class Ranks, class Q>
 void put_sum(Ranks& ranks, typename Ranks::One& one, Q const& q, host::Axis axis, host::Reduction const& how,
              long branches, long stride, long result, long n) {
@@ -36,7 +36,7 @@ void put_sum(Ranks& ranks, typename Ranks::One& one, Q const& q, host::Axis axis
   typename K::Args args{ranks.template in_arena<W>(one, result, begin), count, 0, {}, {}};
   schedule::TreeSum tree{how.micro_batches};
   for (host::Leaf const& leaf : how.leaves) {
-    // `how` was drawn for rank 0; another rank of the axis has the same, among its own peers.
+    // `how` is that of rank 0; another rank of the axis has the same among its peers.
     int const peer = axis == host::Axis::World ? leaf.rank : one.m.peer(axis, ranks.at(leaf.rank).m.index(axis));
     if (args.leaves == most_sources) throw Error(too_many("branches", most_sources));
     args.from[args.leaves] = ranks.template reach<W>(one, peer, branches + leaf.branch * stride, begin, count);
@@ -52,13 +52,13 @@ void put_sum(Ranks& ranks, typename Ranks::One& one, Q const& q, host::Axis axis
   if (count > 0 && !ranks.planning()) stream<K>(q, args);
 }
 
-/// Where a branch of a rank's gradients stands in the format in which it is sent.
+/// Address of a branch of a rank's gradients in the format in which it is sent.
 template <class P> long wire(typename schedule::Layout<P::ops::size> const& l, int branch, long offset) {
   using T = typename P::number;
   using Wire = std::conditional_t<sizeof(T) < sizeof(tensor::accumulate_t<T>), T, tensor::accumulate_t<T>>;
   return l.wire + (branch * P::schedule.weight_elements + offset) * static_cast<long>(sizeof(Wire));
 }
-/// A bucket's branches, in the format of the data.
+/// Converts a bucket's branches to the format of the data.
 template <class Ranks> void pack(Ranks& ranks, typename Ranks::One& one, schedule::Bucket const& bucket) {
   using P = typename Ranks::plan;
   for (int branch = 0; branch < ranks.layout.branches; ++branch) {
@@ -70,8 +70,8 @@ template <class Ranks> void pack(Ranks& ranks, typename Ranks::One& one, schedul
   }
 }
 
-// An exchange sums a bucket over a group: reduce on the stream of sums, when what `packs` asks for has been sent there;
-// then, when all have, sums(one) says where a rank finds the parts of the result, on its compute stream.
+// An exchange sums a bucket over a group: reduce runs on the reduction stream after the gradients have been packed;
+// when all ranks have done so, sums(one) returns where a rank finds the parts of the result, on its compute stream.
 
 template <class P, class Machine, class Link> class Direct {
  public:
@@ -94,8 +94,8 @@ template <class P, class Machine, class Link> class Direct {
       put_sum<T, Wire, rounded>(ranks_, one, one.sums, axis, how_[bucket.world], at,
                                 P::schedule.weight_elements * static_cast<long>(sizeof(Wire)), at, bucket.count);
     });
-    // Between processes the parts are brought together here, where nobody waits for them yet: over this rank's own
-    // branch, which its peers have.
+    // Between processes the parts are gathered here, off the critical path: over this rank's branch, which its peers
+    // have read.
     if constexpr (Link::remote) {
       ranks_.phase(&One::sums, [&](One& one) { gather<Wire>(ranks_, one, one.sums, axis, at, bucket.count); });
     }

@@ -1,4 +1,4 @@
-// backend/gpu/encoded.hpp - a bucket summed from encodings by the ranks of a device, in the order of host/encoded.hpp.
+// backend/gpu/encoded.hpp - compressed all-reduce of a bucket on a device, in the order of host/encoded.hpp.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace cleave::backend::gpu {
 
-/// Each rank writes a message for each part, sums the messages of its own part, and writes that sum as a message, which
-/// the others read; or, where a sum of messages is not as short as one, everybody reads all.
+/// Each rank writes a message for each part, sums the messages of its part, and writes that sum as a message, which the
+/// others read. If a sum of messages is longer than a message (top k), every rank reads all messages instead.
 template <class P, class Machine, class Link> class Encoded {
  public:
   using Ranks = gpu::Ranks<P, Machine, Link>;
@@ -22,7 +22,7 @@ template <class P, class Machine, class Link> class Encoded {
 
   explicit Encoded(Ranks& ranks) : ranks_(ranks) {}
 
-  /// On the stream of sums, behind the bucket's gradients.
+  /// Enqueued on the reduction stream after the bucket's gradients.
   void reduce(int b, host::Axis axis) {
     auto const& l = ranks_.layout;
     for (One& one : ranks_.all) {
@@ -44,7 +44,7 @@ template <class P, class Machine, class Link> class Encoded {
       if (encoding.resums) encode(one, b, p, left(one, l.left_of_sum[b], 0));
     });
     if (!Link::remote || !encoding.resums) return;
-    ranks_.phase(&One::sums, [&](One& one) {  // the sums of the other parts come to where their messages stood
+    ranks_.phase(&One::sums, [&](One& one) {  // the sums of the other parts replace their messages
       for (int i = 0; i < one.m.size(axis); ++i) {
         int const peer = one.m.peer(axis, i), p = i;
         if (peer == one.m.rank || count(b, p) == 0) continue;
@@ -54,7 +54,7 @@ template <class P, class Machine, class Link> class Encoded {
       }
     });
   }
-  /// Where its gradients were.
+  /// The result replaces the gradients.
   std::vector<A const*> sums(One& one, int b, host::Axis axis) {
     for (int p = 0; encoding.resums && p < pieces(b); ++p) {
       std::byte const* const from = Link::remote ? message(one, b, p) : read(one, one.m.peer(axis, p), b, p);

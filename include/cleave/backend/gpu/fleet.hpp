@@ -1,4 +1,4 @@
-// backend/gpu/fleet.hpp - the ranks of a plan that are on one device: a training step captured as one graph, and run.
+// backend/gpu/fleet.hpp - runs the ranks of a plan that are on one device: a training step captured as one graph.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -19,8 +19,8 @@
 
 namespace cleave::backend::gpu {
 
-/// Ranks as streams of one device. A pass is captured once for each of two inboxes, so that the next batch is copied
-/// while this one is worked on; a step allocates nothing and waits for nobody.
+/// Ranks as streams of one device. A pass is captured once for each of two staging buffers, so that the next batch is
+/// copied while this one is used. A step allocates nothing and does not block the host.
 template <class P, class Machine, class Link = AllHere> class Fleet {
  public:
   using T = typename P::number;
@@ -35,7 +35,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   Fleet(Machine& machine, Link& link, schedule::Ranks ranks, std::uint64_t seed)
       : Fleet(machine, link, ranks, P::share(ranks), schedule::layout(P::schedule, P::request, P::format, ranks),
               seed) {}
-  /// Of another share of the batch than all of it, in an arena laid out for that.
+  /// Trains on part of the batch, in an arena laid out for it.
   Fleet(Machine& machine, Link& link, schedule::Ranks ranks, schedule::Share const& share,
         typename Ranks::Layout const& layout, std::uint64_t seed)
       : machine_(machine),
@@ -79,7 +79,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   Fleet(Fleet const&) = delete;
   Fleet& operator=(Fleet const&) = delete;
 
-  /// Puts a step on its way. `now.steps` counts from 1. `own_rate`: of weights whose optimizer is elsewhere.
+  /// Enqueues a step. `now.steps` counts from 1. `own_rate`: rate of local weights whose optimizer is on a server.
   void train(long step, host::Feed const& feed, optim::Now<A> const& now, A own_rate = 0) {
     char name[32];
     std::snprintf(name, sizeof name, "step %ld", step);
@@ -94,8 +94,8 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     ++steps_;
     machine_.leave();
   }
-  /// The next so many steps are run from captures of their own, with times between the kernels: each is waited for.
-  /// There is room for so many more spans of each step.
+  /// Traces the next `steps` steps: they run from separate captures with timestamps between kernels, and each is waited
+  /// for. Reserves room for `more` additional spans in each step.
   void trace(int steps, std::size_t more = 0) {
     if (!zero_) zero_ = machine_.timer();
     machine_.finish();
@@ -105,7 +105,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
       ranks_.stamps = &stamps_[b];
       traced_[b] = captured(b, true);
       ranks_.stamps = nullptr;
-      std::vector<host::Member> twice;  // these steps are counted as those that are not traced
+      std::vector<host::Member> twice;  // traced steps are counted like others
       count_received(twice);
     }
     for (One const& one : ranks_.all) {
@@ -118,17 +118,17 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     if (timelines_.empty()) timelines_.resize(ranks_.all.size());
     return timelines_[static_cast<std::size_t>(rank)];
   }
-  /// Of each rank; null where it lives in another process.
+  /// The arena of each rank; null if it is in another process.
   std::vector<host::Timeline const*> timelines() const {
     std::vector<host::Timeline const*> all;
     for (One const& one : ranks_.all)
       all.push_back(one.here && !timelines_.empty() ? &timelines_[static_cast<std::size_t>(one.m.rank)] : nullptr);
     return all;
   }
-  /// The last step's graph once more, on the samples that are there: for measuring.
+  /// Runs the last step's graph once more, on the same samples: for measuring.
   void again() { machine_.run(training_[(passes_ - 1) % inboxes], base_); }
   Stream stream() const { return base_; }
-  /// Of the last or last but one step: calls told(micro-batch, sum of its samples' losses) for those of ranks here.
+  /// For the last step or the one before: calls told(micro-batch, sum of its samples' losses) for the ranks here.
   template <class Told> void each_loss(int back, Told told) {
     int const b = static_cast<int>((passes_ - 1 - back) % inboxes);
     machine_.finish(done_[b]);
@@ -153,9 +153,9 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     return seen;
   }
 
-  /// What dropout draws from.
+  /// Seed of dropout.
   void set_seed(std::uint64_t seed) { seed_ = seed; }
-  /// Bytes of the arena of a rank that is here, out of and into the device; waits.
+  /// Copies bytes of a local rank's arena from and to the device; waits.
   void read(int rank, long offset, void* to, long bytes) {
     machine_.finish();
     machine_.copy(base_, bounce(bytes), ranks_.at(rank).arena + offset, bytes);
@@ -169,7 +169,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     machine_.finish();
   }
   bool here(int rank) const { return ranks_.at(rank).here; }
-  /// Of what is drawn for a step, micro-batches before this are not its own.
+  /// Random numbers of a step start at this micro-batch.
   void begin_at(int micro_batch) { ranks_.share.first = micro_batch; }
   void refresh_copies() {
     for (One& one : ranks_.all) {
@@ -178,7 +178,8 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     machine_.finish();
   }
   auto const& layout() const { return ranks_.layout; }
-  /// Elements, or bytes, that a rank has sent: what the others read from it, as the captured passes say, run so often.
+  /// Elements, or bytes, that a rank has sent: what other ranks read from it, counted by captured passes times their
+  /// runs.
   long sent(int rank) const { return total(rank, &host::Member::received); }
   long sent_bytes(int rank) const { return total(rank, &host::Member::received_bytes); }
 
@@ -207,7 +208,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     put_copies(one);
     machine_.finish();
   }
-  /// What stands behind a product is timed with it as it is in training.
+  /// Operations fused with a product are timed with it as they run in training.
   void learn() {
     Control<A> const control{pass(0, true), {}, 0};
     std::memcpy(bounce(sizeof control), &control, sizeof control);
@@ -274,7 +275,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
       if (one.here) f(one);
     }
   }
-  /// What a capture has made the ranks read; their counters begin anew.
+  /// What the ranks read in a capture; resets their counters.
   void count_received(std::vector<host::Member>& into) {
     into.clear();
     for (One& one : ranks_.all) {
@@ -323,7 +324,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   std::vector<host::Timeline> timelines_;
   std::optional<Event> zero_;
   int to_trace_ = 0;
-  long zero_was_ = 0;  // by the host's clock
+  long zero_was_ = 0;  // host clock
   long bounce_bytes_ = 0, passes_ = 0, steps_ = 0;
 };
 

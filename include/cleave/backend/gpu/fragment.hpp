@@ -1,4 +1,4 @@
-// backend/gpu/fragment.hpp - the tiles that a warp's tensor cores multiply, and which lane holds which element.
+// backend/gpu/fragment.hpp - tiles that a warp's tensor cores multiply, and which lane holds which element.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -14,7 +14,7 @@ namespace cleave::backend::gpu {
 //   d (16, 8): d[0], d[1] at (g, 2t), (g, 2t + 1); d[2], d[3] eight rows below.
 //   a (16, K): register r holds row g + 8 (r % 2); its columns start at per * t + K/2 (r / 2).
 //   b (K, 8): register r holds column g; its rows start at per * t + K/2 r.
-// `per` elements lie in a register of 32 bits, side by side along k.
+// A register of 32 bits holds `per` elements, neighbours along k.
 
 /// d (16, 8) f32 += a (16, 16) bf16 b (16, 8) bf16.
 struct Bf16Tile {

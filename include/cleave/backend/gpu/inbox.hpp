@@ -1,4 +1,4 @@
-// backend/gpu/inbox.hpp - what a step is given from the host: control, pixels, labels, targets; in pinned memory and on the device.
+// backend/gpu/inbox.hpp - staging buffers for a step's input: control, pixels, labels, targets; in pinned memory and on the device.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace cleave::backend::gpu {
 
-/// A control block, then the pixels (f32), labels and targets (f32) of every rank that is here, round by round.
+/// A control block, then the pixels (f32), labels and targets (f32) of every local rank, round by round.
 template <class P, class Machine, class Link> class Inbox {
  public:
   using T = typename P::number;
@@ -36,8 +36,8 @@ template <class P, class Machine, class Link> class Inbox {
     here_ = ranks.machine.allocate_pinned(bytes_);
   }
 
-  /// Fills it, and lets `then` wait until it is on the device. Samples of the batch from `valid` on are not of the
-  /// data.
+  /// Fills the buffer and copies it to the device; `then` waits for the copy. Samples of the batch from `valid` on are
+  /// padding.
   void post(long step, host::Feed const& feed, long valid, Control<A> const& control, Stream then) {
     std::memcpy(here_, &control, sizeof control);
     long const each = P::request.rows, before = ranks_.share.first * each;
@@ -55,14 +55,14 @@ template <class P, class Machine, class Link> class Inbox {
     ranks_.machine.record(arrived_, incoming_);
     ranks_.machine.wait(then, arrived_);
   }
-  /// The slices whose labels and losses a rank has.
+  /// The slices of which a rank has labels and losses.
   schedule::Range told(One const& one, int round) const {
     return one.m.slices(ranks_.share, P::placed.node[P::placed.count - 1].rows_cut, round);
   }
   int const* labels(One const& one, int round) const { return in<int>(at(one, round).labels); }
   float const* targets(One const& one, int round) const { return in<float>(at(one, round).targets); }
 
-  // Into a capture: what was posted goes to where kernels read it.
+  // Captured: copies the input to where kernels read it.
   void load_control(Stream s, Control<A>* to) {
     ranks_.machine.copy(s, reinterpret_cast<std::byte*>(to), there_, sizeof(Control<A>));
   }
@@ -97,7 +97,7 @@ template <class P, class Machine, class Link> class Inbox {
   Ranks& ranks_;
   Stream incoming_;
   typename Machine::Event arrived_;
-  std::vector<std::vector<Place>> at_;  // of each rank, by rounds
+  std::vector<std::vector<Place>> at_;  // for each rank, by rounds
   long bytes_ = 0;
   std::byte *there_ = nullptr, *here_ = nullptr;
 };

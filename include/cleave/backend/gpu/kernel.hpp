@@ -1,4 +1,4 @@
-// backend/gpu/kernel.hpp - how an operation runs on a device: by its own definition, unless there is a kernel for it.
+// backend/gpu/kernel.hpp - how an operation runs on a device: by its definition, unless there is a kernel for it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace cleave::backend::gpu {
 
-/// May a library be asked on a queue? Learning: who is to make what is found out, and nothing else is done.
+/// Whether a queue may use a library. Learning: only tunes which kernel to use, and runs nothing else.
 enum class Library : unsigned char { Never, Asked, Learning };
 template <class Machine>
 concept with_library = requires(Machine& m) {
@@ -17,14 +17,15 @@ concept with_library = requires(Machine& m) {
 }
 || requires(Machine& m) { m.convolutions(); };
 
-/// Where kernels are put: a machine (cuda/machine.hpp, emulate/machine.hpp), one of its streams, a rank's workspace.
+/// Where kernels are launched: a machine (cuda/machine.hpp, emulate/machine.hpp), one of its streams, a rank's
+/// workspace.
 template <class Machine> struct Queue {
   static constexpr long workspace_bytes = schedule::workspace_bytes;
   Machine* machine = nullptr;
   typename Machine::Stream stream{};
   std::byte* workspace = nullptr;
   Library library = Library::Never;
-  long library_bytes = workspace_bytes;  // of the workspace, for a library; our own kernels take no more than theirs
+  long library_bytes = workspace_bytes;  // bytes of the workspace for a library; our kernels use no more than theirs
 
   template <class K> void launch(int blocks, typename K::Args const& args) const {
     static_assert(K::threads % lanes == 0 && K::threads <= 1024);
@@ -59,8 +60,7 @@ template <class Ctx> struct OfSlice {
   }
 };
 
-/// An operation's own loops, dealt out over the threads of a device. Loops of one function must not wait for each
-/// other.
+/// Runs an operation's loops, distributed over the threads of a device. Loops of one function must be independent.
 template <class Op, op::Local L, Part What, class T> struct Defined {
   using Args = op::Operands<T>;
   static constexpr long aux = Op::aux(L.x, L.y);
@@ -75,8 +75,8 @@ template <class Op, op::Local L, Part What, class T> struct Defined {
     return (each < most ? each : most < 1 ? 1 : most) * t.slices;
   }
 
-  /// Elements of its longest tensor. Its loops are not asked how long they are: that would run the definition on the
-  /// host, where it may read nothing.
+  /// Elements of the longest tensor. The loops are not asked for their length, since that would run the definition on
+  /// the host, where it may read nothing.
   static constexpr long length() {
     long most = 1;
     for (long n : {L.rows * L.x.size(), L.rows * L.x2.size(), L.rows * L.y.size(), L.w0.size(), L.w1.size()})
@@ -85,7 +85,7 @@ template <class Op, op::Local L, Part What, class T> struct Defined {
   }
 };
 
-/// y = map(y + bias), for an operation without an end of its own.
+/// y = map(y + bias), for an operation whose kernel has no epilogue.
 template <op::Local L, bool WithBias, class Map, class T> struct Finished {
   using Args = op::Operands<T>;
   static constexpr int threads = 256, shared_bytes = 0;
@@ -102,11 +102,11 @@ template <op::Local L, bool WithBias, class Map, class T> struct Finished {
   }
 };
 
-// A kernel says `takes_slices` when its forward and backward_input do all slices that they are given at once, and
-// `sums_slices` when it has sum(queue, Summing), which makes and merges what is summed over the batch. Without these
-// words it is put once for each slice. With `takes_tail` it has forward_with and backward_input_with, which do in the
-// same kernel what the schedule has behind it, by its definition: so a kernel of your own for a pointwise operation
-// that derives from ByDefinition says takes_tail = false.
+// A kernel says `takes_slices` if its forward and backward_input process all given slices in one launch, and
+// `sums_slices` if it has sum(queue, Summing), which computes and merges sums over the batch. Without these it is
+// launched once for each slice. With `takes_tail` it has forward_with and backward_input_with, which apply the fused
+// element-wise operations by their definitions. A kernel of a pointwise operation that derives from ByDefinition must
+// say takes_tail = false.
 template <class Op> struct ByDefinition {
   static constexpr bool takes_slices = true, takes_tail = Op::pointwise && Op::weights + Op::states == 0;
   template <class Tail, op::Local L, bool, class, class T, class Q>
@@ -139,7 +139,7 @@ template <class Op> struct ByDefinition {
   }
 };
 
-/// Base of a kernel K that has forward_with, backward_input_with and sum for all slices at once.
+/// Base of a kernel K that has forward_with, backward_input_with and sum for all slices in one launch.
 template <class K> struct TakesTails {
   static constexpr bool takes_slices = true, sums_slices = true, takes_tail = true;
   template <op::Local L, bool WithBias, class Map, class T, class Q>
@@ -154,8 +154,7 @@ template <class K> struct TakesTails {
   }
 };
 
-/// Specialised for the operations that earn it (product.hpp, convolve.hpp, rows.hpp, columns.hpp, norms.hpp,
-/// lookup.hpp).
+/// Specialised for operations with kernels (product.hpp, convolve.hpp, rows.hpp, columns.hpp, norms.hpp, lookup.hpp).
 template <class Op> struct Kernel : ByDefinition<Op> {};
 
 template <class Op> inline constexpr bool takes_tail = requires { requires Kernel<Op>::takes_tail; };

@@ -1,4 +1,4 @@
-// backend/gpu/learned.hpp - what a library makes where it was measured faster than our own kernels, on that device.
+// backend/gpu/learned.hpp - autotuner: uses a library where it was measured to be faster than our kernels on this device.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,7 +11,8 @@
 
 namespace cleave::backend::gpu {
 
-/// Who makes them, by a variable. It reaches the processes that a launcher starts, and every machine of a program.
+/// The choice set by an environment variable. It reaches processes that a launcher starts, and all machines of a
+/// program.
 enum class Pin : unsigned char { Measured, Own, Library };
 inline Pin pin_of(Words const& words, char const* said) {
   std::string const s = said ? said : "measured";
@@ -21,24 +22,24 @@ inline Pin pin_of(Words const& words, char const* said) {
   throw Error(std::string(words.variable) + "=" + s + ": say measured, own or " + words.word);
 }
 
-/// What a library proposes. What found too little workspace wants at least `wants` bytes.
+/// An algorithm proposed by a library. One that lacked workspace needs at least `wants` bytes.
 struct Suggested {
   std::vector<Algorithm> algorithms;
   long wants = 0;
 };
 
-/// `Kind` says what is made (gpu/library.hpp) and how the library is asked for it: words, Task, Call, call_for(Task,
-/// Places), operands_for(Task, Places), text(Task, Call), suits(Places), lacks(Task), which is why the library never
-/// makes it, or empty, and ends(Task, Algorithm), which is whether that makes the end too. `Api` is the library's
-/// functions, or a stand-in for tests. Results are 0 for success, `not_supported` where the library has nothing,
-/// anything else is an error that text(result) explains.
+/// `Kind` describes the task (gpu/library.hpp) and how the library is called: words, Task, Call, call_for(Task,
+/// Places), operands_for(Task, Places), text(Task, Call), suits(Places), lacks(Task), the reason why the library never
+/// computes it, or empty, and ends(Task, Algorithm), whether the algorithm computes the epilogue too. `Api` has the
+/// library's functions, or a stand-in for tests. Results are 0 for success, `not_supported` if the library has no
+/// algorithm, and otherwise an error that text(result) explains.
 ///   create(Handle*), destroy(Handle), version(), describe(Call, Described*), forget(Described),
 ///   suggest(Handle, Described, Call, bytes of workspace, Suggested*),
-///   check(Handle, Described, Algorithm, bytes*)   will it run, and with how much workspace? Asked before it is run
-///   keep(Described, Algorithm)                    no other is run from now on; none at all if it is empty
+///   check(Handle, Described, Algorithm, bytes*)   whether it will run, and its workspace; called before run
+///   keep(Described, Algorithm)                    only this algorithm will be run from now on; if empty, none
 ///   run(Handle, Described, Algorithm, Operands, workspace, bytes, Stream)
-/// A task is met first in learn: then algorithms are asked for, and each is timed in a graph of its own, as our own
-/// kernel is, with what stands behind. In a capture nothing is asked but run.
+/// `learn` sees each task first: it asks for algorithms and times each of them, and our kernel, in separate graphs,
+/// together with the operations fused to them. A capture only calls run.
 template <class Kind, class Api> class Learned {
  public:
   using Task = typename Kind::Task;
@@ -52,7 +53,7 @@ template <class Kind, class Api> class Learned {
   }
   Api& api() { return api_; }
 
-  using Puts = std::function<void()> const&;  // kernels, on the queue
+  using Puts = std::function<void()> const&;  // enqueues kernels
   using Behind = std::function<void(Made)> const&;
   template <class Queue>
   void learn(Queue const& q, Task const& task, Places const& at, Puts fill, Puts own, Behind behind) {
@@ -77,11 +78,11 @@ template <class Kind, class Api> class Learned {
     } else {
       fill();
       k.choice = measured(q, k, at, own, behind);
-      if (k.choice.there || !k.failed) choices_.put(key, k.choice);  // what failed may do next time
+      if (k.choice.there || !k.failed) choices_.put(key, k.choice);  // an algorithm that failed may work next time
     }
     api_.keep(k.described, by_library(k.choice) ? k.choice.algorithm : Algorithm{});
   }
-  /// Whether it was put, and with its end.
+  /// Whether it was enqueued, and whether with its epilogue.
   template <class Queue> Made put(Queue const& q, Task const& task, Places const& at) {
     Known* const k = Kind::suits(at) ? find(task, Kind::call_for(task, at)) : nullptr;
     if (!k || !by_library(k->choice)) return Made::Nothing;
@@ -89,7 +90,7 @@ template <class Kind, class Api> class Learned {
     return made(*k, k->choice.algorithm);
   }
 
-  /// A line for each, and one for what went wrong with the file.
+  /// A line for each task, and one if the file had problems.
   std::string listing() const {
     std::string const things = Kind::words.things, library = Kind::words.library;
     if (pin_ == Pin::Own) return things + " by own kernels: " + Kind::words.variable + "=own\n";
@@ -115,7 +116,7 @@ template <class Kind, class Api> class Learned {
     typename Api::Described described{};
     Choice choice{};
     std::string lacks = std::string(Kind::words.library) + " has none";
-    bool failed = false;  // an algorithm, other than by not being supported
+    bool failed = false;  // an algorithm failed, other than by not being supported
     Known(Task const& t, std::string s, typename Kind::Call const& c) : task(t), text(std::move(s)), call(c) {}
   };
 
@@ -153,7 +154,7 @@ template <class Kind, class Api> class Learned {
     int const e = api_.check(handle_, k.described, a, &bytes);
     return e == 0 && bytes > static_cast<std::size_t>(q.library_bytes) ? Api::not_supported : e;
   }
-  /// Is what was kept still an algorithm? It runs once, so that its code is there before a capture.
+  /// Whether the stored algorithm is still valid. It runs once, so that its code is loaded before a capture.
   template <class Queue> bool runs(Queue const& q, Known& k, Choice const& c, Places const& at) {
     return fits(q, k, c.algorithm) == 0 && run(q, k, c.algorithm, at) == 0;
   }
@@ -168,7 +169,7 @@ template <class Kind, class Api> class Learned {
     for (Algorithm const& a : some.algorithms) {
       int ran = fits(q, k, a);
       if (ran == 0) ran = run(q, k, a, at);
-      if (ran != 0 && ran != Api::not_supported) {  // one of many: the others may do, or our own kernel
+      if (ran != 0 && ran != Api::not_supported) {  // one of many: the others, or our kernel, may work
         k.failed = true;
         k.lacks = std::string(Kind::words.library) + ": " + api_.text(ran);
       }
@@ -210,15 +211,15 @@ template <class Kind, class Api> class Learned {
     }
     throw NotCaptured(why);
   }
-  /// Microseconds of what `work` puts, in a graph as a step is; of several runs the shortest.
+  /// Microseconds of what `work` enqueues, run as a graph as in a step; the shortest of several runs.
   template <class Queue> static double timed(Queue const& q, Puts work) {
     auto& machine = *q.machine;
-    work();  // what is loaded at a first call is there
+    work();  // loads what is loaded at a first call
     machine.finish();
     auto const graph = captured(q, work);
     auto const begin = machine.timer(), end = machine.timer();
     double least = 0;
-    for (int i = 0; i <= graphs; ++i) {  // the first is not counted
+    for (int i = 0; i <= graphs; ++i) {  // the first run is not counted
       machine.stamp(begin, q.stream);
       machine.run(graph, q.stream);
       machine.stamp(end, q.stream);
@@ -238,7 +239,7 @@ template <class Kind, class Api> class Learned {
   std::deque<Known> known_;
 };
 
-/// A machine with what a library makes on it. There may be several libraries, each for its kind.
+/// A machine with tuned libraries. There may be several libraries, each for its kind of task.
 template <class Base, class Kind, class Api> class WithLibrary : public Base {
  public:
   WithLibrary() : WithLibrary(Api{}, shared(), pin_of(Kind::words, std::getenv(Kind::words.variable))) {}
@@ -246,9 +247,9 @@ template <class Base, class Kind, class Api> class WithLibrary : public Base {
   WithLibrary(Api api, Choices& choices, Pin pin, Of&&... of)
       : Base(std::forward<Of>(of)...), learned_(std::move(api), choices, pin, Base::title()) {}
   ~WithLibrary() {
-    try {  // what is still running may be the library's
+    try {  // the library may still be running
       Base::finish();
-    } catch (Error const&) {  // a device that does not end is told of where it is waited for
+    } catch (Error const&) {  // a device that does not finish is reported where it is waited for
     }
   }
   std::string listing() const {

@@ -1,4 +1,4 @@
-// backend/gpu/library.hpp - a product or a convolution as a library is told of it, and how it is put where one may make it.
+// backend/gpu/library.hpp - the description of a product or a convolution for a library, and how it is enqueued.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -15,16 +15,16 @@
 
 namespace cleave::backend::gpu {
 
-// A machine may have products() and convolutions() (gpu/learned.hpp), of which is asked
+// A machine may have products() and convolutions() (gpu/learned.hpp) with
 //   learn(queue, Product or Convolution, Places, fill, own, behind)
-//                                who is to make it: it may be tried, where it lies; each of the three puts kernels
-//   put(queue, .., Places)       Made: whether it is on the queue's stream now; if not, our own kernel is put
-// Everything is learned before the first capture (Walk::learn), so that a capture only looks up.
+//                                chooses the implementation by timing; each of the three functions enqueues kernels
+//   put(queue, .., Places)       Made: whether it has been enqueued; if not, our kernel is used
+// Everything is tuned before the first capture (Walk::learn), so that a capture only looks up the choice.
 
-/// What a library has put: all of a task, or all but its end, or it is for our own kernels.
+/// What a library has enqueued: the whole task, the task without its epilogue, or nothing (our kernels are used).
 enum class Made : unsigned char { Nothing, WithoutEnd, Whole };
 
-/// A number format, and what a library can do at the end of a task; Other: nothing that it knows.
+/// A number format, and the epilogue of a task that a library may have; Other: one that it does not have.
 enum class Number : unsigned char { F32, Tf32, Bf16, Other };
 enum class End : unsigned char { None, Bias, Relu, BiasRelu, Other };
 constexpr bool has_bias(End e) { return e == End::Bias || e == End::BiasRelu; }
@@ -44,17 +44,17 @@ template <bool WithBias, class Map> constexpr End end_of() {
   }
 }
 
-/// C (m, n) = end(A (m, k) B (k, n)), or that added to C; dense, row-major; what is turned lies transposed in memory.
+/// C (m, n) = end(A (m, k) B (k, n)), or that added to C; dense, row-major; turned operands are stored transposed.
 struct Product {
   int m = 0, n = 0, k = 0;
   bool a_turned = false, b_turned = false, adds = false;
   End end = End::None;
   Number of = Number::F32, to = Number::F32;  // of A, B and the bias; of C
-  std::string_view behind{};                  // what our own kernel does besides, in words
+  std::string_view behind{};                  // what our kernel fuses besides, in words
   friend constexpr bool operator==(Product const&, Product const&) = default;
 };
 /// y (n, o, h', w') = end(x (n, c, h, w) * w (o, c/groups, k, k)), dense, in that order; or the gradient of x or of w,
-/// which is of f32 and may be added to what is there. Places: Forward w, x, y; Input w, dy, dx; Weight dy, x, dw.
+/// which is f32 and may be accumulated. Places: Forward w, x, y; Input w, dy, dx; Weight dy, x, dw.
 struct Convolution {
   enum class Pass : unsigned char { Forward, Input, Weight };
   Pass pass = Pass::Forward;
@@ -71,13 +71,13 @@ struct Places {
   void const *a, *b, *bias;
   void* c;
 };
-constexpr int most_aligned = 16;  // no kernel loads more at once
+constexpr int most_aligned = 16;  // no kernel loads more in one access
 inline int aligned(void const* p) {
   auto const at = reinterpret_cast<std::uintptr_t>(p) % most_aligned;
   return at == 0 ? most_aligned : static_cast<int>(at & (~at + 1));
 }
 
-/// As people read them.
+/// As text.
 inline std::string text(Number n) { return n == Number::F32 ? "f32" : n == Number::Tf32 ? "tf32" : "bf16"; }
 inline std::string text(End end, std::string_view behind, bool adds) {
   std::string s = has_bias(end) ? " +bias" : "";
@@ -103,14 +103,14 @@ template <bool Back, class... Ops> struct Names<op::Tail<Back, Ops...>> {
   static constexpr std::string_view text{letters.data(), letters.size()};
 };
 
-/// Who is asked on this machine.
+/// The libraries of this machine.
 template <class M> auto maker(M& machine, Product const&) -> decltype(machine.products()) { return machine.products(); }
 template <class M> auto maker(M& machine, Convolution const&) -> decltype(machine.convolutions()) {
   return machine.convolutions();
 }
 
-/// Cases of a contraction that say `end`, Behind, places(args) and task(slices, adds) can be told, where the end is one
-/// that libraries know, or the case can finish(args, e): make it of what was stored.
+/// Cases of a contraction with `end`, Behind, places(args) and task(slices, adds) can be described to a library if
+/// their epilogue is one that libraries have, or the case has finish(args, e), which computes it from what was stored.
 template <class Machine, class Case> constexpr bool can_be_told() {
   if constexpr (requires(Machine & m) { maker(m, Case::task(1, false)); }) {
     constexpr bool ends = Case::end != End::Other || requires { &Case::finish; };
@@ -119,7 +119,7 @@ template <class Machine, class Case> constexpr bool can_be_told() {
     return false;
   }
 }
-/// With all slices in one: they make the rows of C, or the sum, longer.
+/// With all slices in one task: they extend the rows of C, or the sum.
 template <class Case> constexpr Product product_of(int slices, bool adds) {
   constexpr bool sums = Case::grows == Extent::K;
   return {Case::m * (sums ? 1 : slices),
@@ -133,12 +133,12 @@ template <class Case> constexpr Product product_of(int slices, bool adds) {
           sums ? Number::F32 : number_of<typename Case::T>,
           Names<typename Case::Behind>::text};
 }
-/// Do all slices end in one sum, where the first branch lies? Then it is one product, and what is there is added to.
+/// Whether all slices are summed into the first branch. Then the task is one product, accumulated onto it.
 template <class A> bool one_sum(Branches<A> const& to, int slices) {
   return !to.rounded && to.depth <= 1 && to.depth + slices - std::popcount(to.merges) == 1;
 }
 
-/// What stands behind a task, done by a kernel of its own.
+/// The operations after a task, as a separate kernel.
 template <class T, class Tail> struct Rest {
   struct Args {
     Tailed<T, Tail> of;
@@ -150,7 +150,7 @@ template <class T, class Tail> struct Rest {
     c.each(a.n, [&](long e) { a.of.tail(e); });
   }
 };
-/// Its end and what stands behind, likewise.
+/// The epilogue and the operations after it, as a separate kernel.
 template <class Case> struct Finish {
   struct Args {
     typename Case::Args of;
@@ -162,7 +162,7 @@ template <class Case> struct Finish {
     c.each(a.n, [&](long e) { Case::finish(a.of, e); });
   }
 };
-/// Numbers to try a task with: zeros cost a device less power, and so less time.
+/// Numbers to time a task with: with zeros a device needs less power, and so less time.
 template <class T> struct Noise {
   struct Args {
     T* to;
@@ -179,7 +179,7 @@ template <class T> struct Noise {
   }
 };
 
-/// Puts the task of this case; false where no library may make it. `own` puts our own kernels on a queue.
+/// Enqueues the task of this case; false if no library computes it. `own` enqueues our kernels.
 template <class Case, class Queue, class Own> bool by_library(Queue q, typename Case::Args const& args, Own own) {
   using T = typename Case::T;
   bool adds = false, learning = q.library == Library::Learning;
@@ -189,7 +189,7 @@ template <class Case, class Queue, class Own> bool by_library(Queue q, typename 
   }
   auto const task = Case::task(args.slices, adds);
   Extents<Case> const size(args.slices);
-  long const elements = long{size.m} * size.n * Case::groups;  // of C
+  long const elements = long{size.m} * size.n * Case::groups;  // elements of C
   auto& library = maker(*q.machine, task);
   Places const at = Case::places(args);
   q.library = Library::Never;
@@ -209,7 +209,7 @@ template <class Case, class Queue, class Own> bool by_library(Queue q, typename 
   auto const fill = [&] {
     auto const noise = [&](auto const* at_first, long n) {
       using E = std::remove_const_t<std::remove_pointer_t<decltype(at_first)>>;
-      q.template launch<Noise<E>>(blocks_each(n), {const_cast<E*>(at_first), n});  // ours, before the first step
+      q.template launch<Noise<E>>(blocks_each(n), {const_cast<E*>(at_first), n});  // our buffers, before the first step
     };
     noise(static_cast<T const*>(at.a), Case::a_count * (Case::grows == Extent::N ? 1 : args.slices));
     noise(static_cast<T const*>(at.b), Case::b_count * (Case::grows == Extent::M ? 1 : args.slices));

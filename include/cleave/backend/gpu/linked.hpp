@@ -1,4 +1,4 @@
-// backend/gpu/linked.hpp - narrow products, one after the other, as one kernel: a block takes its rows through all of them.
+// backend/gpu/linked.hpp - a chain of small products fused in one kernel: a block takes its rows through all of them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -25,7 +25,7 @@ template <class Case, class... Next> struct LinkedArgs {
 };
 template <class Case> struct LinkedArgs<Case> { ContractArgs<Case, tensor::accumulate_t<typename Case::T>> now; };
 
-/// What one product makes of a row, in memory, the next reads there: behind a barrier, in the same block.
+/// The next product reads the rows that the one before has stored, after a barrier, in the same block.
 template <class... Cases> struct Linked {
   using Args = LinkedArgs<Cases...>;
   static constexpr int threads = meta::at<meta::list<NarrowContract<Cases>...>, 0>::threads;
@@ -53,7 +53,7 @@ template <class Tail> inline constexpr bool may_trail = true;
 template <bool Back, class... Ms>
 inline constexpr bool may_trail<op::Tail<Back, Ms...>> = (takes_tail<typename Ms::Op> && ...);
 
-/// Node N of plan P, forward or back, as such a product; void if it has no such kernel.
+/// Node N of plan P, forward or backward, as such a product; void if it has no such kernel.
 template <class P, int N, bool Back> constexpr auto link_case() {
   using T = typename P::number;
   using K = Kernel<meta::at<typename P::ops, static_cast<std::size_t>(P::placed.node[N].op)>>;
@@ -78,13 +78,13 @@ template <class P, int S> struct LinkAt {
   static constexpr bool links = !std::is_void_v<Case>;
 };
 
-/// The linked steps of plan P from S on. A library that may be asked for products is asked for each.
+/// The chain of plan P that begins with step S. If a library may compute products, each product is a separate task.
 template <class P, int S, class I = std::make_integer_sequence<int, P::schedule.links(S) + 1>> struct LinkedFrom;
 template <class P, int S, int... I> struct LinkedFrom<P, S, std::integer_sequence<int, I...>> {
   static constexpr bool may = [] {
     if constexpr (sizeof...(I) < 2 || !(LinkAt<P, S + I>::links && ...)) {
       return false;
-    } else {  // more than 32,764 bytes no kernel is given
+    } else {  // a kernel takes at most 32,764 bytes of arguments
       return sizeof(typename Linked<typename LinkAt<P, S + I>::Case...>::Args) <= 32'000;
     }
   }();

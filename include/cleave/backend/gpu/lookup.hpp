@@ -1,4 +1,4 @@
-// backend/gpu/lookup.hpp - the gradient of a table of rows on a device: each element of it looks for its tokens.
+// backend/gpu/lookup.hpp - the gradient of an embedding table on a device: each element searches for its tokens.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace cleave::backend::gpu {
 
-/// Some threads for each row, and some features for each of these, so that few look through all tokens. In the order of
-/// the tokens, as the definition: the same bits.
+/// Several threads for each row, each with several features, so that few threads read all tokens. Sums are in the order
+/// of the tokens, as in the definition: the same bits.
 template <class Op, op::Local L, class T> struct LookupSum {
   using Args = Summing<T>;
   static constexpr int threads = 256, shared_bytes = 0;

@@ -8,7 +8,7 @@
 
 namespace cleave::backend::gpu {
 
-/// What element-wise kernels have in common: no thread meets another.
+/// Base of element-wise kernels: no thread synchronises with another.
 struct Each {
   static constexpr int threads = 256, shared_bytes = 0;
   static constexpr bool alone = true;
@@ -27,7 +27,7 @@ template <class To, class From, int W> CLEAVE_HD Pack<To, W> converted(Pack<From
   for (int k = 0; k < W; ++k) to.v[k] = in_format<To>(from.v[k]);
   return to;
 }
-/// Puts a kernel that goes over n elements, K::width at once.
+/// Launches a kernel over n elements, K::width in one access.
 template <class K, class Q> void stream(Q const& q, typename K::Args const& args) {
   q.template launch<K>(blocks_each(args.n, K::width), args);
 }
@@ -61,7 +61,7 @@ template <class To, class From> struct CopyLines : Each {
   }
 };
 
-/// Puts the one or the other: a copy without gaps needs no division.
+/// Launches one or the other: a copy without gaps needs no division.
 template <class To, class From, class Q>
 void copy_lines(Q const& q, To* to, From const* from, long lines, long width, long to_apart, long from_apart) {
   if (lines * width == 0) return;
@@ -94,13 +94,13 @@ template <class T> struct SumLines : Each {
   }
 };
 
-/// to += from; sums rounded to T where one rank and many shall agree in a narrow format.
+/// to += from; sums are rounded to T if one rank and many have to agree in a low-precision format.
 template <class T, bool Rounded> struct AddTo : Each {
   using A = tensor::accumulate_t<T>;
   static constexpr int width = pack_of<A>();
   struct Args {
     A* to;
-    A const* from;  // null: only round
+    A const* from;  // null: only rounds
     long n;
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
@@ -118,7 +118,7 @@ template <class T, bool Rounded> struct AddTo : Each {
     });
   }
 };
-/// A value read twice has two gradients.
+/// Adds the two gradients of a value that is read twice.
 template <class T> struct AddValues : Each {
   using A = tensor::accumulate_t<T>;
   static constexpr int width = pack_of<T>();
@@ -140,7 +140,7 @@ template <class T> struct AddValues : Each {
 };
 
 /// The sum over the branches that the ranks of a group hold, in the tree of schedule/slices.hpp: leaves from left to
-/// right, after each as many siblings are merged as `merges` says. The stack is kept in registers.
+/// right, with `merges` saying how many siblings are merged after each. The stack is kept in registers.
 template <class T, class Wire, bool Rounded> struct SumLeaves : Each {
   using A = tensor::accumulate_t<T>;
   static constexpr int most_depth = 8, width = pack_of<Wire>();

@@ -57,7 +57,7 @@ template <op::Local L, class T_> struct NormaliseSum {
   }
 };
 
-/// y, or the part of dx that does not pass through the sums, element by element.
+/// y, or the part of dx that does not depend on the sums, element by element.
 template <op::Local L, bool Forward, class T, class Tail = NoTail> struct NormaliseEach {
   using Args = Tailed<T, Tail>;
   static constexpr int threads = 256, shared_bytes = 0;

@@ -1,4 +1,4 @@
-// backend/gpu/pack.hpp - neighbours read and written at once: what streams through a kernel does so 16 bytes an access.
+// backend/gpu/pack.hpp - loads and stores of neighbouring elements, 16 bytes an access, for memory-bound kernels.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -14,14 +14,14 @@ template <class T, int W> struct alignas(sizeof(T) * W) Pack { T v[W]; };
 template <int W, class T> CLEAVE_HD bool on_boundary(T const* at) {
   return W == 1 || reinterpret_cast<std::uintptr_t>(at) % (sizeof(T) * W) == 0;
 }
-/// W neighbours at once where they lie at a multiple of their size; weights of odd layers may not.
+/// W neighbours in one access if they are aligned to their size; weights of odd layers may not be.
 template <int W, class T> CLEAVE_HD Pack<T, W> load(T const* at) {
   if (on_boundary<W>(at)) return *reinterpret_cast<Pack<T, W> const*>(at);
   Pack<T, W> p;
   for (int i = 0; i < W; ++i) p.v[i] = at[i];
   return p;
 }
-/// Bytes as registers hold them. nvcc takes a stored pack apart, and puts only half of it together again.
+/// Bytes in registers. nvcc splits a stored pack and joins only half of it again.
 template <int Bytes> struct [[gnu::may_alias]] alignas(Bytes) Register { std::uint64_t v[Bytes / 8]; };
 
 template <int W, class T> CLEAVE_HD void store(T* at, Pack<T, W> const& p) {
@@ -44,7 +44,7 @@ template <int W, class T> CLEAVE_HD void store(T* at, Pack<T, W> const& p) {
   for (int i = W - 1; i >= 0; --i) at[i] = p.v[i];
 }
 
-/// As many elements as the widest of some formats has in 16 bytes.
+/// As many elements as fit into 16 bytes in the widest of some formats.
 template <class T, class... Ts> constexpr int pack_of() {
   std::size_t widest = sizeof(T);
   ((widest = sizeof(Ts) > widest ? sizeof(Ts) : widest), ...);
@@ -52,8 +52,8 @@ template <class T, class... Ts> constexpr int pack_of() {
 }
 template <int W> struct Few { static constexpr int count = W; };
 
-/// f(i, Few<W>) for neighbours i, i + 1, .., i + W - 1 that begin on a boundary of `lead`, f(i, Few<1>) for what is
-/// left at either end: each of the n elements once, dealt out as by c.each.
+/// f(i, Few<W>) for neighbours i, i + 1, .., i + W - 1 that begin on a boundary of `lead`, f(i, Few<1>) for the rest at
+/// either end: each of the n elements once, distributed as by c.each.
 template <int W, class Ctx, class T, class F>
 CLEAVE_HD void each_pack(Ctx const& c, long n, T const* lead, F const& f) {
   long const off = static_cast<long>(reinterpret_cast<std::uintptr_t>(lead) / sizeof(T) % W),

@@ -1,4 +1,4 @@
-// backend/gpu/peaks.hpp - the largest magnitudes of what is multiplied at a scale of its tensor: of each slice, of weights.
+// backend/gpu/peaks.hpp - the largest magnitudes of scaled operands: one for each slice, one for a weight.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace cleave::backend::gpu {
 
-/// So many blocks look through a slice, and leave a maximum each: what a maximum is of does not change it, so that
-/// nobody need wait for anybody. All of them together stay small.
+/// Number of blocks for a slice, each of which stores a maximum. Max is order-independent, so blocks need no
+/// synchronisation. All maxima together stay small.
 constexpr int slots_for(long count, int slices) {
   int slots = 1;
   while (slots < 64 && slots * 4096L < count && slots * 2L * slices <= 16384) slots *= 2;
   return slots;
 }
-/// The largest of a slice, as `fp8::magnitude`. The slots lie at a multiple of 16 bytes.
+/// The largest magnitude of a slice, as `fp8::magnitude`. The slots are aligned to 16 bytes.
 template <int Each> CLEAVE_HD std::uint32_t peak(std::uint16_t const* slots, int slice) {
   constexpr int W = Each < 8 ? Each : 8;
   std::uint32_t most = 0;
@@ -30,12 +30,12 @@ template <int Each> CLEAVE_HD std::uint32_t peak(std::uint16_t const* slots, int
   return most;
 }
 
-/// What becomes of the packs of one operand that a thread has; one for all where `Count` is 1.
+/// Factors of a thread's packs of one operand; one for all if `Count` is 1.
 template <class T, tensor::Role R, int Count> struct Factors {
   using One = tensor::Factor<T, R>;
   One of[Count];
 
-  /// Pack x is of slice at(x).
+  /// Pack x belongs to slice at(x).
   template <int Each, class At> CLEAVE_HD void measure(std::uint16_t const* slots, At const& at) {
     int before = at(0);
     of[0] = One(peak<Each>(slots, before));
@@ -49,7 +49,7 @@ template <class T, tensor::Role R, int Count> struct Factors {
   CLEAVE_HD One const& operator[](int x) const { return of[Count > 1 ? x : 0]; }
 };
 
-/// `slices` slices of `count` elements, and where their maxima go, `each` of a slice.
+/// `slices` slices of `count` elements, and where their maxima are stored, `each` for a slice.
 template <class T> struct Measured {
   T const* from;
   std::uint16_t* slots;

@@ -1,4 +1,4 @@
-// backend/gpu/product.hpp - the matrix product on a device: three contractions, the first with bias and map at its end.
+// backend/gpu/product.hpp - the matrix product on a device: three contractions, the first with bias and map as epilogue.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

@@ -1,4 +1,4 @@
-// backend/gpu/ranks.hpp - the ranks of a plan as one process sees them: on its device, or behind a link; what they read.
+// backend/gpu/ranks.hpp - the ranks of a plan as one process sees them, on its device or over a link, and what they read.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace cleave::backend::gpu {
 
-/// A piece of memory that goes to a rank in another process, or comes from it.
+/// Memory that is sent to a rank in another process, or received from it.
 struct Transfer {
   int peer = 0;
   bool sends = false;
@@ -20,13 +20,13 @@ struct Transfer {
   long bytes = 0;
 };
 
-/// All ranks are in this process, on one device: what a peer has is read where it lies. A link to other processes
-/// (nccl/link.hpp) says remote, which rank is here, and puts transfers on a stream, all of a group at once.
+/// All ranks are in this process, on one device: peers' memory is read directly. A link to other processes
+/// (nccl/link.hpp) defines `remote`, which rank is local, and enqueues the transfers of a group together.
 struct AllHere {
   static constexpr bool remote = false;
 };
 
-/// What a schedule is prepared for here; see host::Host.
+/// The backend that a schedule is lowered for; see host::Host.
 template <class Machine> struct Device {
   using Context = Queue<Machine>;
   template <class Op> struct Kernel {
@@ -83,8 +83,8 @@ template <class P, class Machine, class Link> class Ranks {
   using Event = typename Machine::Event;
   using Layout = schedule::Layout<P::ops::size>;
   using Which = Queue<Machine> One::*;  // of a rank's streams
-  /// Ordered sums have the same bits for any number of ranks, a library's depend on how many rows there are. And what
-  /// several ways compute alike must stay alike: so they do not choose in several processes.
+  /// Ordered sums have the same bits for any number of ranks; a library's depend on the number of rows. And ways that
+  /// compute the same value must get the same bits, so libraries are not used if they are in several processes.
   static constexpr Library library =
       P::format.ordered || (Link::remote && P::ways > 1) ? Library::Never : Library::Asked;
 
@@ -125,7 +125,7 @@ template <class P, class Machine, class Link> class Ranks {
     return one.arena ? reinterpret_cast<E*>(one.arena + offset) + at : nullptr;
   }
 
-  /// Between the two stands what a rank does on a stream: a span, where the capture is traced.
+  /// What a rank enqueues between the two is a span, if the capture is traced.
   void open(One& one, Which on, host::Did did, int line, int round) {
     if (!stamps || rehearsing_) return;
     host::Lane const lane = on == &One::sums ? host::Lane::Sums : host::Lane::Compute;
@@ -145,9 +145,9 @@ template <class P, class Machine, class Link> class Ranks {
     }
   }
 
-  /// Every rank of the group that is here waits for what every other has put so far.
+  /// Every local rank of the group waits for what every other has enqueued so far.
   void meet(host::Axis axis, Which from, Which to) {
-    if constexpr (Link::remote) {  // one rank is here
+    if constexpr (Link::remote) {  // one rank is local
       if (from != to && !rehearsing_) follow(from, to);
       return;
     }
@@ -165,8 +165,8 @@ template <class P, class Machine, class Link> class Ranks {
   }
   void meet(host::Axis axis) { meet(axis, &One::compute, &One::compute); }
 
-  /// put(one) for every rank here, on the stream `on`. Where ranks are in other processes it is first called for all,
-  /// those as well, with `planning`: what each would read becomes the transfers, one group of them.
+  /// Calls put(one) for every local rank, on the stream `on`. With ranks in other processes it is first called for all
+  /// ranks with `planning`: what each would read becomes a transfer, all in one group.
   template <class Put> void phase([[maybe_unused]] Which on, Put put) {
     if constexpr (Link::remote) {
       transfers_.clear();
@@ -177,7 +177,7 @@ template <class P, class Machine, class Link> class Ranks {
       planning_ = false;
       if (staged_ > area().bytes) area().bytes = staged_;
       if (rehearsing_) return;
-      if (!transfers_.empty()) {  // all on one stream: one order of groups on all ranks
+      if (!transfers_.empty()) {  // all on one stream: the same order of groups on all ranks
         if (on != &One::sums) follow(on, &One::sums);
         link.put(machine, first_here().sums.stream, transfers_);
         if (on != &One::sums) follow(&One::sums, on);
@@ -190,13 +190,13 @@ template <class P, class Machine, class Link> class Ranks {
   bool planning() const { return planning_; }
   bool rehearsing() const { return rehearsing_; }
 
-  /// Where lines can be read, and how far apart they lie there.
+  /// Where lines can be read, and their distance there.
   template <class E> struct Lines {
     E const* at = nullptr;
     long apart = 0;
   };
-  /// `lines` runs of `width` elements, `apart` from each other, from element `first` of the tensor at `offset` of a
-  /// peer's arena, as `one` reads them; counted. For another process, lines with gaps are packed where they are.
+  /// Reads `lines` runs of `width` elements, `apart` from each other, from element `first` of the tensor at `offset` of
+  /// a peer's arena, as seen by `one`; counted. For another process, lines with gaps are packed by the sender.
   template <class E> Lines<E> reach(One& one, int peer, long offset, long first, long lines, long width, long apart) {
     if (planning_ || !Link::remote) one.m.read_from(peer, lines * width, sizeof(E));
     return found<E>(one, peer, offset, first, lines, width, apart);
@@ -205,12 +205,12 @@ template <class P, class Machine, class Link> class Ranks {
   template <class E> E const* reach(One& one, int peer, long offset, long first, long n) {
     return reach<E>(one, peer, offset, first, 1, n, n).at;
   }
-  /// A message of so many bytes, which says so many elements.
+  /// A message of `bytes` bytes that stands for `elements` elements.
   std::byte const* message(One& one, int peer, long offset, long elements, long bytes) {
     if (planning_ || !Link::remote) one.m.read_message(peer, elements, bytes);
     return found<std::byte>(one, peer, offset, 0, 1, bytes, bytes).at;
   }
-  /// Goes through everything that `emit` puts without putting it, to learn how much memory transfers need.
+  /// Runs `emit` without enqueuing anything, to find out how much memory transfers need.
   template <class Emit> void rehearse(Emit emit) {
     if constexpr (Link::remote) {
       rehearsing_ = true;
@@ -267,8 +267,8 @@ template <class P, class Machine, class Link> class Ranks {
     return {there, apart};
   }
 
-  /// Where transfers land and packed lines stand, for the phases of each stream: what the next phase on it writes
-  /// there, this one has read.
+  /// Receive buffers and packed lines for the phases of each stream. The next phase on a stream overwrites them, after
+  /// this one has read them.
   struct Area {
     std::byte* at = nullptr;
     long bytes = 0;
@@ -281,7 +281,7 @@ template <class P, class Machine, class Link> class Ranks {
   }
 
   std::vector<Transfer> transfers_;
-  std::deque<std::byte*> arrivals_;  // of this phase, in the order in which they are read
+  std::deque<std::byte*> arrivals_;  // buffers of this phase, in the order in which they are read
   Which on_ = nullptr;
   Area areas_[2];
   long staged_ = 0;

@@ -1,4 +1,4 @@
-// backend/gpu/routed.hpp - a bucket summed along a route by the ranks of a device, round by round as host/routed.hpp.
+// backend/gpu/routed.hpp - scheduled all-reduce of a bucket on a device, round by round as host/routed.hpp.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace cleave::backend::gpu {
 
-/// What came from a peer is added to the own sum, or taken; what is sent on has the format of the data.
+/// Data from a peer is added to the local sum, or replaces it; what is sent on has the format of the data.
 template <class T, class Wire, bool Adds, bool Rounded> struct Take : Each {
   using A = tensor::accumulate_t<T>;
   static constexpr int width = pack_of<A, Wire>();
@@ -51,8 +51,8 @@ template <class P, class Machine, class Link> class Routed {
 
   explicit Routed(Ranks& ranks) : ranks_(ranks) {}
 
-  /// On the stream of sums. In each round all read before anybody goes on: a route lets nobody write what another
-  /// has yet to read in the same round.
+  /// On the reduction stream. In each round all ranks read before any continues; an algorithm lets no rank overwrite
+  /// what another has yet to read in the same round.
   void reduce(int b, host::Axis axis) {
     schedule::Bucket const& bucket = P::schedule.bucket[b];
     send::Group const group = schedule::group(bucket.world, ranks_.world.ranks(), sizeof(Wire));

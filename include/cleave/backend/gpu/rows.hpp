@@ -1,4 +1,4 @@
-// backend/gpu/rows.hpp - what goes over a sample's features: losses with their gradients, and layer normalisation.
+// backend/gpu/rows.hpp - kernels over a sample's features: losses with their gradients, and layer normalisation.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace cleave::backend::gpu {
 
-// The loss of row b of `rows` and, `WithGradient`, the gradient of its features, by one team; past the last row it only
-// keeps up.
+// The loss of row b of `rows` and, with `WithGradient`, the gradient of its features, by one team; past the last row
+// the team only takes part in barriers.
 struct SoftmaxRow {
   template <class Of, op::Local L, bool WithGradient, class Ctx, class T>
   CLEAVE_HD static tensor::accumulate_t<T> loss(Ctx const& c, op::Operands<T> const& t, long b, long rows) {
@@ -51,8 +51,8 @@ struct SquaredRow {
   }
 };
 
-/// A slice's sum of losses and, `WithGradient`, the gradient of its features, in one pass. A block for each slice:
-/// teams take rows in turn, and their sums are joined in one order.
+/// A slice's sum of losses and, with `WithGradient`, the gradient of its features, in one pass. One block for each
+/// slice: teams take rows in turn, and their sums are added in one order.
 template <class Row, op::Local L, bool WithGradient, class T> struct LossOfSlice {
   using Args = op::Operands<T>;
   using A = tensor::accumulate_t<T>;
@@ -67,7 +67,7 @@ template <class Row, op::Local L, bool WithGradient, class T> struct LossOfSlice
     Args const t = op::slice_of<L>(all, c.block(), 0);
     int const me = Of::member(c);
     A total = 0;
-    for (long first = 0; first < L.rows; first += Of::in_block) {  // every thread, so that all meet
+    for (long first = 0; first < L.rows; first += Of::in_block) {  // every thread, so that all reach the barriers
       A const loss = Row::template loss<Of, L, WithGradient>(c, t, first + c.thread() / Of::size, L.rows);
       if (me == 0) total += loss;
     }
@@ -76,7 +76,7 @@ template <class Row, op::Local L, bool WithGradient, class T> struct LossOfSlice
   }
 };
 
-/// The same for many rows: teams over all blocks, the loss of each row apart; then one block adds these up.
+/// The same for many rows: teams over all blocks store the loss of each row; then one block adds these.
 template <class Row, op::Local L, bool WithGradient, class T> struct LossOfRows {
   using A = tensor::accumulate_t<T>;
   struct Args {
@@ -95,7 +95,7 @@ template <class Row, op::Local L, bool WithGradient, class T> struct LossOfRows 
     if (b < rows && Of::member(c) == 0) args.losses[b] = loss;
   }
 };
-/// A block for each loss: the sum of n numbers, in one order.
+/// One block for each loss: the sum of n numbers, in one order.
 template <class A> struct AddUp {
   struct Args {
     A* loss;

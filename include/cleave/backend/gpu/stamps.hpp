@@ -1,4 +1,4 @@
-// backend/gpu/stamps.hpp - the spans of a traced capture: times that the device takes as it runs, read when it has.
+// backend/gpu/stamps.hpp - the spans of a traced capture: timestamps that the device takes, read when the run has ended.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace cleave::backend::gpu {
 
-/// A machine's stamp() puts the taking of a time on a stream; a captured one is taken anew in every run.
+/// A machine's stamp() enqueues a timestamp; a captured one is taken again in every run.
 template <class Machine> class Stamps {
  public:
   using Stream = typename Machine::Stream;
@@ -19,7 +19,7 @@ template <class Machine> class Stamps {
     spans_.push_back({s, rank, what, m.timer(), {}, true});
     m.stamp(spans_.back().begin, s);
   }
-  /// The last that was opened on this stream.
+  /// Closes the span that was opened last on this stream.
   void close(Machine& m, Stream s) {
     for (auto span = spans_.rbegin(); span != spans_.rend(); ++span) {
       if (span->stream != s || !span->open) continue;
@@ -28,7 +28,7 @@ template <class Machine> class Stamps {
       return m.stamp(span->end, s);
     }
   }
-  /// Of the run that has ended; `zero` was stamped before it, at `then` by the host's clock.
+  /// Spans of the run that has ended; `zero` was stamped before it, at `then` by the host's clock.
   void read(Machine& m, Event zero, long then, long step, std::vector<host::Timeline>& into) const {
     auto const at = [&](Event e) { return then + std::lround(m.milliseconds(zero, e) * 1e6); };
     for (Of const& s : spans_) {

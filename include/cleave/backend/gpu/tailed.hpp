@@ -1,4 +1,4 @@
-// backend/gpu/tailed.hpp - what a kernel is given with the operations behind it, and a kernel of nothing but these.
+// backend/gpu/tailed.hpp - operands of a kernel with the operations fused to it, and a kernel of fused operations only.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,7 +11,7 @@ struct NoTail {
   static constexpr int size = 0;
 };
 
-/// Operands by value, as kernels need them; whoever has made element e says `tail(e)`.
+/// Operands by value, as kernels need them. A kernel calls `tail(e)` when it has computed element e.
 template <class T, class Tail> struct Tailed : op::Operands<T> {
   op::Operands<T> behind[Tail::size];
 

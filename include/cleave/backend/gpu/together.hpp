@@ -1,4 +1,4 @@
-// backend/gpu/together.hpp - the lines on which ranks meet, put for all that are here: conversions, sums, gradients, updates.
+// backend/gpu/together.hpp - the steps on which ranks communicate, enqueued for all local ones: conversions, sums, updates.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace cleave::backend::gpu {
 
-/// Events stand where threads would wait for each other. Gradients are summed on a stream of their own, behind the
-/// backward pass; what is sent and in which order sums are taken is what host::Gradients and host::all_reduce do.
+/// Events replace the waits of threads. Gradients are reduced on a separate stream that overlaps with the backward
+/// pass; traffic and the order of sums are those of host::Gradients and host::all_reduce.
 template <class P, class Machine, class Link> class Together {
  public:
   using Ranks = gpu::Ranks<P, Machine, Link>;
@@ -60,7 +60,7 @@ template <class P, class Machine, class Link> class Together {
     if (verb != op::Verb::Slice) ranks_.meet(host::Axis::Model);
   }
 
-  /// The model's own sums (BatchNorm's), whole on every rank: n elements from branches at `from` to `to`.
+  /// The model's sums (BatchNorm's), complete on every rank: n elements from branches at `from` to `to`.
   void sum(int step, int round, long from, long to, long n) {
     bool const world = P::placed.node[P::schedule.step[step].node].rows_cut;
     host::Axis const axis = world ? host::Axis::World : host::Axis::Data;
@@ -76,7 +76,7 @@ template <class P, class Machine, class Link> class Together {
     ranks_.meet(axis);
   }
 
-  /// A bucket's gradients go on their way.
+  /// Starts the exchange of a bucket's gradients.
   void reduce(int b, int step, int round) {
     schedule::Bucket const& bucket = P::schedule.bucket[b];
     host::Axis const axis = axis_of(b);
@@ -95,12 +95,12 @@ template <class P, class Machine, class Link> class Together {
       ranks_.close_all(&One::sums);
     });
   }
-  /// Where a rank sums with nobody, all buckets are one: the arena is stepped by one kernel.
+  /// If a rank sums with no other, all buckets are one: one kernel updates the arena.
   void update(int b, int step, int round) {
     schedule::Bucket const& bucket = P::schedule.bucket[b];
     host::Axis const axis = axis_of(b);
     if (alone(b)) {
-      if (b > 0 && alone(b - 1)) return;  // with the one below
+      if (b > 0 && alone(b - 1)) return;  // included in the one below
       int end = b;
       while (end + 1 < P::schedule.buckets && alone(end + 1)) ++end;
       long const count = P::schedule.bucket[end].offset + P::schedule.bucket[end].count - bucket.offset;
@@ -128,7 +128,7 @@ template <class P, class Machine, class Link> class Together {
     ranks_.close_all(&One::compute);
   }
 
-  /// Where gradients are clipped, before any update: when all sums are there, what gradients are multiplied by.
+  /// For clipping, before any update: when all sums are complete, computes the scale of the gradients.
   void norm(int step, int round) {
     for (host::Axis a : {host::Axis::Data, host::Axis::World}) {
       bool any = false;
@@ -175,7 +175,7 @@ template <class P, class Machine, class Link> class Together {
     return g;
   }
 
-  /// Each rank asks once in a step where its sums are: what it reads then is counted.
+  /// Each rank asks once in a step where its sums are: this counts what it reads.
   template <class E> void find(E& exchange, int b) {
     for (One& one : ranks_.all) {
       auto const from = exchange.sums(one, b, axis_of(b));
@@ -193,7 +193,7 @@ template <class P, class Machine, class Link> class Together {
   A* scale(One const& one) const {
     return reinterpret_cast<A*>(ranks_.template in_arena<double>(one, ranks_.layout.norm, schedule::norm_scale));
   }
-  /// The squares that a rank counts: piece by piece, then their sum.
+  /// The squares that a rank counts: by pieces, then their sum.
   void put_squares(One& one) {
     double *const words = ranks_.template in_arena<double>(one, ranks_.layout.norm),
                   *to = words + schedule::norm_pieces;

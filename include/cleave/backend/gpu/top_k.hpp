@@ -1,4 +1,4 @@
-// backend/gpu/top_k.hpp - the elements of largest size found, written and added up by kernels: the bits of send/top_k.hpp.
+// backend/gpu/top_k.hpp - finds, writes and adds the elements of largest magnitude by kernels: the bits of send/top_k.hpp.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,14 +8,15 @@
 
 namespace cleave::backend::gpu {
 
-/// The k-th largest size is found four bits at a time, from the top: each block counts, of the elements of its part
-/// that agree with what is found so far, how many have which next digit; the next round begins with the sum of all
-/// blocks' counts. The last round counts those above it and those of just that size, so that every block knows where
-/// its own begin in the message.
+/// The k-th largest magnitude is found four bits at a time, from the top: each block counts, among the elements of its
+/// part that agree with the digits found so far, how many have which next digit; the next round begins with the sum of
+/// all blocks' counts. The last round counts those above it and those equal to it, so that every block knows where its
+/// elements begin in the message.
 template <class A> struct Selection {
   static constexpr int rounds = 8, digits = 16, most = 128;  // blocks
   struct Found {
-    std::uint32_t size, of_it;  // what is known of the k-th size, and how many that agree with it belong to the k
+    std::uint32_t size,
+        of_it;  // the digits found of the k-th magnitude, and how many elements that agree with them belong to the k
   };
   /// In a workspace.
   struct Board {
@@ -86,7 +87,7 @@ template <class A> struct CountSizes {
       for (std::uint32_t d = 0; d < S::digits; ++d) count[d] += digit == d && (agrees || (last && d == 0));
     }
     auto* const each = reinterpret_cast<std::uint32_t*>(c.shared());
-    std::uint32_t* const table = each + threads + S::digits;  // a line a digit; two of them meet in no bank
+    std::uint32_t* const table = each + threads + S::digits;  // a line a digit; no two share a bank
     CLEAVE_UNROLL
     for (int d = 0; d < S::digits; ++d) table[d * stride + c.thread()] = count[d];
     c.barrier();
@@ -102,7 +103,7 @@ template <class A> struct CountSizes {
   }
 };
 
-/// Pairs in the order of their indices; what is left of those that are written.
+/// Pairs in the order of their indices; computes their residuals.
 template <class A> struct WritePairs {
   using S = Selection<A>;
   using Args = typename S::Args;
@@ -124,7 +125,7 @@ template <class A> struct WritePairs {
     above_of[c.thread()] = above;
     equal_of[c.thread()] = equal;
     c.barrier();
-    above = equal = 0;  // from here on: before the next element
+    above = equal = 0;  // from here on: those before the next element
     for (int b = 0; b < c.block(); ++b) {
       above += a.board->counts[S::rounds & 1][b][0];
       equal += a.board->counts[S::rounds & 1][b][1];
@@ -155,7 +156,7 @@ template <class A> struct SetToZero : Each {
     c.each(a.n, [&](long i) { a.to[i] = 0; });
   }
 };
-/// A message, none of whose pairs name the same element, is added to what is there.
+/// Adds a message, in which no two pairs have the same index.
 template <class A> struct AddPairs : Each {
   struct Args {
     A* to;

@@ -9,19 +9,19 @@
 
 namespace cleave::backend::gpu {
 
-/// What a step is told, on the device, before it: kernels read it there, so that a captured step serves for all.
+/// Arguments of a step, on the device: kernels read them there, so that one captured step serves for all.
 template <class A> struct Control {
   op::Pass pass;
   optim::Now<A> now;
   A own_rate = 0;  // see Keep
 };
 
-/// A gradient of n elements: part p of it lies with source p, at the same place.
+/// A gradient of n elements: part p of it is in source p, at the same index.
 template <class G> struct Sources {
   using format = G;
   int parts;
   G const* from[most_sources];
-  /// The last part that begins, at floor(n p / parts), by i.
+  /// The last part that begins, at floor(n p / parts), at or before i.
   CLEAVE_HD int part(long i, long n) const { return parts == 1 ? 0 : static_cast<int>(((i + 1) * parts - 1) / n); }
   /// W neighbours from i on.
   template <class A, int W> CLEAVE_HD Pack<A, W> at(long i, long n) const {
@@ -70,8 +70,8 @@ template <class Optimizer, class T, class G, class From = Sources<G>> struct Upd
   }
 };
 
-/// Of a replica that pushes: the gradient is added to what is kept, and the optimizer is somewhere else. At a rate of
-/// its own the replica's weights are stepped by plain SGD all the same.
+/// For a replica that pushes: the gradient is added to what is kept, and the optimizer is on a server. With a local
+/// rate the replica's weights are also updated by plain SGD.
 template <class T, class G> struct Keep : Each {
   using A = tensor::accumulate_t<T>;
   static constexpr int width = pack_of<A>();

@@ -1,4 +1,4 @@
-// backend/gpu/walk.hpp - the actions of all ranks that are here, in lock step: each alone to the lines on which they meet.
+// backend/gpu/walk.hpp - enqueues the actions of all local ranks: each alone up to the next step on which they communicate.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -19,7 +19,7 @@ template <class P, class Machine, class Link> class Walk {
 
   Walk(Ranks& ranks, Control<A> const* control) : ranks_(ranks), together_(ranks, control) {}
 
-  /// Before the first capture, and before there is anything in the arenas: who makes which product.
+  /// Before the first capture, while the arenas are empty: tunes which implementation computes each product.
   void learn() {
     for (One& one : ranks_.all) {
       Queue<Machine> q = one.compute;
@@ -33,7 +33,8 @@ template <class P, class Machine, class Link> class Walk {
     ranks_.machine.finish();
   }
 
-  /// All ranks run the same lines. Each goes on alone to the next line on which they meet; that one is put for all.
+  /// All ranks run the same steps. Each advances alone to the next step on which they communicate, which is enqueued
+  /// for all.
   void put(int round, bool training) {
     std::vector<std::size_t> next(ranks_.all.size(), 0);
     for (;;) {
@@ -101,7 +102,7 @@ template <class P, class Machine, class Link> class Walk {
       case host::Act::Add:
         return stream<AddValues<T>>(q, {a.add_to, a.add_from, a.n});
       default:
-        return;  // Reclaim: the pass before has ended, everywhere
+        return;  // Reclaim: the pass before has ended on all ranks
     }
   }
 

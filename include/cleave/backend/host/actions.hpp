@@ -1,4 +1,4 @@
-// backend/host/actions.hpp - the schedule as this rank will run it: kernels with their pointers, once, before the first step.
+// backend/host/actions.hpp - the schedule lowered for one rank: kernels with their pointers, set up before the first step.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -18,7 +18,7 @@ enum class Act : unsigned char {
   Merge,   // to += from: two branches of a sum
   MergeBatchSums,
   Round,    // to the format of the data
-  Reclaim,  // wait until nobody reads a bucket's sums of the step before
+  Reclaim,  // wait until no rank reads a bucket's sums of the step before
   Convert,
   Sum,  // of batch sums, over the ranks; blocks
   Start,
@@ -28,15 +28,15 @@ enum class Act : unsigned char {
   UpdateWeight
 };
 
-/// Where weights are stepped: master, copy (null when it is the master), moments `apart` elements from each other.
+/// Arguments of a weight update: master, copy (null when it is the master), moments `apart` elements from each other.
 template <class T> struct Stepping {
   using A = tensor::accumulate_t<T>;
   A* weights = nullptr;
   T* copies = nullptr;
   A* moments = nullptr;
   long apart = 0;
-  A* kept = nullptr;  // if set, gradients are added to what is there, and the optimizer is somewhere else
-  A own_rate = 0;     // of kept gradients: by which weights are stepped here all the same, by plain SGD
+  A* kept = nullptr;  // if set, gradients are added to it, and the optimizer is on a server
+  A own_rate = 0;     // with kept gradients: the rate at which local weights are updated by plain SGD
   optim::Now<A> now{};
   A scale = 1;  // of gradients that are clipped
 
@@ -54,7 +54,8 @@ template <class T> struct Stepping {
   }
 };
 
-/// An operation's gradient and its weights' step in one; `offset` is of its first weight, the second lies behind it.
+/// An operation's gradient and its weights' update in one; `offset` is that of its first weight, followed by the
+/// second.
 template <class Op, op::Local L, class Optimizer, class T>
 void update_weight(Context c, op::Operands<T> const& t, Stepping<T> const& s, long offset) {
   auto const step = [&](long at, long count, auto const* g) { s.template step<Optimizer>(offset + at, count, g); };
@@ -77,7 +78,7 @@ template <class T, class On = Host> struct Action {
   using MakeSums = void (*)(Context, op::Operands<T> const&, Branches const&);
   Act act = Act::Kernel;
   Call call = nullptr;
-  MakeSums make_sums = nullptr;  // of several slices, merged as they are made
+  MakeSums make_sums = nullptr;  // sums of several slices, merged as they are computed
   Update update = nullptr;
   op::Operands<T> t;
   std::shared_ptr<op::Operands<T>[]> tail;  // what t points at
@@ -85,21 +86,22 @@ template <class T, class On = Host> struct Action {
   int step = 0;  // in the schedule
   int bucket = 0;
   A *to = nullptr, *from = nullptr;
-  S *sum_to = nullptr, *sum_from = nullptr;  // of Sum and MergeBatchSums
+  S *sum_to = nullptr, *sum_from = nullptr;  // operands of Sum and MergeBatchSums
   T *add_to = nullptr, *add_from = nullptr;
   long n = 0;
-  bool rounded = false;  // of Merge
+  bool rounded = false;  // for Merge
 };
 
 template <class T, class On> struct Kernels {
   typename Action<T, On>::Call forward = nullptr, backward_input = nullptr, backward_weight = nullptr;
   typename Action<T, On>::MakeSums make_sums = nullptr;
   typename Action<T, On>::Update update_weight = nullptr;
-  typename Action<T, On>::Call linked[2]{};  // forward, back: of this step and those linked to it
+  typename Action<T, On>::Call linked[2]{};  // forward, backward: this step and those fused with it
   bool takes_slices = false;
 };
 
-/// The functions of every node of program P. They are named by operation, extents and format only: equal layers share.
+/// The functions of every node of program P. They depend on operation, extents and format only: equal layers share
+/// them.
 template <class P, class On> struct Table {
   using T = typename P::number;
 

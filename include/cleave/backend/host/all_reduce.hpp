@@ -1,4 +1,4 @@
-// backend/host/all_reduce.hpp - sums over ranks in shared memory: each rank takes its part of the sum, then reads the rest.
+// backend/host/all_reduce.hpp - sums over ranks in shared memory: each rank sums its part, then reads the other parts.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -43,7 +43,7 @@ inline Reduction reduction(Member const& m, Axis axis, schedule::Share share, bo
     }
     for (int b = 0; b < sum.depth; ++b) how.leaves.push_back({m.peer(axis, i), b, sum.stack[b]});
   }
-  // In rounds, a rank's branches need not lie side by side.
+  // With accumulation, a rank's branches need not be contiguous.
   if (ordered)
     std::sort(how.leaves.begin(), how.leaves.end(),
               [](Leaf const& a, Leaf const& b) { return a.of.begin < b.of.begin; });
@@ -52,7 +52,7 @@ inline Reduction reduction(Member const& m, Axis axis, schedule::Share share, bo
 
 template <class T, class A> A rounded_to(A value) { return static_cast<A>(static_cast<T>(value)); }
 
-/// to += from, and rounded where it is asked.
+/// to += from, rounded if requested.
 template <class T, class A> void add_range(A* to, A const* from, long n, bool rounded) {
   if (rounded) {
     tensor::each(n, [&](long i) { to[i] = rounded_to<T>(to[i] + from[i]); });
@@ -86,12 +86,13 @@ void sum_leaves(Reduction const& how, long begin, long end, Source source, Out o
   }
 }
 
-/// Is a group so that all_reduce_of_two does?
+/// Whether all_reduce_of_two applies to a group.
 inline bool are_two(Member const& m, Axis axis) { return m.size(axis) == 2 && !m.world->remote(); }
 
-/// All-reduce of n elements of each of two ranks of a process, from `from` to `result`, which may be the same; blocks.
-/// What fits into a letter meets once. More goes in pieces that a cache holds: each rank sums its half of a piece, and
-/// when it has summed the next one takes the other half of the first. Read from the peer are n elements either way.
+/// All-reduce of n elements between two ranks of a process, from `from` to `result`, which may be equal; blocks. Data
+/// that fits into a mailbox slot needs one exchange. More is sent in pieces that fit into a cache: each rank sums its
+/// half of a piece and, when it has summed the next one, copies the other half of the first. Either way each rank reads
+/// n elements from its peer.
 template <class W, class T>
 void all_reduce_of_two(Member& m, Axis axis, int step, bool rounded, long from, long result, long n) {
   using A = tensor::accumulate_t<T>;
@@ -138,7 +139,7 @@ void all_reduce_of_two(Member& m, Axis axis, int step, bool rounded, long from, 
   m.await_one(other, step, static_cast<int>(2 + pieces));
 }
 
-/// All-reduce of n elements kept as branches at `branches` (apart by `stride` bytes), result at `result`; blocks.
+/// All-reduce of n elements, held as branches at `branches` (`stride` bytes apart), to `result`; blocks.
 template <class W, class T>
 void all_reduce(Member& m, Axis axis, int step, Reduction const& how, long branches, long stride, long result, long n) {
   if (are_two(m, axis) && how.is_pair()) {

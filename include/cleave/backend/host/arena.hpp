@@ -1,4 +1,4 @@
-// backend/host/arena.hpp - a rank's one block of memory, and where a plan's tensors lie in it.
+// backend/host/arena.hpp - a rank's one block of memory, and the addresses of a plan's tensors in it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -13,8 +13,7 @@
 
 namespace cleave::backend::host {
 
-/// All zero, and of the machine's memory only what is touched. `layout` must outlive it. Throws Error where there is no
-/// memory.
+/// Zero-initialised; pages are allocated when touched. `layout` must outlive it. Throws Error if there is no memory.
 template <class P> class Arena {
  public:
   using T = typename P::number;
@@ -40,11 +39,11 @@ template <class P> class Arena {
   A* moments() { return at<A>(layout_.moments); }
   A* states() { return at<A>(layout_.states); }
   A* region(Region r) { return r == Region::Weights ? weights() : r == Region::Moments ? moments() : states(); }
-  /// What kernels read; the weights themselves where these are not wider.
+  /// The weights that kernels read; the master weights unless these are wider.
   T* data_weights() { return at<T>(layout_.copies); }
-  /// What is kept to be pushed: weight_elements.
+  /// Push buffer: weight_elements.
   A* outbox() { return at<A>(layout_.outbox); }
-  /// After weights were written from outside.
+  /// Call after weights were written from outside.
   void refresh_copies() {
     if constexpr (narrow) {
       for (long i = 0; i < P::schedule.weight_elements; ++i) data_weights()[i] = static_cast<T>(weights()[i]);

@@ -1,4 +1,4 @@
-// backend/host/behind.hpp - a kernel with the operations that its step does behind it: as one, or one after the other.
+// backend/host/behind.hpp - a kernel with the operations fused to its step: as one kernel, or one after the other.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -52,7 +52,7 @@ template <class On, bool Back, class... Ops> struct InOrder<On, op::Tail<Back, O
   }
 };
 
-/// Of node K: node N behind it, or the sum with the gradient that is there.
+/// For node K: node N fused to it, or the sum with an earlier gradient.
 template <class P, int K, int N> struct MadeAt {
   using Op = meta::at<typename P::ops, static_cast<std::size_t>(P::placed.node[N].op)>;
   using type = op::Made<Op, P::placed.node[N].local>;
@@ -74,7 +74,7 @@ template <class P, int K, bool Back>
 using TailAt = TailOf<P, K, Back, std::make_integer_sequence<int, P::schedule.tail(K, Back)>>;
 template <class P, int K, bool Back, class On> using Behind = InOrder<On, typename TailAt<P, K, Back>::type>;
 
-/// The function of the map that node K is, void if there is none.
+/// The function of the map that node K is; void if it is none.
 template <class P, int K> struct MapOf {
   using type = typename meta::at<typename P::ops, static_cast<std::size_t>(P::placed.node[K].op)>::function;
 };

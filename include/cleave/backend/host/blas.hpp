@@ -12,7 +12,7 @@ void dgemm_(char const*, char const*, int const*, int const*, int const*, double
 namespace cleave::backend::host {
 
 /// c (m, n) = op(a) op(b), all row-major; ta and tb say whether a and b are read transposed, lda and ldb are their row
-/// lengths. BLAS is column-major, so it is told the transposed product.
+/// lengths. BLAS is column-major, so it is called for the transposed product.
 inline void library_product(bool ta, bool tb, int m, int n, int k, float const* a, int lda, float const* b, int ldb,
                             float* c) {
   float const one = 1, zero = 0;

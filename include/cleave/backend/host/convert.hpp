@@ -1,4 +1,4 @@
-// backend/host/convert.hpp - values between placements on the model axis, in shared memory: each rank reads what it needs.
+// backend/host/convert.hpp - values between placements on the model axis, in shared memory.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,12 +8,12 @@
 
 namespace cleave::backend::host {
 
-/// A value of one replica's ranks: (rows, features) when whole. Its parts are rows (a cut batch) or features (any other
-/// cut, always of the first letter, so a part of a sample is contiguous).
+/// A value of one replica's ranks: (rows, features) when whole. Its parts are rows (a split batch) or features (any
+/// other split, always of the first letter, so a part of a sample is contiguous).
 struct Value {
   long features = 0;      // of a whole sample
   long rows = 0;          // of the replica
-  std::vector<long> row;  // way w holds rows [row[w], row[w + 1]) when the batch is cut
+  std::vector<long> row;  // way w holds rows [row[w], row[w + 1]) if the batch is split
 };
 
 template <class T> class Converter {
@@ -54,7 +54,7 @@ template <class T> class Converter {
   T* target() const { return m_.at<T>(m_.rank, to_); }
   void copy(T* to, T const* from, long n) const { std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T)); }
   void count(int w, long n) { m_.read_from(m_.peer(Axis::Model, w), n, sizeof(T)); }
-  /// Of way w's tensor: `lines` runs of `width` elements, the first at `first`, `apart` from each other.
+  /// Copies from way w's tensor: `lines` runs of `width` elements, the first at `first`, `apart` from each other.
   void fetch(int w, long first, long lines, long width, long apart) {
     if (m_.world->here(m_.peer(Axis::Model, w))) return;
     if (width == apart) width *= lines, lines = 1;
@@ -102,7 +102,7 @@ template <class T> class Converter {
       copy(target() + at, m_.at<T>(m_.peer(Axis::Model, w), to_) + at, size);
     }
   }
-  /// From rows to features or back: what both of us hold a part of.
+  /// From rows to features or back: the part that both ranks hold.
   void exchange(int w, bool to_rows) {
     int const mine = m_.way();
     long const lines = to_rows ? rows_of(mine) : rows_of(w);
@@ -117,7 +117,7 @@ template <class T> class Converter {
       }
     }
   }
-  /// In the order of the ways, in the format of sums.
+  /// Sums in the order of the ways, in the accumulator's format.
   void sum(T* to, long at, long n) {
     constexpr long piece = 512;
     A total[piece];

@@ -12,7 +12,7 @@
 
 namespace cleave::backend::host {
 
-/// The filters w (o, i, k, k) of one group, as the matrix (i, o k k) that takes dy to dx: each turned by half a circle.
+/// The filters w (o, i, k, k) of one group, as the matrix (i, o k k) that maps dy to dx: each rotated by 180 degrees.
 template <class T, int In, int Window> struct Turned {
   T const* w;
   [[no_unique_address]] tensor::Factor<T> f;
@@ -102,7 +102,7 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
   }
 
  private:
-  /// Made at a thread's first pass, for good.
+  /// Created in a thread's first pass, and kept.
   template <op::Local L, LibraryConvolution::Pass P>
   static void by_library_pass(float const* a, float const* b, float* to) {
     constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;

@@ -23,7 +23,7 @@ template <class S, class E, Geometry G, int M, class A, class T> struct Correlat
   static constexpr bool resident = up(M, tile.rows) * K * size <= rows_room;  // all of A stays packed
   static constexpr bool a_in_place = !resident && readable<E, A>();
   static constexpr bool sums_in_place =
-      std::is_same_v<E, T>;  // otherwise they wait in the workspace for the last block
+      std::is_same_v<E, T>;  // otherwise they stay in the workspace until the last block
   static constexpr long sums_room = 224 * kib, slack = 2 * lanes * size;
   static constexpr long rows_limit = resident || a_in_place ? M : down(rows_room / (depth * size), tile.rows);
   static constexpr long sums_limit = sums_in_place ? M : down(sums_room / (up(G.out_w, lanes) * size), tile.rows);
@@ -47,7 +47,7 @@ template <class S, class E, Geometry G, int M, class A, class T> struct Correlat
     for (long k = 0; resident && k < K; k += depth) pack_rows(rows + k * M, 0, M, k, smaller(depth, K - k));
   }
 
-  /// One image: `f` of x (channels, h, w) to y (M, windows). `out` ends each tile.
+  /// One image: `f` of x (channels, h, w) to y (M, windows). `out` is the epilogue of each tile.
   template <class F, class Out> void run(T const* x, F f, Out out) const {
     for (long i = 0; i < M; i += block_rows) {
       for (int first = 0; first < G.out_h; first += band.rows) {
@@ -71,7 +71,7 @@ template <class S, class E, Geometry G, int M, class A, class T> struct Correlat
     }
   }
 
-  /// The steps of k that the held channels stand for; a block of A ends where the image held does, or at `depth`.
+  /// The steps of k for the channels held; a block of A ends with these channels, or at `depth`.
   template <class Out> void steps(long i, long m, int first, int out_rows, long k0, long count, Out out) const {
     int at[depth];
     for (long k = k0; k < k0 + count;) {

@@ -9,9 +9,9 @@
 
 namespace cleave::backend::host {
 
-/// dw (o, K) = sum over images of dy (o, windows) patches (K, windows)^T. It is kept transposed, (K, o), while it
-/// grows: then a patch is read straight from the padded image, one element for a whole tile row, and only dy is packed.
-/// Every sum is one chain over the images and their windows in order.
+/// dw (o, K) = sum over images of dy (o, windows) patches (K, windows)^T. It is accumulated transposed, (K, o): then a
+/// patch is read directly from the padded image, one element for a whole tile row, and only dy is packed. Every sum is
+/// one chain over the images and their windows in order.
 template <class S, class E, Geometry G, int O> struct CorrelateWeight {
   static constexpr long kib = 1024, sums_room = 512 * kib, panel_room = 256 * kib, image_room = 224 * kib;
   static constexpr long size = sizeof(E), plane = long{G.h} * G.w, windows = long{G.out_h} * G.out_w;
@@ -36,7 +36,7 @@ template <class S, class E, Geometry G, int O> struct CorrelateWeight {
         panel(reinterpret_cast<E*>(workspace + sums_room)),
         image(reinterpret_cast<E*>(workspace + sums_room + panel_room)) {}
 
-  /// `fx` of x and `fdy` of dy of the first image; the next ones are step_x and step_dy on.
+  /// `fx` of x and `fdy` of dy of the first image; the next ones are step_x and step_dy further.
   template <class T, class FX, class FDY>
   void run(int images, T const* x, FX fx, long step_x, T const* dy, FDY fdy, long step_dy, E* dw) const {
     for (int o = 0; o < O; o += block) {

@@ -1,4 +1,4 @@
-// backend/host/direct.hpp - a bucket summed as it stands: each rank adds up its part from all, then reads the other parts.
+// backend/host/direct.hpp - one-shot all-reduce of a bucket: each rank sums its part from all, then reads the other parts.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace cleave::backend::host {
 
-/// One way for a bucket's gradients to become their sum. `start` makes what peers read; then come `stages`, each behind
-/// those of `whom` that have done the one before; then `step`, behind all of them where it `reads_peers`. Where all
-/// sums are wanted before a step, `gather` stands there in its place.
+/// An exchange: one way to sum a bucket's gradients. `start` prepares what peers read. Then come `stages`; each begins
+/// when the ranks in `whom` have finished the one before. `step` comes last, after all ranks if it `reads_peers`. If
+/// all sums are needed before a step, `gather` takes its place.
 template <class P> class Direct {
  public:
   using T = typename P::number;
@@ -66,7 +66,7 @@ template <class P> class Direct {
                                                     m_->at<Wire const>(peer, wire(0, bucket.offset)) + at);
     }
   }
-  /// The other parts come to where this rank's own branch was, which its peers have read; then the sum is `whole`.
+  /// The other parts replace this rank's branch, which its peers have read; then the sum is `whole`.
   void gather(int b) {
     schedule::Bucket const& bucket = P::schedule.bucket[b];
     Axis const ax = axis_of(bucket);

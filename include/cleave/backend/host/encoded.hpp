@@ -1,4 +1,4 @@
-// backend/host/encoded.hpp - a bucket summed from encodings: of its parts, and of the parts' sums again; or all from all.
+// backend/host/encoded.hpp - compressed all-reduce of a bucket: parts are exchanged, summed, encoded again; or all from all.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace cleave::backend::host {
 
-/// Sums are taken in the format of sums, in the order of the ranks, by one rank or by all alike: all replicas step by
-/// the same bits. An exchange like Direct.
+/// Sums have the accumulator's format and the order of the ranks, and are taken by one rank, or by all alike: all
+/// replicas update with the same bits. An exchange like Direct.
 template <class P> class Encoded {
  public:
   using T = typename P::number;
@@ -30,7 +30,7 @@ template <class P> class Encoded {
   }
   static int stages(int) { return 1; }
   int whom(int, int) const { return everybody; }
-  /// Its own part, or everything.
+  /// This rank's part, or everything.
   void run(int b, int) {
     Axis const ax = axis_of(P::schedule.bucket[b]);
     int const p = encoding.resums ? m_->index(ax) : 0;

@@ -1,4 +1,4 @@
-// backend/host/factor.hpp - what products and convolutions multiply instead of the numbers that they are given.
+// backend/host/factor.hpp - rounds the operands of products and convolutions to low-precision formats.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace cleave::backend::host {
 
-/// tensor::Factor::of, by vectors.
+/// tensor::Factor::of, vectorised.
 template <tensor::Role R, class T> tensor::Factor<T, R> factor([[maybe_unused]] T const* p, [[maybe_unused]] long n) {
   if constexpr (tensor::scaled<T>) {
     std::uint32_t peak = 0;
@@ -18,7 +18,7 @@ template <tensor::Role R, class T> tensor::Factor<T, R> factor([[maybe_unused]] 
     return {};
   }
 }
-/// Of one slice.
+/// For one slice.
 template <op::Local L, class T> auto factor_x(op::Operands<T> const& t) {
   return factor<tensor::Role::Value>(t.x, L.rows * L.x.size());
 }

@@ -1,4 +1,4 @@
-// backend/host/factors.hpp - a product's gradient from all ranks' inputs and output gradients: everybody makes it from them.
+// backend/host/factors.hpp - a product's gradient from all ranks' inputs and output gradients: every rank computes it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace cleave::backend::host {
 
-/// Micro-batch by micro-batch with the layer's own kernels, and in the order in which Direct adds up: under Ordered,
-/// and in formats that are not narrow, its bits. An exchange like Direct.
+/// Micro-batch by micro-batch with the layer's kernels, and in the order in which Direct sums: under Ordered, and in
+/// formats that are not low-precision, with the same bits. An exchange like Direct.
 template <class P> class Factors {
  public:
   using T = typename P::number;
@@ -20,7 +20,7 @@ template <class P> class Factors {
     layout_ = &layout;
     share_ = share;
   }
-  /// | x (own samples, K) | dy (own samples, N) |
+  /// | x (local samples, K) | dy (local samples, N) |
   void start(int b) {
     place::Node const& n = node(b);
     int const x = n.in0 < 0 ? P::schedule.input_value : P::schedule.value[n.in0];
@@ -67,7 +67,7 @@ template <class P> class Factors {
     return m_->at<A>(m_->rank, layout_->factor_levels) + (level - 1) * bucket(b).count;
   }
   void add(int b, int to, int from) { add_range<T>(level_of(b, to), level_of(b, from), bucket(b).count, rounded); }
-  /// The gradient of all weights of the bucket over micro-batch `slice` of a peer that has so many samples.
+  /// The gradient of all weights of the bucket over micro-batch `slice` of a peer, which has `samples_there` samples.
   void leaf(int b, int peer, long samples_there, int slice, int level) {
     place::Node const& n = node(b);
     long const first = long{slice} * P::request.rows;

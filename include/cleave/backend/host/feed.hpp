@@ -1,4 +1,4 @@
-// backend/host/feed.hpp - where samples come from, what a plan asks of them, and what an evaluation says of them.
+// backend/host/feed.hpp - the source of samples, what a plan requires of them, and the result of an evaluation.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -16,10 +16,10 @@
 
 namespace cleave::backend::host {
 
-/// Where samples come from: each function writes for the samples [first, first + count) of a step's batch. `pixels`:
-/// inputs (count, input shape); `labels`: class numbers (count), from 0; `targets`: numbers (count, shape of the loss's
-/// input), for losses that take such. Of the last two one may be null. With both, the loss of MeanSquaredError is of
-/// the targets, and accuracy is of the labels.
+/// The source of samples. Each function writes the samples [first, first + count) of a step's batch. `pixels`: inputs
+/// (count, input shape); `labels`: class numbers (count), from 0; `targets`: numbers (count, shape of the loss's
+/// input), for losses of numbers. One of the last two may be null. With both, the loss of MeanSquaredError uses the
+/// targets, and accuracy uses the labels.
 struct Feed {
   void const* self = nullptr;
   void (*pixels)(void const* self, long step, long first, int count, float* out) = nullptr;
@@ -37,12 +37,12 @@ template <class P> constexpr Wanted wanted() {
   auto const& last = P::signatures.op[P::ops::size - 1];
   return {last.name, last.x.size(), last.target};
 }
-/// Does the loss compare with the numbers of this feed?
+/// Whether the loss uses the targets of this feed.
 constexpr bool takes_numbers(Wanted const& w, Feed const& feed) {
   return w.target != op::Target::Class && feed.targets;
 }
 
-/// Samples [first, first + count) of a step's batch, of which the first `valid` are of the data.
+/// Samples [first, first + count) of a step's batch, of which the first `valid` are in the data.
 struct SampleRange {
   long step = 0, first = 0;
   int count = 0;
@@ -56,9 +56,9 @@ struct SampleRange {
               "; correct the label, or give the model's last layer an output for every class");
 }
 
-/// Asks the feed for labels (count) and, where the loss takes numbers, targets (count, outputs), and checks them: an
-/// Error names the first label that is no class, or target that is not finite. Classes become targets of 0 and 1. What
-/// is not of the data is 0.
+/// Reads labels (count) and, if the loss uses numbers, targets (count, outputs) from the feed, and checks them: an
+/// Error names the first label that is no class, or target that is not finite. Classes become one-hot targets. Samples
+/// that are not in the data are 0.
 inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& of, int* labels, float* targets) {
   bool const numbers = takes_numbers(w, feed);
   long const valid = std::clamp<long>(of.valid, 0, of.count);
@@ -93,7 +93,7 @@ inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& o
   }
 }
 
-/// What an evaluation pass saw on one rank; each sample is counted by exactly one rank.
+/// The results of an evaluation pass on one rank; each sample is counted by exactly one rank.
 struct Seen {
   long samples = 0, correct = 0;
   double loss = 0;  // the sum over samples
@@ -106,8 +106,8 @@ struct Seen {
   }
 };
 
-/// What an evaluation says: means over `samples` samples. Accuracy is the share whose largest output is at their label;
-/// not a number where the feed has no labels.
+/// The result of an evaluation: means over `samples` samples. Accuracy is the share whose largest output is at their
+/// label; NaN if the feed has no labels.
 struct Score {
   double loss = 0, accuracy = 0;
   long samples = 0;
@@ -117,18 +117,18 @@ struct Score {
     return {all.loss / n, feed.labels ? static_cast<double>(all.correct) / n : std::numeric_limits<double>::quiet_NaN(),
             all.samples};
   }
-  /// The accuracy, or an Error where there is none.
+  /// The accuracy; throws Error if there is none.
   double checked_accuracy() const {
     if (!std::isnan(accuracy)) return accuracy;
     throw Error("accuracy: the feed has targets and no labels; ask score(feed, samples).loss");
   }
 };
 
-/// What a checkpoint keeps of a rank: weights, the optimizer's tensors, running statistics.
+/// The tensors of a rank in a checkpoint: weights, the optimizer's tensors, running statistics.
 enum class Region : unsigned char { Weights, Moments, States };
 
-/// x (end - begin, outputs): counts the rows [begin, end) below `valid`: the loss of each, and whether its largest
-/// output is at its label. The loss of an own layer that keeps weights is not known, hence not a number.
+/// x (end - begin, outputs): evaluates the rows [begin, end) below `valid`: the loss of each, and whether its largest
+/// output is at its label. The loss of a user's loss layer that has weights is not known, hence NaN.
 template <class P, class T>
 void score_rows(T const* x, int const* label, float const* target, schedule::Range rows, long valid, Seen& seen) {
   using A = tensor::accumulate_t<T>;

@@ -1,4 +1,4 @@
-// backend/host/finish.hpp - the end of a tile: bias, map and conversion, on its way into y.
+// backend/host/finish.hpp - the epilogue of a tile: bias, map and conversion, as it is stored to y.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

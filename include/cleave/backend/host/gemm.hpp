@@ -1,4 +1,4 @@
-// backend/host/gemm.hpp - C = A B, sizes known: panels through the workspace, tiles in registers, an end for each tile.
+// backend/host/gemm.hpp - C = A B of constant sizes: panels through the workspace, tiles in registers, an epilogue.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace cleave::backend::host {
 
-/// Where sums go. `in_place`: C itself, (M, Stride) of the accumulator's type, holds them between blocks of k.
-/// Otherwise `done` takes each finished tile. An output may have both: then `done` sees the tile where it lies in C.
+/// Where sums are stored. `in_place`: C itself, (M, Stride) of the accumulator's type, holds them between blocks of k.
+/// Otherwise `done` receives each finished tile. An output may have both: then `done` receives the tile in C.
 template <class E, long Stride> struct Store {
   static constexpr bool in_place = true, ends = false;
   static constexpr long stride = Stride;
@@ -48,7 +48,7 @@ template <class S, class E, long M, long N, long K, bool Add, class A, class B, 
   Out out;
   E *rows, *panel, *sums;
 
-  // One row by a matrix that lies along k: nothing would be used twice, so nothing is packed.
+  // A single row times a matrix that is contiguous along k: nothing is used twice, so nothing is packed.
   static constexpr bool lone_row = [] {
     if constexpr (readable<E, A>() && readable<E, B>() && Out::in_place) {
       return S::whole_transpose && M == 1 && A::step == 1 && B::step == 1 && N % lanes == 0 && K % lanes == 0;

@@ -1,4 +1,4 @@
-// backend/host/gradients.hpp - a layer's gradients on their way: started behind its backward pass, summed between kernels.
+// backend/host/gradients.hpp - reduces gradients: each bucket starts after its backward pass and advances between kernels.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace cleave::backend::host {
 
-/// The marks of a bucket: 1 what this rank sends is there; 1 + k so many stages of its exchange are done; the last that
-/// it has read all it will, so that the next pass may write. Buckets are started, and updated, from the last to the
-/// first, and advance one at a time.
+/// Progress flags of a bucket: 1 = send buffer ready; 1 + k = k stages of its exchange done; the last = all reads done,
+/// so that the next pass may write. Buckets are started, and updated, from the last to the first, and advance one at a
+/// time.
 template <class P> class Gradients {
  public:
   using T = typename P::number;
@@ -45,7 +45,7 @@ template <class P> class Gradients {
     m_->reach(start_step_[b], 1);
     started_.push_back(b);
   }
-  /// Between kernels: whoever finds that those are there whom a stage reads goes on, and nobody waits.
+  /// Called between kernels. Runs the next stage once all peers it reads are ready; never blocks.
   void progress() {
     m_->world->progress();
     if (started_.empty()) return;
@@ -68,8 +68,8 @@ template <class P> class Gradients {
       finish(b, [&](auto& e) { e.step(b, stepping); });
     }
   }
-  /// Where gradients are clipped, before any update: waits for all sums and brings them here. Of the squares of all
-  /// gradients, the sum of those that this way counts.
+  /// For clipping, before any update: waits for all sums and gathers them. Returns the sum of the squares that this way
+  /// counts.
   double squares() {
     for (int b = P::schedule.buckets - 1; b >= 0; --b) {
       if (m_->size(axis(b)) == 1) continue;
@@ -86,7 +86,7 @@ template <class P> class Gradients {
     return sum;
   }
   void trained() { trained_ = m_->round; }
-  /// In a step, at most so many stages and waits.
+  /// An upper bound of the stages and waits in a step.
   std::size_t most_spans() {
     int n = 0;
     for (int b = 0; b < P::schedule.buckets; ++b) n += 3 + 2 * of(b, [&](auto& e) { return e.stages(b); });
@@ -95,7 +95,7 @@ template <class P> class Gradients {
   double exposed() const { return exposed_; }
 
  private:
-  /// A bucket's stages are done; `last` is the last that reads from peers.
+  /// The last stage of a bucket is done; `last` is the last that reads from peers.
   template <class Last> void finish(int b, Last last) {
     double const before = m_->waited;
     while (!started_.empty() && started_.front() >= b) {
@@ -111,7 +111,7 @@ template <class P> class Gradients {
     m_->reach(start_step_[b], done);
   }
   A const* own_sum(int b) const { return m_->at<A const>(m_->rank, gradients_) + P::schedule.bucket[b].offset; }
-  /// The sum of a bucket that is all here.
+  /// The sum of a bucket that is complete on this rank.
   template <class Visit> void whole(int b, Visit visit) {
     if (m_->size(axis(b)) == 1) return visit(own_sum(b));
     of(b, [&](auto& e) { visit(e.whole(b)); });

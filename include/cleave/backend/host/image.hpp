@@ -1,4 +1,4 @@
-// backend/host/image.hpp - an image as a convolution reads it: padded, its columns sorted by stride, a band at a time.
+// backend/host/image.hpp - an image prepared for a convolution: padded, its columns sorted by stride, a band at a time.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace cleave::backend::host {
 
-/// y (h', w') from windows of kernel x kernel, `stride` apart, over x (channels, h, w) spread out by `dilate` with
-/// zeros between and `pad` zeros around (or cut off, where it is negative).
+/// y (h', w') from windows of kernel x kernel, `stride` apart, over x (channels, h, w) dilated by `dilate` with zeros
+/// and padded by `pad` zeros (or cropped, if negative).
 struct Geometry {
   int channels, h, w, kernel, stride, pad, dilate, out_h, out_w;
 
@@ -17,17 +17,17 @@ struct Geometry {
   constexpr int columns() const { return ((out_w - 1) * stride + kernel + stride - 1) / stride; }  // of each residue
   constexpr long row() const { return long{stride} * columns(); }
   constexpr long plane(int out_rows) const { return rows(out_rows) * row(); }
-  /// From a window's first element to its (k, l): windows side by side are one element apart, whatever the stride.
+  /// From a window's first element to its (k, l): neighbouring windows are one element apart, whatever the stride.
   constexpr long offset(int k, int l) const { return k * row() + l % stride * columns() + l / stride; }
 };
 
-/// How much of an image is held at once: `channels` of it, for `rows` rows of the output.
+/// How much of an image is held at a time: `channels` of it, for `rows` rows of the output.
 struct Band {
   int channels, rows;
 };
 
-/// As many rows as the room and `most_columns` windows allow with enough channels for `enough` steps; then all channels
-/// that there is room for.
+/// As many rows as the room and `most_columns` windows allow with enough channels for `enough` steps; then as many
+/// channels as fit.
 constexpr Band best_band(Geometry g, long room, long most_windows, int enough) {
   int const wanted = static_cast<int>(smaller(g.channels, (enough + g.window() - 1) / g.window()));
   int rows = g.out_h, channels = wanted;

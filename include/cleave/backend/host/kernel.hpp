@@ -1,4 +1,4 @@
-// backend/host/kernel.hpp - how an operation runs on a core: by its own definition, unless the host has a kernel for it.
+// backend/host/kernel.hpp - how an operation runs on a core: by its definition, unless the host has a kernel for it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace cleave::backend::host {
 
-/// What an operation's definition is given here: one thread that does all of it.
+/// The context of an operation's definition on the host: one thread that does everything.
 struct Context {
   std::byte* workspace = nullptr;  // schedule::workspace_bytes, aligned to 64
 

@@ -1,4 +1,4 @@
-// backend/host/library.hpp - who multiplies matrices in this program, and who convolves.
+// backend/host/library.hpp - which library computes matrix products in this program, and which convolutions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

@@ -1,4 +1,4 @@
-// backend/host/member.hpp - one rank among its group: which ranks it sums with, where their tensors are, what it read.
+// backend/host/member.hpp - one rank as a member of its groups: its peers, their tensors, and what it has read.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -12,24 +12,24 @@
 namespace cleave::backend::host {
 
 enum class Axis : unsigned char { Data, Model, World };
-/// Over which ranks a bucket is summed.
+/// The ranks over which a bucket is summed.
 constexpr Axis axis_of(schedule::Bucket const& b) { return b.world ? Axis::World : Axis::Data; }
 inline constexpr int everybody = -1, nobody = -2;
 
-/// All layouts are alike, so a peer's tensor lies at the same offset of the peer's arena.
+/// All layouts are equal, so a peer's tensor has the same offset in the peer's arena.
 struct Member {
   World* world = nullptr;
   int rank = 0;
   long round = 0;              // passes so far; marks of a pass are round * marks + phase
   std::vector<long> received;  // elements read from each rank: what that rank has sent
   std::vector<long> received_bytes;
-  /// Of these, what depends on the data: rows of gradients of which few are not zero.
+  /// Of these, the part that depends on the data: sparse rows of gradients.
   struct Sparse {
     long rows = 0, elements = 0, bytes = 0;
   };
   std::vector<Sparse> sparse;
   double waited = 0;               // seconds, in all collectives
-  long letters[World::axes] = {};  // written so far, along each axis
+  long letters[World::axes] = {};  // mailbox slots written so far, along each axis
   Timeline* timeline = nullptr;    // set in steps that are traced
   static constexpr long marks = 1 << 16;
 
@@ -67,7 +67,7 @@ struct Member {
     world->await(peer_rank, step, round * marks + phase, rank);
     waited_since(begin, step);
   }
-  /// Between the pieces of a sum: counted, not noted, for there is no end to how many they are.
+  /// Between the pieces of a sum: counted, but not noted in a trace, since there is no bound on their number.
   void await_piece(int peer_rank, int step, int phase) {
     if (has_reached(peer_rank, step, phase)) return;
     long const begin = Timeline::now();
@@ -83,7 +83,7 @@ struct Member {
     for (int i = 0; i < size(a); ++i) world->await(peer(a, i), step, mark, rank);
     waited_since(begin, step);
   }
-  /// Writes a letter to the other one of two ranks, and returns theirs when it is there.
+  /// Writes a mailbox slot of the other of two ranks, and returns theirs when it has arrived.
   World::Letter const& exchange(Axis a, int step, void const* words, long bytes) {
     long const number = ++letters[static_cast<int>(a)];
     World::Letter& own = world->letter(rank, static_cast<int>(a), number);
@@ -103,7 +103,7 @@ struct Member {
     waited += static_cast<double>(end - begin) * 1e-9;
     if (timeline) timeline->note(Did::Wait, Lane::Sums, step, begin, end);
   }
-  /// Elements of a peer's tensor at this offset can be read now.
+  /// Makes elements of a peer's tensor at this offset readable.
   template <class T> void fetch(int peer_rank, long offset, long first, long elements) {
     world->fetch(peer_rank, offset + first * static_cast<long>(sizeof(T)), elements * static_cast<long>(sizeof(T)));
   }

@@ -7,7 +7,7 @@
 
 namespace cleave::backend::host {
 
-/// In f64, in one order: every eighth, then these.
+/// In f64, in one order: eight interleaved sums, then their sum.
 template <class G> double squares(G const* g, long n) {
   constexpr long apart = 8;
   double sum[apart] = {};
@@ -25,8 +25,8 @@ template <class G> double squares(G const* g, long n) {
   return all;
 }
 
-/// Every way reads the sums of all and adds them up in their order: the same bits. `slots` are two words of each arena,
-/// for norms in turn: who writes norm k has read all of norm k - 1, so norm k - 2 has been read by all.
+/// Every way reads the sums of all and adds them in their order: the same bits. `slots` are two words of each arena,
+/// used in turn: a rank that writes norm k has read all of norm k - 1, so norm k - 2 has been read by all.
 inline double sum_over_ways(Member& m, int step, long slots, long norm, double own) {
   long const at = slots + norm % 2 * schedule::norm_word;
   *m.at<double>(m.rank, at) = own;

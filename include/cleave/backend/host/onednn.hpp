@@ -11,8 +11,8 @@
 
 namespace cleave::backend::host {
 
-/// While it lives, oneDNN runs on the calling thread alone: the ranks are the threads. Its OpenMP runtime, where it has
-/// one, is whichever it was built with, so it is asked for by name.
+/// While it lives, oneDNN runs on the calling thread only, since the ranks are the threads. Its OpenMP runtime, if any,
+/// depends on how it was built, so it is looked up by name.
 class OnThisThread {
  public:
   OnThisThread() {
@@ -52,7 +52,7 @@ struct Convolution {
   int rows, groups, in, h, w, out, out_h, out_w, kernel, stride, pad;
 };
 
-/// One pass of one convolution; made once, on the thread that runs it. oneDNN keeps what it needs besides.
+/// One pass of one convolution; created once, on the thread that runs it, with all that oneDNN keeps for it.
 class LibraryConvolution {
  public:
   enum class Pass : unsigned char { Forward, Input, Weight };
@@ -98,7 +98,7 @@ class LibraryConvolution {
   /// Forward: x, w to y. Input: dy, w to dx. Weight: x, dy to dw.
   void operator()(float const* a, float const* b, float* to) {
     OnThisThread const alone;
-    memory_[0].set_data_handle(const_cast<float*>(a));  // read only, says the name of its place
+    memory_[0].set_data_handle(const_cast<float*>(a));  // read-only: the argument's index says so
     memory_[1].set_data_handle(const_cast<float*>(b));
     memory_[2].set_data_handle(to);
     dnnl_exec_arg_t const args[] = {

@@ -1,4 +1,4 @@
-// backend/host/pack.hpp - where the operands of a matrix product come from, and how a panel of one is packed.
+// backend/host/pack.hpp - the operands of a matrix product, and how a panel of one is packed.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace cleave::backend::host {
 
-/// An operand of C = A B is asked for panels: some rows of A or columns of B ("lines"), some steps of k, laid out as
-/// (k, line). Any class with `pack` will do; these two are matrices in memory, of which `f` is packed, and which may
-/// also be read in place. Here line i, step k is at p[i * Stride + k]: A row-major, or B transposed.
+/// An operand of C = A B provides panels: some rows of A or columns of B ("lines"), some steps of k, packed as (k,
+/// line). Any class with `pack` will do; these two are matrices in memory, to which `f` is applied as they are packed,
+/// and which may also be read in place. Here line i, step k is at p[i * Stride + k]: A row-major, or B transposed.
 template <class T, long Stride, class F = tensor::Factor<T>> struct Rows {
   using value = T;
   static constexpr bool in_place = true;
@@ -39,13 +39,13 @@ template <class T, long Stride, class F = tensor::Factor<T>> struct Columns {
 template <long Stride, class T, class F> Rows<T, Stride, F> rows(T const* p, F f) { return {p, f}; }
 template <long Stride, class T, class F> Columns<T, Stride, F> columns(T const* p, F f) { return {p, f}; }
 
-/// Can the register kernel read it where it lies?
+/// Whether the register kernel can read it in place.
 template <class E, class Operand> constexpr bool readable() {
   if constexpr (requires { Operand::in_place; }) return std::is_same_v<typename Operand::value, E>;
   return false;
 }
 
-/// May it be B there? Its lines then lie side by side.
+/// Whether it can be B in place: its lines are neighbours.
 template <class E, class Operand> constexpr bool readable_across() {
   if constexpr (readable<E, Operand>()) return Operand::line == 1;
   return false;

@@ -1,4 +1,4 @@
-// backend/host/pointers.hpp - from a layout to the operands of a rank's operations: where everything lies.
+// backend/host/pointers.hpp - from a layout to the operands of a rank's operations.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace cleave::backend::host {
 
-/// Of one rank of plan P, in one round.
+/// For one rank of plan P, in one round.
 template <class P> class Pointers {
  public:
   using T = typename P::number;
@@ -31,7 +31,7 @@ template <class P> class Pointers {
   template <class E> E* buffer(int b) const { return b < 0 ? nullptr : at<E>(layout_.buffer[b]); }
   static constexpr int value(int k) { return k < 0 ? P::schedule.input_value : P::schedule.value[k]; }
 
-  /// The operands of node k on its i-th slice here.
+  /// The operands of node k on the rank's i-th slice.
   op::Operands<T> operands(int k, int i) const {
     auto const& s = P::schedule;
     place::Node const& n = node(k);
@@ -77,7 +77,7 @@ template <class P> class Pointers {
   T const* weight(int k, int which) const {
     return at<T>(layout_.copies) + P::schedule.weight[P::schedule.first_weight[k] + which].offset;
   }
-  /// Branch p of a sum that a rank is taking: the first lie where peers read them and the next round finds them.
+  /// Branch p of a sum that a rank is taking. The first are where peers read them and the next round finds them.
   A* gradient(int k, int which, int p) const {
     schedule::Weight const w = P::schedule.weight[P::schedule.first_weight[k] + which];
     if (p < layout_.kept) return at<A>(layout_.gradients) + p * P::schedule.weight_elements + w.offset;
@@ -86,14 +86,14 @@ template <class P> class Pointers {
   }
   S* sum(int p) const { return at<S>(layout_.batch_sums) + p * P::schedule.most_sum_leaf; }
 
-  /// Where a step of the way back writes, from slice i on.
+  /// The output of a backward step, from slice i on.
   void aim(op::Operands<T>& t, schedule::Step const& step, int i) const {
     if (step.what != schedule::Do::BackwardInput) return;
     long const row = long{i} * P::request.rows;
     t.dx = step.dx < 0 ? nullptr : buffer<T>(step.dx) + row * node(step.node).local.x.size();
     t.dx2 = step.dx2 < 0 ? nullptr : buffer<T>(step.dx2) + row * node(step.node).local.x2.size();
   }
-  /// The operands of what is done behind node k, whose own are t: into `to`, which t is then told.
+  /// The operands of the operations fused to node k, whose operands are t; stored in `to`, to which t then points.
   void behind(op::Operands<T>& t, op::Operands<T>* to, int k, bool back, int i) const {
     t.tail = to;
     for (int j = 0; j < P::schedule.tail(k, back); ++j) {

@@ -1,4 +1,4 @@
-// backend/host/pool.hpp - max pooling plane by plane: windows as runs of columns on the way forward, a scatter on the way back.
+// backend/host/pool.hpp - max pooling plane by plane: windows as runs of columns forward, a scatter backward.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -13,7 +13,7 @@ namespace cleave::backend::host {
 
 /// Same results as the definition, bit for bit: an input's gradients are added in the order of the windows.
 template <int K, int Stride, int Pad> struct Kernel<op::MaxWindow<K, Stride, Pad>> {
-  /// A band of rows is sorted before any of it is read: a vector read of what was just written piecemeal would wait.
+  /// A band of rows is sorted before any of it is read: a vector load of recent scalar stores would stall.
   template <op::Local L, bool, class, class T> static void forward(Context context, op::Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr int rows = L.y[1], columns = L.y[2], lanes = (columns + 15) / 16 * 16, reach = lanes + (K - 1) / Stride;
@@ -45,7 +45,7 @@ template <int K, int Stride, int Pad> struct Kernel<op::MaxWindow<K, Stride, Pad
               A const* const v = sorted + (long{h - above} * Stride + l % Stride) * reach + l / Stride;
               A const here = static_cast<A>(k * K + l);
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC unroll 1  // unrolled whole, sixteen lanes are no vector any more
+#pragma GCC unroll 1  // if fully unrolled, the sixteen lanes are not vectorised
 #endif
               for (int c = 0; c < lanes; ++c) {
                 bool const wins = v[c] > top[c] || v[c] != v[c];
@@ -82,7 +82,7 @@ template <int K, int Stride, int Pad> struct Kernel<op::MaxWindow<K, Stride, Pad
   template <op::Local, class T> static void backward_weight(Context, op::Operands<T> const&) {}
 
  private:
-  /// to (Stride, Reach): to[s][c] = x[c Stride + s - Pad] where the row has it. Nothing is asked of a single element.
+  /// to (Stride, Reach): to[s][c] = x[c Stride + s - Pad] where the row has it. No test for single elements.
   template <int Width, int Reach, class A, class T, int... S>
   static void sort_columns(A* to, T const* x, std::integer_sequence<int, S...>) {
     (copy_columns<Width, Reach, S>(to + S * Reach, x), ...);

@@ -1,4 +1,4 @@
-// backend/host/prepare.hpp - from the schedule and a layout to one rank's actions.
+// backend/host/prepare.hpp - lowers the schedule and a layout to one rank's actions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -22,8 +22,8 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
 
   using Base::Base;
 
-  /// The actions of each round. A layer's sum goes on where the round before left it; what is done with the sum, once,
-  /// is done in the last.
+  /// The actions of each round. A layer's sum continues from the round before; what is done with the complete sum is
+  /// done in the last round only.
   std::vector<std::vector<Made>> training() {
     std::vector<std::vector<Made>> all;
     training_ = true;
@@ -148,13 +148,13 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
     }
   }
 
-  /// Where no other rank and no other slice has a part in a gradient, the weights are stepped as it is made.
+  /// If no other rank and no other slice contributes to a gradient, the weights are updated as it is computed.
   bool steps_alone(int k) const {
     bool const world = node(k).w[0].kind == place::Kind::Replicate;
     return Table::table.of[k].update_weight && m_.size(world ? Axis::World : Axis::Data) == 1;
   }
 
-  /// Then every rank makes the gradient of all from the factors of all, when they are there.
+  /// Then every rank computes the whole gradient from the factors of all, when they have arrived.
   bool sent_as_factors(int k) const {
     for (int b = 0; b < P::schedule.buckets; ++b) {
       schedule::Bucket const& bucket = P::schedule.bucket[b];
@@ -162,7 +162,7 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
     }
     return false;
   }
-  /// Before a layer's first gradient of a pass. The way back meets the buckets from last to first.
+  /// Before a layer's first gradient of a pass. The backward pass visits the buckets from last to first.
   void reclaim(int k) {
     for (; unclaimed_ >= 0 && P::schedule.bucket[unclaimed_].leaf >= op(k).leaf; --unclaimed_) {
       emit(Act::Reclaim, 0).bucket = unclaimed_;
@@ -177,19 +177,19 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
     Base::behind(a.t, a.tail.get(), k, back, i);
   }
 
-  /// The kernel of step s and of those that are linked to it, if there is one.
+  /// The kernel of step s and of those linked to it, if there is one.
   static typename Made::Call linking(int s) {
     schedule::Step const step = P::schedule.step[s];
     bool const back = step.what == schedule::Do::BackwardInput;
     return back || step.what == schedule::Do::Forward ? Table::table.of[step.node].linked[back] : nullptr;
   }
-  /// Is it done with one before it?
+  /// Whether it is part of an earlier step's kernel.
   static bool is_linked(int s) {
     int first = s;
     while (P::schedule.step[first].linked) --first;
     return first < s && linking(first);
   }
-  /// Behind the operands of step s those of its tail, then of the next step, then of its tail, and so on.
+  /// The operands of step s are followed by those of its epilogue, then by the next step's, and so on.
   void linked(int s, int i) {
     Made& a = out_.back();
     bool const back = P::schedule.step[s].what == schedule::Do::BackwardInput;
@@ -210,7 +210,7 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
       free += P::schedule.tail(step.node, back);
     }
   }
-  /// put(operands, slice) for each slice here, or once where a kernel takes all of them.
+  /// put(operands, slice) for each slice of this rank, or once if a kernel takes all of them.
   template <class Put> void each_slice(int k, Put put) const {
     int const n = slices(node(k).rows_cut).size(), at_once = Table::table.of[k].takes_slices ? n : 1;
     for (int i = 0; i < n; i += at_once) {
@@ -220,7 +220,7 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
     }
   }
 
-  /// One kernel makes the sums of all slices and merges them.
+  /// One kernel computes the sums of all slices and merges them.
   void summed_at_once(int step, int k) {
     schedule::Range const range = slices(node(k).rows_cut);
     schedule::TreeSum& tree = tree_[static_cast<std::size_t>(k)];
@@ -247,7 +247,7 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
     }
   }
 
-  /// One kernel per slice, each a leaf; siblings are merged as soon as both are there.
+  /// One kernel for each slice, each a leaf; siblings are merged when both are complete.
   void summed(int step, int k, typename Made::Call call) {
     if constexpr (On::merges) {
       if (Table::table.of[k].make_sums) return summed_at_once(step, k);

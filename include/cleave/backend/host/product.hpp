@@ -1,4 +1,4 @@
-// backend/host/product.hpp - the matrix product on the host: three contractions, the last with the update merged in.
+// backend/host/product.hpp - the matrix product on the host: three contractions, the last with the update fused.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace cleave::backend::host {
 
-/// Hands each row of a finished tile to `step(offset, count, values)`.
+/// Passes each row of a finished tile to `step(offset, count, values)`.
 template <class E, long Stride, class Step> struct Update {
   static constexpr bool in_place = false, ends = true;
   static constexpr long stride = Stride;
@@ -23,7 +23,7 @@ template <class E, long Stride, class Step> struct Update {
   }
 };
 
-/// One row by a few columns that fill no vectors: packing them would cost more than the product.
+/// One row by a few columns that do not fill vectors: packing them would cost more than the product.
 template <op::Local L> inline constexpr bool is_sliver = L.rows == 1 && L.w0[1] <= 32 && L.w0[1] % 16 != 0;
 
 /// x (b, i), W (i, o), y (b, o).
@@ -87,12 +87,12 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
   }
 
   /// Instead of backward_weight: dW is never stored. step(offset, count, gradient) is called once for every stretch of
-  /// W, in some fixed order, with the gradient over this slice; it may overwrite W there.
+  /// W, in a fixed order, with the gradient over this slice; it may overwrite W there.
   template <op::Local L, class T, class Step>
   requires(!by_library<T>) static void update_weight(Context c, op::Operands<T> const& t, Step step) {
     using E = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
-    if constexpr (L.rows == 1) {  // the outer product of two vectors: some rows at a time, never through memory
+    if constexpr (L.rows == 1) {  // the outer product of two vectors: a few rows at a time, never stored
       constexpr long together = out >= 256 ? 1 : in < 256 / out ? in : 256 / out;
       alignas(64) E g[together * out];
       auto const fx = factor_x<L>(t);

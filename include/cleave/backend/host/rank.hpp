@@ -1,4 +1,4 @@
-// backend/host/rank.hpp - one rank of a program: its arena, its actions, and a pass over them. A step allocates nothing.
+// backend/host/rank.hpp - one rank of a program: its arena, its actions, and passes over them. A step allocates nothing.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -33,7 +33,7 @@ template <class P> class Rank : public Arena<P> {
       : Rank(world, layout, rank, seed, P::share(world.ranks())) {}
   Rank(World& world, Layout const& layout, int rank, std::uint64_t seed, schedule::Share share)
       : Arena<P>(layout), layout_(layout), share_(share), base_(this->base()) {
-    std::memset(base_, 0, bytes());  // touched by the thread that will use it
+    std::memset(base_, 0, bytes());  // first touched by the thread that will use it
     world.arena(rank) = base_;
     m_.world = &world;
     m_.rank = rank;
@@ -83,7 +83,7 @@ template <class P> class Rank : public Arena<P> {
     m_.timeline = nullptr;
     gradients_.trained();
   }
-  /// Notes what the next steps do; takes the memory for it here, and for so many more spans of each step.
+  /// Traces the next `steps` steps; allocates the memory for it, and for `more` additional spans of each step.
   void trace(int steps, std::size_t more = 0) {
     std::size_t each = gradients_.most_spans() + more;
     for (auto const& round : train_) {
@@ -113,17 +113,17 @@ template <class P> class Rank : public Arena<P> {
       for (int s = of.begin; s < of.end; ++s) told(s, at<A>(layout_.losses)[s - first]);
     }
   }
-  /// What dropout draws from.
+  /// Seed of dropout.
   void set_seed(std::uint64_t seed) { pass_.seed = seed; }
-  /// Of what is drawn for a step, micro-batches before this are not its own.
+  /// Random numbers of a step start at this micro-batch.
   void begin_at(int micro_batch) { share_.first = micro_batch; }
   Member const& member() const { return m_; }
   schedule::Share const& share() const { return share_; }
   template <class E> E* at(long offset) const { return Arena<P>::template at<E>(offset); }
-  /// Of the last round.
+  /// Those of the last round.
   T const* output() const { return at<T>(layout_.buffer[P::schedule.value[P::placed.last]]); }
-  /// From now on a step adds its gradient (weight_elements) to the outbox instead of stepping the weights by the plan's
-  /// optimizer; at a rate of its own it steps them by plain SGD too.
+  /// From now on a step adds its gradient (weight_elements) to the push buffer instead of updating the weights by the
+  /// plan's optimizer; with a local rate it also updates them by plain SGD.
   void keep_gradients(A own_rate = 0) {
     stepping_.kept = this->outbox();
     stepping_.own_rate = own_rate;
@@ -145,7 +145,7 @@ template <class P> class Rank : public Arena<P> {
     pass_.first = long{share_.first} * P::request.rows;
   }
   void begin(int round, Feed const& feed, long step, long valid) {
-    ++m_.round;  // the marks of conversions tell rounds apart
+    ++m_.round;  // the flags of conversions distinguish rounds
     round_ = round;
     long const since = m_.timeline ? Timeline::now() : 0;
     load(feed, step, valid);
@@ -259,7 +259,7 @@ template <class P> class Rank : public Arena<P> {
   Stepping<T> stepping_;
   std::vector<std::vector<Action<T>>> train_, evaluate_;  // by rounds
   Gradients<P> gradients_;
-  Reduction sums_[2];         // of the model's own sums, which are never rounded: over replicas, over all ranks
+  Reduction sums_[2];         // of the model's sums, which are never rounded: over replicas, over all ranks
   std::vector<Value> value_;  // by rounds
   Timeline timeline_;
   int round_ = 0;

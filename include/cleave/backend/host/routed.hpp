@@ -1,4 +1,4 @@
-// backend/host/routed.hpp - a bucket summed along a route: in each round a rank reads from one peer that is as far as itself.
+// backend/host/routed.hpp - scheduled all-reduce of a bucket: in each round a rank reads from one peer of the same round.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace cleave::backend::host {
 
-/// Sums are taken in the format of sums and sent in that of the data. An exchange like Direct.
+/// Sums have the accumulator's format; what is sent has that of the data. An exchange like Direct.
 template <class P> class Routed {
  public:
   using T = typename P::number;

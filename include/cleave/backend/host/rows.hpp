@@ -1,4 +1,4 @@
-// backend/host/rows.hpp - a bucket of which few rows are not zero: everybody reads those rows from all, and adds them up.
+// backend/host/rows.hpp - all-reduce of a bucket with few nonzero rows: every rank reads these rows from all and adds them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace cleave::backend::host {
 
-/// The sums are those of Direct, bit for bit: a row that is not there is zero. An exchange like Direct.
+/// The sums are those of Direct, bit for bit: a missing row is zero. An exchange like Direct.
 template <class P> class SparseRows {
  public:
   using T = typename P::number;

@@ -1,4 +1,4 @@
-// backend/host/shard.hpp - a part of the weights kept for all replicas: it hears what they push and makes the updates.
+// backend/host/shard.hpp - a server's part of the weights: it receives what replicas push and makes the updates.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -13,12 +13,13 @@
 
 namespace cleave::backend::host {
 
-/// What is pushed: gradients in the format of the data where it is narrow, everything else in that of sums.
+/// The format of pushes: gradients in that of the data if it is low-precision, everything else in that of sums.
 template <class T, agree::Change How, class A = tensor::accumulate_t<T>>
 using Pushed = std::conditional_t<How == agree::Change::Step && sizeof(T) < sizeof(A), T, A>;
 
-/// The keeper decides, the shard computes. Whoever owns it lets one event in at a time. Weights that are averaged or
-/// stepped together are summed in the order of the workers, in the tree of the ordered sum, whoever came first.
+/// The agreement decides, the shard computes. The owner serialises events. Weights that are averaged, and gradients
+/// that are summed, are added in the order of the workers, in the tree of the ordered sum, whatever the order of
+/// arrival.
 template <class Keeper, class Optimizer, class T, agree::Change How, int Percent = 0> class Shard {
  public:
   using A = tensor::accumulate_t<T>;
@@ -40,14 +41,14 @@ template <class Keeper, class Optimizer, class T, agree::Change How, int Percent
   Keeper const& keeper() const { return keeper_; }
   A* weights() { return weights_.data(); }
   A* moments() { return moments_.data(); }
-  /// After weights were written from outside.
+  /// Call after weights were written from outside.
   void refresh_copies() {
     if constexpr (narrow) {
       copies_.resize(weights_.size());
       for (std::size_t i = 0; i < weights_.size(); ++i) copies_[i] = static_cast<T>(weights_[i]);
     }
   }
-  /// What replicas take.
+  /// The weights that replicas fetch.
   Sent const* sent() const {
     if constexpr (narrow && std::is_same_v<Sent, T>) {
       return copies_.data();
@@ -56,10 +57,10 @@ template <class Keeper, class Optimizer, class T, agree::Change How, int Percent
     }
   }
 
-  /// `pushed` (count) belongs to a push, and under `Elastic` comes back moved towards the centre. `now` of an update.
+  /// `pushed` (count) is the data of a push; under `Elastic` it returns moved towards the centre. `now`: for an update.
   template <class Now> void hear(agree::Event const& e, Sent* pushed, Now now, agree::Actions<Keeper::most>& out) {
     keeper_.hear(e, out);
-    if (!pushed) return;  // nothing is taken but what was pushed
+    if (!pushed) return;  // only pushed data is taken
     for (agree::Action const& a : out) {
       if (a.what == agree::Done::Take) take(a, pushed);
       if (a.what == agree::Done::Update) update(pushed, now(a.version - 1));
@@ -119,8 +120,8 @@ template <class Keeper, class Optimizer, class T, agree::Change How, int Percent
   static constexpr int most_depth = 16;
   Keeper keeper_;
   std::vector<A> weights_, moments_;
-  std::vector<T> copies_;                // narrow formats only
-  std::vector<std::vector<Sent>> slot_;  // of each worker, where an update is of several
+  std::vector<T> copies_;                // low-precision formats only
+  std::vector<std::vector<Sent>> slot_;  // for each worker, if an update needs several
   std::vector<int> taken_;
   A share_ = 1;
 };

@@ -14,7 +14,7 @@ namespace cleave::backend::host {
 
 enum class Isa : unsigned char { Baseline, Avx2, Avx512 };
 
-/// What the build itself allows: with -march=... the kernels below it are never compiled.
+/// The instruction set that the build allows: with -march=... the kernels below it are never compiled.
 #if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__) && defined(__AVX512DQ__)
 inline constexpr Isa built_for = Isa::Avx512;
 #elif defined(__AVX2__) && defined(__FMA__)
@@ -23,7 +23,7 @@ inline constexpr Isa built_for = Isa::Avx2;
 inline constexpr Isa built_for = Isa::Baseline;
 #endif
 
-/// What this machine has.
+/// The instruction set of this machine.
 inline Isa best_isa() {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
@@ -35,7 +35,7 @@ inline Isa best_isa() {
   return Isa::Baseline;
 }
 
-/// What the kernels use. A test may lower it; between `built_for` and `best_isa` every value is right.
+/// The instruction set that kernels use. A test may lower it; every value between `built_for` and `best_isa` is valid.
 inline Isa& isa() {
   static Isa chosen = best_isa();
   return chosen;
@@ -43,9 +43,9 @@ inline Isa& isa() {
 
 }  // namespace cleave::backend::host
 
-// One text, compiled once per instruction set: a generic vector is cut down to the set of the function it is written
-// in, before any inlining, so each set needs functions of its own. Neither compiler lets an attribute depend on a
-// template.
+// The same text is compiled once for each instruction set: compilers lower a generic vector to the set of the function
+// it is written in, before any inlining, so each set needs separate functions. Neither compiler lets an attribute
+// depend on a template.
 #ifdef __CUDACC__
 #pragma nv_diag_suppress 1675
 #endif

@@ -1,4 +1,4 @@
-// backend/host/start.hpp - how learned tensors and running statistics begin on one rank: a function of the seed alone.
+// backend/host/start.hpp - initial values of learned tensors and running statistics on one rank: a function of the seed.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

@@ -1,4 +1,4 @@
-// backend/host/team.hpp - one thread per rank that lives here, made once; a single one runs on the caller's own thread.
+// backend/host/team.hpp - one thread for each local rank, created once; a single rank runs on the caller's thread.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -31,7 +31,7 @@ class Team {
   Team(Team const&) = delete;
   Team& operator=(Team const&) = delete;
 
-  /// Runs `work(rank)` on all ranks and returns when all are done; the first failure is thrown here.
+  /// Runs `work(rank)` on all ranks and returns when all are done; rethrows the first failure.
   template <class Work> void run(Work&& work) {
     if (threads_.empty()) return work(world_.remote() ? world_.remote()->rank() : 0);
     {
@@ -75,7 +75,7 @@ class Team {
         world_.stop();
       }
       std::lock_guard lock(mutex_);
-      failure_[static_cast<std::size_t>(rank)] = std::move(failed);  // the last to let go of it is who rethrows it
+      failure_[static_cast<std::size_t>(rank)] = std::move(failed);  // the last owner is the one that rethrows it
       if (--busy_ == 0) changed_.notify_all();
     }
   }

@@ -1,4 +1,4 @@
-// backend/host/thread.hpp - starts a thread, or says in one line that the system has none left.
+// backend/host/thread.hpp - starts a thread, or reports in one line that the system cannot.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace cleave::backend::host {
 
-/// A thread that runs `work`. Throws Error where the system starts none.
+/// A thread that runs `work`. Throws Error if the system cannot start one.
 template <class Work> std::thread start_thread(Work&& work) {
   try {
     return std::thread(std::forward<Work>(work));

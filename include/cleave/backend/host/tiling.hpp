@@ -8,14 +8,15 @@ struct Tile {
   int rows = 1, vectors = 1;
 };
 
-/// Half cycles of one step of k on a core with two vector units and two load ports, where a sum waits four cycles.
+/// Half cycles of one step of k on a core with two vector units and two load ports, with a latency of four cycles a
+/// sum.
 constexpr long step_cost(int rows, int vectors) {
   int const fma = rows * vectors, loads = rows + vectors;
   int const busy = fma > loads ? fma : loads;
   return (busy > 8 ? busy : 8) + 1;
 }
 
-/// The tile that covers (m, n vectors) in the least time within the registers; the larger panel of two equals.
+/// The tile that covers (m, n vectors) in the least time within the registers; of two equals, the larger panel.
 constexpr Tile best_tile(long m, long n, int registers) {
   Tile best;
   long least = -1;
@@ -46,8 +47,8 @@ constexpr long even_block(long k, long most) {
   return (k + blocks - 1) / blocks;
 }
 
-/// Of the workspace, in bytes: packed rows of A for the second-level cache, one panel of B for the first, and sums that
-/// cannot stay in C.
+/// Sizes in the workspace, in bytes: packed rows of A for the second-level cache, one panel of B for the first, and
+/// sums that cannot stay in C.
 inline constexpr long rows_bytes = 512L << 10, panel_bytes = 32L << 10, sums_bytes = 256L << 10;
 
 }  // namespace cleave::backend::host

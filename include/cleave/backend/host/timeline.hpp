@@ -1,4 +1,4 @@
-// backend/host/timeline.hpp - what a rank did and when, in its first steps: noted into memory that was taken before them.
+// backend/host/timeline.hpp - the trace of a rank's first steps, written to memory that was allocated before them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace cleave::backend::host {
 
-/// The two tracks of a rank. On a device they are its streams, on threads its work, and what it does for and waits from
-/// others; there too is what a replica has to do with its server.
+/// The two tracks of a rank. On a device they are its streams; on threads its computation and its communication. The
+/// second also has a replica's communication with its server.
 enum class Lane : unsigned char { Compute, Sums };
 
 enum class Did : unsigned char {
@@ -34,14 +34,14 @@ struct Span {
 class Timeline {
  public:
   Timeline() = default;
-  /// Takes the memory: `each` spans in each of so many steps.
+  /// Allocates the memory: `each` spans in each of `steps` steps.
   Timeline(int steps, std::size_t each) : left_(steps) { spans_.reserve(static_cast<std::size_t>(steps) * each); }
 
   static long now() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
-  /// Is this step's to be noted?
+  /// Whether this step is traced.
   bool begin(long step) {
     if (left_ == 0) return false;
     --left_;
@@ -53,7 +53,7 @@ class Timeline {
   void note(Did did, Lane lane, int line, long begin, long end = now()) {
     note({did, lane, line, round_, step_, begin, end});
   }
-  /// What does not fit is counted, and lost.
+  /// Records a span; a span that does not fit is counted and dropped.
   void note(Span const& s) {
     if (spans_.size() == spans_.capacity()) {
       ++lost_;

@@ -1,4 +1,4 @@
-// backend/host/update.hpp - one optimizer step over a run of weights: master, moments and the copy that kernels read.
+// backend/host/update.hpp - one optimizer update of a run of weights: master, moments and the copy that kernels read.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -8,8 +8,8 @@
 
 namespace cleave::backend::host {
 
-/// w (n) in the format of sums; copy (n) in that of the data, null when they are one; g (n) in either; the moments lie
-/// `apart` elements from each other. `scale` is what gradients that are clipped are multiplied by.
+/// w (n) in the format of sums; copy (n) in that of the data, null if they are the same; g (n) in either; the moments
+/// are `apart` elements from each other. `scale` is the factor of clipped gradients.
 template <class Optimizer, class T, class G>
 void update(tensor::accumulate_t<T>* w, T* copy, G const* g, tensor::accumulate_t<T>* moments, long apart, long n,
             optim::Now<tensor::accumulate_t<T>> const now, tensor::accumulate_t<T> scale = 1) {

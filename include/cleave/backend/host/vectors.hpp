@@ -1,4 +1,4 @@
-// backend/host/vectors.hpp - a shard's range of every vector of an optimizer that holds none: it does what it is told.
+// backend/host/vectors.hpp - a shard's range of every vector of an optimizer without vectors: it executes its operations.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace cleave::backend::host {
 
-/// The elements [begin, end) of `vectors` vectors. Gradients of portions come in any order and are added in that of
-/// their numbers, so that the bits of the sum do not depend on who was first.
+/// The elements [begin, end) of `vectors` vectors. Gradients of portions arrive in any order and are added in that of
+/// their numbers, so that the bits of the sum do not depend on the order of arrival.
 template <class T> class Vectors {
  public:
   using A = tensor::accumulate_t<T>;
@@ -25,7 +25,7 @@ template <class T> class Vectors {
   long count() const { return count_; }
   A* at(int vector) { return of_[static_cast<std::size_t>(vector)].data(); }
 
-  /// Only Dot gives other than 0: this shard's part.
+  /// Only Dot returns a value other than 0: this shard's part.
   double run(optim::Operation const& o) {
     A* const to = at(o.to);
     A const *const from = at(o.from), *const with = at(o.with);
@@ -51,7 +51,7 @@ template <class T> class Vectors {
     return sum;
   }
 
-  /// The gradient is about to come as the mean of so many portions.
+  /// Begins a gradient that is the mean of `portions` portions.
   void expect(int portions) {
     portions_ = portions;
     next_ = 0;
@@ -68,7 +68,7 @@ template <class T> class Vectors {
       add_next(e->second.data());
     }
   }
-  /// The point in the format of the data, as replicas take it.
+  /// The point in the format of the data, as replicas fetch it.
   void send(T* to) {
     A const* const from = at(optim::Names::point);
     for (long i = 0; i < count_; ++i) to[i] = static_cast<T>(from[i]);
@@ -86,7 +86,7 @@ template <class T> class Vectors {
   long count_;
   std::vector<std::vector<A>> of_;
   int portions_ = 0, next_ = 0;
-  std::map<int, std::vector<T>> early_;  // those whose turn has not come
+  std::map<int, std::vector<T>> early_;  // those that arrived before their turn
 };
 
 }  // namespace cleave::backend::host

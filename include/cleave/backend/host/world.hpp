@@ -1,4 +1,4 @@
-// backend/host/world.hpp - ranks as threads of one process: their arenas, and who has come how far.
+// backend/host/world.hpp - ranks as threads of one process: their arenas and progress counters.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -18,23 +18,23 @@
 
 namespace cleave::backend::host {
 
-/// What reaches ranks in other processes. There, a peer's arena is a shadow of the same layout, into which what is read
-/// is fetched first.
+/// Communication with ranks in other processes. There, a peer's arena is a shadow with the same layout, into which data
+/// is fetched before it is read.
 struct Remote {
   virtual ~Remote() = default;
-  /// The table of counters, and later the arena of the one rank that lives here, become visible to the peers.
+  /// Makes the table of counters, and later the arena of the one local rank, visible to the peers.
   virtual void share_counters(std::atomic<long>* table, std::size_t count) = 0;
   virtual void share_arena(std::byte* arena, std::size_t bytes) = 0;
-  virtual void end_sharing() = 0;                         // waits for all peers, so that none reads what is gone
-  virtual void tell(std::size_t counter, long mark) = 0;  // to all peers, behind all that was written to the arena
+  virtual void end_sharing() = 0;                         // waits for all peers, so that none reads freed memory
+  virtual void tell(std::size_t counter, long mark) = 0;  // to all peers, after all that was written to the arena
   virtual void fetch(int peer, std::byte* to, long offset, long bytes, std::chrono::milliseconds deadline) = 0;
-  virtual void progress() = 0;                      // answers peers: whoever waits, or computes for long, calls it
+  virtual void progress() = 0;                      // answers peers; called while waiting or computing for long
   virtual void sum(double* values, int count) = 0;  // over all ranks, in their order: for losses and counts
   virtual int rank() const = 0;
 };
 
-/// Every step that communicates has a counter on every rank; it only grows. A rank writes its own and reads the
-/// others'.
+/// Every step that communicates has a counter on every rank, which only grows. A rank writes its counters and reads
+/// those of the others.
 class World {
  public:
   World(schedule::Ranks ranks, int steps, std::chrono::milliseconds deadline = std::chrono::seconds(60))
@@ -53,9 +53,9 @@ class World {
     if (remote_) remote_->share_counters(reached_.get(), stride_ * static_cast<std::size_t>(ranks.world()));
   }
   Remote* remote() const { return remote_; }
-  /// Is this rank one of this process?
+  /// Whether this rank is in this process.
   bool here(int rank) const { return !remote_ || remote_->rank() == rank; }
-  /// Address space for what will be fetched from peers in other processes; pages are taken as they are touched.
+  /// Address space for data fetched from peers in other processes; pages are allocated when touched.
   void shadow(std::size_t bytes) {
     for (int r = 0; r < ranks_.world(); ++r) {
       if (here(r)) continue;
@@ -66,7 +66,7 @@ class World {
       arena(r) = shadows_.back().get();
     }
   }
-  /// [offset, offset + bytes) of a peer's arena can be read now.
+  /// Makes [offset, offset + bytes) of a peer's arena readable.
   void fetch(int rank, long offset, long bytes) {
     if (!here(rank)) remote_->fetch(rank, arena(rank) + offset, offset, bytes, deadline_);
   }
@@ -77,26 +77,26 @@ class World {
   void progress() {
     if (remote_) remote_->progress();
   }
-  /// What was written before is seen by whoever sees the mark.
+  /// Sets a flag; earlier writes are visible to every rank that sees it.
   void reach(int rank, int step, long mark) {
     counter(rank, step).store(mark, std::memory_order_release);
     if (remote_) remote_->tell(index(rank, step), mark);
   }
   bool reached(int rank, int step, long mark) { return counter(rank, step).load(std::memory_order_acquire) >= mark; }
 
-  /// A sum so small that it travels with its mark; a few elements, in one line of the cache.
+  /// A sum so small that it travels with its flag; a few elements, in one cache line.
   struct alignas(64) Letter {
     static constexpr long room = 4096 - 8;
     std::atomic<long> mark{0};
     std::byte body[room];
   };
-  /// A rank's letter `number` along an axis. There are two of each, and that is enough for two ranks which write in
-  /// turn: who has read the peer's letter k writes k + 1, and the peer wrote k after it had read k - 1.
+  /// A rank's mailbox slot `number` along an axis. There are two of each, which is enough for two ranks that write in
+  /// turn: a rank that has read the peer's slot k writes k + 1, and the peer wrote k after it had read k - 1.
   Letter& letter(int rank, int axis, long number) {
     return letters_[static_cast<std::size_t>(rank * axes + axis) * 2 + static_cast<std::size_t>(number % 2)];
   }
 
-  /// Waits for a rank to come so far; ends with an error that names who waited for whom and where, never without end.
+  /// Waits until a rank has reached a mark; on timeout throws an error that names the ranks and the step.
   void await(int rank, int step, long mark, int waiting) {
     await_until(rank, step, waiting, [&] { return reached(rank, step, mark); });
   }
@@ -119,9 +119,9 @@ class World {
     }
   }
 
-  /// One rank has failed: the others end their waits.
+  /// One rank has failed: ends the waits of the others.
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
-  /// To be asked before a step: after one that failed, ranks stand where they stood, and would not wait.
+  /// Call before a step: after a failed step the ranks' counters are stale, and they would not wait.
   void check() const {
     if (!stopped_.load(std::memory_order_relaxed)) return;
     throw Error("an earlier step has failed, and its ranks are not at one point; make a new trainer");

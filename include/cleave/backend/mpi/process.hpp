@@ -15,7 +15,7 @@
 
 namespace cleave::backend::mpi {
 
-/// `Process process(launched_by_mpi);` starts MPI where the program was built with it and started by it.
+/// `Process process(launched_by_mpi);` starts MPI if the program was built with it and started by it.
 class Process {
  public:
 #if defined(CLEAVE_MPI)
@@ -34,7 +34,7 @@ class Process {
   int rank() const { return started_ ? remote_->rank() : 0; }
   int size() const { return started_ ? remote_->size() : 1; }
   host::Remote* remote() const { return remote_.get(); }
-  /// The first rank whose number is not rank 0's; -1 if all have the same.
+  /// The first rank whose number differs from rank 0's; -1 if all are equal.
   int stranger(std::uint64_t number) const {
     if (!started_) return -1;
     std::vector<std::uint64_t> all(static_cast<std::size_t>(size()));
@@ -46,7 +46,7 @@ class Process {
     }
     return -1;
   }
-  /// Rank 0's text, on all ranks.
+  /// Broadcasts rank 0's text.
   std::string from_first(std::string text) const {
     if (!started_) return text;
     int length = static_cast<int>(text.size());

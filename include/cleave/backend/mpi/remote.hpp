@@ -1,4 +1,4 @@
-// backend/mpi/remote.hpp - ranks as MPI processes: marks are sent, tensors asked for, and the sums are the threads' own.
+// backend/mpi/remote.hpp - ranks as MPI processes: flags are sent, tensors are requested, and sums are those of threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -13,13 +13,13 @@
 
 namespace cleave::backend::mpi {
 
-/// Every collective of the host backend runs here as it is, in the same order and with the same bits: a mark is a small
-/// message to all peers, and what a rank reads from a peer's arena it asks for when the marks say that it is there. No
-/// call of a run blocks inside MPI (its start and MPI_Finalize do): whoever waits answers its peers meanwhile and ends
-/// by the deadline. One thread per process.
+/// Every collective of the host backend runs here unchanged, in the same order and with the same bits: a flag is a
+/// small message to all peers, and a rank requests what it reads from a peer's arena when the flags say that it is
+/// ready. No call of a run blocks inside MPI (its start and MPI_Finalize do): a waiting rank answers its peers
+/// meanwhile, until its deadline. One thread per process.
 class Remote : public host::Remote {
  public:
-  /// Of a communicator of its own, so that no other traffic mixes in.
+  /// With a separate communicator, so that no other traffic mixes in.
   explicit Remote(MPI_Comm over = MPI_COMM_WORLD) {
     MPI_Comm_dup(over, &comm_);
     MPI_Comm_rank(comm_, &rank_);
@@ -44,13 +44,13 @@ class Remote : public host::Remote {
   void share_arena(std::byte* arena, std::size_t) override {
     arena_ = arena;
     double nothing = 0;
-    sum(&nothing, 1);  // all are there
+    sum(&nothing, 1);  // a barrier
   }
   void end_sharing() override {
     if (!open_) return;
     std::vector<double> told(static_cast<std::size_t>(size_));
     told[static_cast<std::size_t>(rank_)] = static_cast<double>(told_);
-    sum(told.data(), size_);  // all have read what they wanted
+    sum(told.data(), size_);  // all have read what they need
     for (int r = 0; r < size_; ++r) {
       auto const k = static_cast<std::size_t>(r);
       wait_until([&] { return r == rank_ || static_cast<double>(received_[k]) >= told[k]; }, "to end what they sent");
@@ -122,7 +122,7 @@ class Remote : public host::Remote {
       sending_.pop_back();
     }
   }
-  /// Until a collective call is through; answers peers meanwhile.
+  /// Waits for a collective; answers peers meanwhile.
   void wait(MPI_Request& all, char const* what) {
     wait_until(
         [&] {
@@ -145,12 +145,12 @@ class Remote : public host::Remote {
 
  private:
   enum Tag { marks = 1, wanted, data };
-  static constexpr std::chrono::seconds longest{600};  // between steps one rank may write what the others wait for
+  static constexpr std::chrono::seconds longest{600};  // between steps one rank may write files while the others wait
   struct Sending {
     long words[2];
     MPI_Request request;
   };
-  /// A message on its way; its place is taken from those that have arrived.
+  /// A message in flight; its slot is reused after it has arrived.
   Sending& begin() {
     if (spare_.empty()) spare_.push_back(std::make_unique<Sending>());
     sending_.push_back(std::move(spare_.back()));
@@ -177,8 +177,8 @@ class Remote : public host::Remote {
   std::atomic<long>* table_ = nullptr;
   std::byte* arena_ = nullptr;
   bool open_ = false;
-  long told_ = 0;               // marks to each peer
-  std::vector<long> received_;  // marks from each
+  long told_ = 0;               // flags sent to each peer
+  std::vector<long> received_;  // flags received from each
   std::vector<std::unique_ptr<Sending>> sending_, spare_;
   std::vector<double> gathered_;
 };

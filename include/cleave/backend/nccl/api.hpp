@@ -1,4 +1,4 @@
-// backend/nccl/api.hpp - NCCL's own functions, for nccl/link.hpp. Needs nccl.h.
+// backend/nccl/api.hpp - NCCL's functions, for nccl/link.hpp. Needs nccl.h.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

@@ -1,4 +1,4 @@
-// backend/nccl/link.hpp - ranks on GPUs of their own, a process each: transfers in groups, with deadlines, abort and names.
+// backend/nccl/link.hpp - ranks as processes with a GPU each: transfers in groups, with deadlines and named errors.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -14,12 +14,12 @@
 
 namespace cleave::backend::nccl {
 
-/// What `Api` is: NCCL's functions (api.hpp), or a stand-in for tests. Results are 0 for success, `in_progress` for not
-/// yet, anything else is an error that text(result) explains.
+/// `Api` is NCCL's functions (api.hpp), or a stand-in for tests. Results are 0 for success, `in_progress` for not yet,
+/// and otherwise an error that text(result) explains.
 ///   get_unique_id(Id*), init(Comm*, ranks, Id, rank), group_start(), group_end(), send(at, bytes, peer, Comm, Stream),
 ///   recv(...), async_error(Comm, result*), abort(Comm), finalize(Comm), destroy(Comm)
-/// Communicators do not block: a call that is not done at once is asked for again until it is, or the deadline passes.
-/// After an error a communicator is aborted, and nothing more is asked of it.
+/// Communicators do not block: an unfinished call is polled until it is done, or the deadline passes. After an error a
+/// communicator is aborted and not used again.
 template <class Api> class Link {
  public:
   static constexpr bool remote = true;
@@ -43,7 +43,7 @@ template <class Api> class Link {
   int size() const { return size_; }
   Api& api() { return api_; }
 
-  /// Brings about what is set up on the first transfer with each peer, both ways: in a capture that is too late. Waits.
+  /// Connects to each peer, both ways, since the first transfer in a capture would be too late. Waits.
   template <class Machine> void connect(Machine& machine, typename Machine::Stream stream) {
     double nothing = 0;
     sum(machine, stream, &nothing, 1);
@@ -62,8 +62,8 @@ template <class Api> class Link {
     }
     settle(api_.group_end(), "end a group");
   }
-  /// Has something gone wrong behind our back? Whoever waits for a stream asks now and then, and says when it is late:
-  /// then some rank has died, or hangs, and its transfers would never end.
+  /// Checks for asynchronous errors. A wait for a stream calls it at intervals, and says when it is late: then some
+  /// rank has died, or hangs, and its transfers would never end.
   void waited(bool late) {
     check();
     if (!late || aborted_) return;
@@ -96,7 +96,7 @@ template <class Api> class Link {
       }
     }
   }
-  /// The owner's bytes, on every rank.
+  /// Broadcasts the owner's bytes.
   template <class Machine>
   void share(Machine& machine, typename Machine::Stream stream, int owner, void* data, long bytes) {
     Room const r = room(machine);
@@ -113,7 +113,7 @@ template <class Api> class Link {
  private:
   static constexpr int most = 4096;  // doubles at a time
   struct Room {
-    double *host, *device;  // own, then of every rank
+    double *host, *device;  // local values, then those of every rank
   };
   template <class Machine> Room room(Machine& machine) {
     if (!room_.host) {

@@ -1,4 +1,4 @@
-// backend/tcp/frame.hpp - what replicas and a parameter server say to each other, as bytes, with a checksum over all.
+// backend/tcp/frame.hpp - the messages between replicas and a parameter server as bytes, with a checksum over all.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -16,14 +16,14 @@ namespace cleave::backend::tcp {
 //     | <---------------- Welcome(life)      |
 //     | Event(Pushed; gradient) --------->   |
 //     | <------- Grant(version; weights)     |   the newest, whenever the connection has room
-//     | Pull(region) -> <- Grant             |   from whoever only reads
+//     | Pull(region) -> <- Grant             |   from read-only clients
 //     | Whom -> <- Whom(text)                |   which replicas others wait for
 //     | Stopped(version: signal) ------->  |   it has been stopped, and leaves
 //     | <----------------- Stopped(text)     |   the run has been stopped: this replica is to stop too
 //
 //   helper                                 coordinator
 //     | Hello, as above ---------------->  |
-//     | <------ Portion(step; weights)     |   the weights where they are newer; with nothing in it: it is over
+//     | <------ Portion(step; weights)     |   the weights if they are newer; empty: the end
 //     | Finished(loss, gradient) ------->  |
 enum class Kind : std::uint32_t {
   Hello = 1,
@@ -45,9 +45,9 @@ struct Head {
   Kind kind = Kind::Hello;
   std::int32_t shard = 0, version = 0;
   agree::Event event;
-  float rate = 0;  // of a push: by which an update that it makes is to step
+  float rate = 0;  // of a push: the learning rate of the update that it makes
   std::uint32_t unused = 0;
-  std::uint64_t plan = 0;  // of Hello: the fingerprint
+  std::uint64_t plan = 0;  // of Hello: the plan's fingerprint
   std::uint64_t bytes = 0, check = 0;
 };
 static_assert(sizeof(Head) == 72);
@@ -75,8 +75,8 @@ inline void send(Socket const& s, Head h, void const* payload, std::size_t bytes
   s.send(&h, sizeof h, by);
   if (bytes > 0) s.send(payload, bytes, by);
 }
-/// Reads one frame by its deadline; its payload may have at most `most` bytes. Memory for more than a megabyte is taken
-/// as the bytes come in, so that who only announces them costs nothing.
+/// Reads one frame by its deadline; its payload may have at most `most` bytes. Memory for more than a megabyte is
+/// allocated as the bytes arrive, so that a client that only announces them costs nothing.
 inline Head receive(Socket const& s, std::vector<unsigned char>& payload, std::size_t most, Deadline const& by) {
   Head h;
   s.receive(&h, sizeof h, by);

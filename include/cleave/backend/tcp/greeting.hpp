@@ -1,4 +1,4 @@
-// backend/tcp/greeting.hpp - the first words of a connection: who comes, and a proof that it has the server's token.
+// backend/tcp/greeting.hpp - the first messages of a connection: the client's identity, and its proof of the token.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -15,7 +15,7 @@ struct Refusal : Error {
 
 inline constexpr std::size_t most_name = 64;  // bytes of a container's name
 
-/// What a client proves to have: a code of the server's random number and of what it has said, with the token as key.
+/// The client's proof: a code of the server's random number and of the client's greeting, with the token as key.
 inline Digest proof(std::string const& token, std::string_view nonce, Head const& hello, std::string_view name) {
   std::string said("cleave client 1");
   said += nonce;
@@ -38,7 +38,7 @@ inline void stop(Socket const& to, std::string const& why, Deadline const& by) {
   send(to, h, why.data(), why.size(), by);
 }
 
-/// The client's part: says hello, and returns the welcome. Throws Refusal with what the server says.
+/// The client's part: greets, and returns the welcome. Throws Refusal with the server's reason.
 inline Head introduce(Socket const& to, Head hello, std::string const& name, std::string const& token,
                       Deadline const& by) {
   hello.kind = Kind::Hello;
@@ -60,8 +60,8 @@ inline Head introduce(Socket const& to, Head hello, std::string const& name, std
   if (h.kind != Kind::Welcome) throw Error(to.peer() + " answers with what is no welcome; is it the same version?");
   return h;
 }
-/// The server's part, before the welcome: reads who comes, and has it prove that it has the token, if there is one.
-/// Nothing that it says is believed before. Throws Refusal with what is to be told.
+/// The server's part, before the welcome: reads the greeting and, if there is a token, verifies the client's proof of
+/// it. Nothing in the greeting is trusted before. Throws Refusal with the reason to send.
 inline Head hear_hello(Socket const& from, std::string& name, std::string const& token, Deadline const& by) {
   std::vector<unsigned char> payload;
   Head const hello = receive(from, payload, most_name, by);

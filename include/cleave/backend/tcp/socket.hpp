@@ -1,4 +1,4 @@
-// backend/tcp/socket.hpp - a connection between two processes: every call ends with its bytes or an error by its deadline.
+// backend/tcp/socket.hpp - a connection between two processes: every call completes or throws by its deadline.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -25,7 +25,7 @@ namespace cleave::backend::tcp {
 
 using Milliseconds = std::chrono::milliseconds;
 
-/// The moment by which a call, or several together, must end. Made from a duration, it begins now.
+/// The time by which a call, or several together, must end. Constructed from a duration, it begins now.
 struct Deadline {
   Milliseconds whole;
   std::chrono::steady_clock::time_point end = std::chrono::steady_clock::now() + whole;
@@ -33,14 +33,14 @@ struct Deadline {
   template <class Rep, class Period>
   Deadline(std::chrono::duration<Rep, Period> d)  // NOLINT(google-explicit-constructor): a duration is meant as one
       : whole(std::chrono::duration_cast<Milliseconds>(d)) {}
-  /// What is left of it, never below zero.
+  /// The time left, never below zero.
   Milliseconds left() const {
     auto const d = std::chrono::ceil<Milliseconds>(end - std::chrono::steady_clock::now());
     return std::max(Milliseconds(0), d);
   }
 };
 
-/// Where a process listens: "host:port", "[::1]:port".
+/// An address of a process: "host:port", "[::1]:port".
 struct Address {
   std::string host;
   int port = 0;
@@ -66,14 +66,14 @@ struct Address {
   }
 };
 
-/// Does this machine know where that host is?
+/// Whether this machine can resolve that host.
 inline bool known(char const* host) {
   addrinfo hints{}, *found = nullptr;
   if (::getaddrinfo(host, nullptr, &hints, &found) != 0) return false;
   ::freeaddrinfo(found);
   return true;
 }
-/// Do all addresses of this name reach the machine itself only?
+/// Whether all addresses of this name are loopback addresses.
 inline bool is_loopback(std::string const& host) {
   addrinfo hints{}, *found = nullptr;
   if (host.empty() || ::getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return false;
@@ -91,7 +91,7 @@ inline bool is_loopback(std::string const& host) {
   return all;
 }
 
-/// The other side has ended the connection.
+/// The other side has closed the connection.
 struct Closed : Error {
   using Error::Error;
 };
@@ -132,13 +132,13 @@ class Socket {
                 (code != 0 ? ::gai_strerror(code) : std::strerror(why)));
   }
   int port() const {
-    sockaddr_in6 here{};  // the port lies where it does in the smaller one
+    sockaddr_in6 here{};  // the port has the same offset in both structures
     socklen_t size = sizeof here;
     ::getsockname(handle_, reinterpret_cast<sockaddr*>(&here), &size);
     return ntohs(here.sin6_port);
   }
-  /// Waits at most so long for the next connection; without one, an invalid socket. Where the process has no
-  /// descriptor or memory left for one, it waits all the time, and the connection waits too.
+  /// Waits for the next connection until a time limit; then returns an invalid socket. If the process has no descriptor
+  /// or memory left, it waits for the whole time, and the connection stays queued.
   Socket accept(Milliseconds wait) const {
     if (!readable(wait)) return {};
     sockaddr_storage from{};
@@ -152,7 +152,7 @@ class Socket {
     s.prepare();
     return s;
   }
-  /// Tries again until the deadline: the other process may not be up yet.
+  /// Retries until the deadline: the other process may not be up yet.
   static Socket connect(Address const& to, Milliseconds deadline) {
     auto const until = std::chrono::steady_clock::now() + deadline;
     for (int why = 0;;) {
@@ -178,7 +178,7 @@ class Socket {
   bool valid() const { return handle_ >= 0; }
   std::string const& peer() const { return peer_; }
   bool readable(Milliseconds wait) const { return ready(POLLIN, wait); }
-  /// Ends both directions: whoever reads or writes here, in another thread, returns with Closed.
+  /// Shuts down both directions: another thread that reads or writes here returns with Closed.
   void shut() const { ::shutdown(handle_, SHUT_RDWR); }
 
   void send(void const* from, std::size_t bytes, Deadline const& by) const {
@@ -206,7 +206,7 @@ class Socket {
   }
 
  private:
-  /// 0, or why not. What does not answer in time is tried again, and so are the host's other addresses.
+  /// 0, or an errno. An address that does not answer in time is retried, and so are the host's other addresses.
   int reaches(sockaddr const* there, socklen_t size, Milliseconds wait) const {
     if (::connect(handle_, there, size) == 0) return 0;
     if (errno != EINPROGRESS) return errno;
@@ -221,7 +221,7 @@ class Socket {
     return ::setsockopt(handle_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 && ::bind(handle_, here, size) == 0 &&
            ::listen(handle_, 128) == 0;
   }
-  /// A machine that has gone without a word is noticed within a minute.
+  /// A machine that disappears silently is noticed within a minute.
   void prepare() const {
     int const yes = 1;
     ::setsockopt(handle_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -237,7 +237,7 @@ class Socket {
     char host[NI_MAXHOST] = "a client", port[NI_MAXSERV] = "0";
     if (::getnameinfo(of, size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
       return host;
-    std::string const name = host, four = "::ffff:";  // how IPv6 writes an IPv4 address
+    std::string const name = host, four = "::ffff:";  // an IPv4 address in IPv6 notation
     return Address{name.starts_with(four) ? name.substr(four.size()) : name, std::atoi(port)}.text();
   }
   bool ready(short what, Milliseconds wait) const {

@@ -1,4 +1,4 @@
-// backend/tcp/token.hpp - the secret that clients share with a server, and proofs of it that do not tell it.
+// backend/tcp/token.hpp - the secret that clients share with a server, and proofs of it that do not reveal it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -79,13 +79,13 @@ inline Digest hmac(std::string_view key, std::string_view text) {
   for (char& c : outer) c = static_cast<char>(c ^ 0x5c);
   return sha256(outer.append(view(sha256(inner.append(text)))));
 }
-/// In a time that does not depend on where they differ.
+/// Compares in constant time.
 inline bool equal(Digest const& a, Digest const& b) {
   unsigned different = 0;
   for (std::size_t i = 0; i < a.size(); ++i) different |= unsigned{a[i]} ^ unsigned { b[i] };
   return different == 0;
 }
-/// 32 bytes that nobody can guess.
+/// 32 random bytes that cannot be predicted.
 inline Digest random_bytes() {
   Digest d;
   if (::getentropy(d.data(), d.size()) != 0) throw Error("the system gives no random numbers");
@@ -100,7 +100,7 @@ inline std::string random_token() {
   return text;
 }
 
-/// The shortest token that is one.
+/// The length of the shortest valid token.
 inline constexpr std::size_t token_length = 16;
 inline std::string checked_token(std::string token, std::string const& from) {
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
@@ -110,7 +110,7 @@ inline std::string checked_token(std::string token, std::string const& from) {
   }
   return token;
 }
-/// The token in a file, which nobody but its owner may read; in `environment` (null: not set) without a file; else
+/// The token in a file, which only its owner may read; without a file, that in `environment` (null: not set); else
 /// none.
 inline std::string token_of(std::string const& path, char const* environment) {
   if (path.empty()) return environment ? checked_token(environment, "CLEAVE_TOKEN") : "";
