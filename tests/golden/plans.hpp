@@ -114,4 +114,11 @@ template <class F> void each_agreement(F f) {
   f("elastic_averaging", meta::type<Bare<Mlp, DataParallel<ElasticAveraging<4, 20>>, Accumulate<2>>>{});
 }
 
+/// Of these, the ones that planted.sh looks at.
+template <class F> void few(F f) {
+  f("columns_by_data", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>>>{});
+  f("data_deep", meta::type<Of<Deep, Replicas>>{});
+  f("ring", meta::type<Of<Mlp, Replicas, Fastest, ReduceBy<Ring>>>{});
+}
+
 }  // namespace golden
