@@ -81,7 +81,8 @@ template <class P> std::string arena(schedule::Ranks ranks, place::Request reque
   return out + "\n";
 }
 
-/// Where the weights of each layer lie in every region of weights, in elements; and the weights of each bucket.
+/// Where the weights of each layer lie in every region of weights, in elements; the weights of each bucket; and, where
+/// a server has several shards, what each has of which bucket.
 template <class P> std::string weights() {
   std::string out = "weights:";
   for (int i = 0; i < P::schedule.weights; ++i) {
@@ -93,7 +94,19 @@ template <class P> std::string weights() {
   out += "\nbuckets:";
   for (int b = 0; b < P::schedule.buckets; ++b)
     out += " " + std::to_string(P::schedule.bucket[b].offset) + "+" + std::to_string(P::schedule.bucket[b].count) + ",";
-  return out + "\n";
+  out += "\n";
+  for (int s = 0; P::format.shards > 1 && s < P::format.shards; ++s) {
+    out += "shard " + std::to_string(s) + ":";
+    for (int b = 0; b < P::schedule.buckets; ++b) {
+      schedule::Run const run =
+          schedule::in_shard(P::schedule.bucket[b], s, P::format.shards, P::schedule.weight_elements);
+      if (run.count != 0)
+        out +=
+            " " + std::to_string(run.begin) + "+" + std::to_string(run.count) + " of bucket " + std::to_string(b) + ",";
+    }
+    out += "\n";
+  }
+  return out;
 }
 
 /// Of each bucket that goes by a route: what is read in its rounds, and a digest of who reads which elements from whom.
