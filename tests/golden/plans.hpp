@@ -108,10 +108,18 @@ template <class F> void each_agreement(F f) {
   f("async_columns", meta::type<Bare<Mlp, DataParallel<Async>, ModelParallel<SplitCols>>>{});
   f("async_compressed", meta::type<Bare<Mlp, DataParallel<Async>, Compress<Int8>>>{});
   f("async_words", meta::type<Bare<Words, DataParallel<Async>, Shards<2>>>{});
+  f("async_uneven_shards", meta::type<Bare<Mlp, DataParallel<Async>, Compress<Int8>, Shards<5>>>{});
   f("stale", meta::type<Bare<Mlp, DataParallel<StaleSynchronous<2>>, Precision<bf16>>>{});
   f("downpour", meta::type<Bare<Mlp, DataParallel<Downpour<2, 3>>, Adagrad>>{});
   f("local_sgd", meta::type<Of<Mlp, DataParallel<LocalSGD<4>>, Momentum>>{});
   f("elastic_averaging", meta::type<Bare<Mlp, DataParallel<ElasticAveraging<4, 20>>, Accumulate<2>>>{});
+}
+
+/// Of these, the ones that planted.sh looks at.
+template <class F> void few(F f) {
+  f("columns_by_data", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>>>{});
+  f("data_deep", meta::type<Of<Deep, Replicas>>{});
+  f("ring", meta::type<Of<Mlp, Replicas, Fastest, ReduceBy<Ring>>>{});
 }
 
 }  // namespace golden
