@@ -31,7 +31,7 @@ template <class S, class E, long M, long N, long K, class T, class A, class B> s
   bool rounded;
   // Of the slices that are packed: the first and how many; where in the branches the first goes, and the merges.
   long slice = 0, slices = 0;
-  int top = 0;
+  int top = 0, last = 0;  // where the branch that is on top in the end goes
   std::uint64_t merges = 0;
 
   static void run(std::byte* workspace, A a, B b, Branches<E> const& to, long slices) {
@@ -46,10 +46,15 @@ template <class S, class E, long M, long N, long K, class T, class A, class B> s
     g.merges = to.merges;
     for (; g.slice < slices; g.slice += g.slices) {
       g.slices = smaller(together, slices - g.slice);
-      g.all();
-      for (long s = 0; s < g.slices; ++s, g.merges >>= 1, ++g.top) {
-        for (; g.merges & 1; g.merges >>= 1) --g.top;
+      int next = g.top;
+      std::uint64_t left = g.merges;
+      for (long s = 0; s < g.slices; ++s, left >>= 1, ++next) {
+        for (; left & 1; left >>= 1) --next;
       }
+      g.last = next - 1;
+      g.all();
+      g.top = next;
+      g.merges = left;
     }
   }
 
@@ -85,6 +90,10 @@ template <class S, class E, long M, long N, long K, class T, class A, class B> s
   /// The tile at (i, j). Branches [low, high) are here, one behind the other, the others in memory.
   template <int R, int V, int Columns> void one(long i, E const* packed, long j) const {
     constexpr long row = V * lanes;
+    for (int r = 0; r < R; ++r) {
+      for (int l = 0; l < Columns; l += 64 / static_cast<int>(sizeof(E)))
+        __builtin_prefetch(to.at(last) + (i + r) * N + j + l);
+    }
     int low = top, high = top;
     std::uint64_t left = merges;
     for (long s = 0; s < slices; ++s, left >>= 1) {
