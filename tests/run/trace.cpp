@@ -47,6 +47,7 @@ long count(std::vector<Span> const& spans, long step, std::string const& start) 
                        [&](Span const& s) { return s.step == step && s.name.starts_with(start); });
 }
 
+template <class P> constexpr bool by_library = backend::host::by_library<typename P::number>;
 template <class P> long kernels_of(int replicas, int rank, bool on_device) {
   backend::host::World world({replicas, P::ways}, P::schedule.steps);
   schedule::Share const share = P::share(world.ranks());
@@ -63,7 +64,9 @@ template <class P> long kernels_of(int replicas, int rank, bool on_device) {
     if (on_device && s.what == Forward && P::signatures.op[node.op].is_loss) continue;  // with its gradient
     for (int round = 0; round < P::request.rounds; ++round) {
       int const slices = m.slices(share, node.rows_cut, round).size();
-      n += on_device ? slices > 0 : slices;  // one kernel for all of them
+      bool const product = P::signatures.op[node.op].name == "product";
+      bool const at_once = on_device || (product && (s.what != BackwardWeight || !by_library<P>));
+      n += at_once ? slices > 0 : slices;  // one kernel for all of them
     }
   }
   return n;
@@ -94,7 +97,9 @@ template <class P, class Trained> void traces(Trained&& trainer, int replicas, b
     }
     CHECK(count(compute, 0, "") + count(compute, 3, "") == 0);
     CHECK(count(compute, 1, "forward 0.product") > 0);
-    CHECK((count(compute, 1, "merge 0.product") > 0) == !on_device);  // there a kernel merges what it sums
+    // Its kernel merges what it sums; a library's does not.
+    CHECK((count(compute, 1, "merge 0.product") > 0) == (!on_device && by_library<P>));
+    CHECK((count(compute, 1, "merge 0.bias") > 0) == !on_device);  // as every kernel there
   }
   for (auto const& track : all) {
     INFO("rank " << track.first.first << ", track " << track.first.second);

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 
+#include <cstring>
+
 #include <cleave/backend/host/product.hpp>
 
 #include "compare.hpp"
@@ -79,6 +81,74 @@ TEST_CASE("host product: f64, bf16, tf32 and fp8") {
   check<fp8, 1, 37, 10>();
   check<fp8, 1, 64, 64>();
   check<fp8, 70, 31, 257>();
+}
+
+namespace {
+
+/// All slices by one call, against each alone.
+template <class T, int Rows, int Slices, int I, int O> void check_slices() {
+  CAPTURE(Rows);
+  CAPTURE(I);
+  CAPTURE(O);
+  using E = tensor::accumulate_t<T>;
+  using K = host::Kernel<op::Product<O>>;
+  static_assert(K::takes_slices);
+  constexpr op::Local L{Rows, Rows * Slices, Shape(I), Shape(), Shape(O), Shape(I, O), Shape()};
+  constexpr op::Local alone{Rows, Rows, Shape(I), Shape(), Shape(O), Shape(I, O), Shape()};
+  constexpr long rows = long{Rows} * Slices;
+  auto const x = numbers<T>(rows * I, 1), w = numbers<T>(long{I} * O, 2), dy = numbers<T>(rows * O, 3);
+  auto const bias = numbers<T>(O, 4);
+  Workspace const space;
+  on_every_isa([&] {
+    for (int there = 1; there <= Slices; ++there) {
+      CAPTURE(there);
+      auto y = poisoned<T>(rows * O), dx = poisoned<T>(rows * I), each_y = y, each_dx = dx;
+      op::Operands<T> t;
+      t.x = x.data(), t.w0 = w.data(), t.dy = dy.data(), t.bias = bias.data();
+      for (int i = 0; i < there; ++i) {
+        t.y = each_y.data(), t.dx = each_dx.data();
+        op::Operands<T> const one = op::slice_of<L>(t, i, 0);
+        K::template forward<alone, true, Relu>(space, one);
+        K::template backward_input<alone>(space, one);
+      }
+      t.y = y.data(), t.dx = dx.data(), t.slices = there;
+      K::template forward<L, true, Relu>(space, t);
+      K::template backward_input<L>(space, t);
+      CHECK(std::memcmp(y.data(), each_y.data(), y.size() * sizeof(T)) == 0);
+      CHECK(std::memcmp(dx.data(), each_dx.data(), dx.size() * sizeof(T)) == 0);
+    }
+    if constexpr (K::template sums_slices<L, T>) {
+      std::vector<E> sum = poisoned<E>(long{I} * O), wanted = sum, next = sum;
+      op::Operands<T> t;
+      t.x = x.data(), t.dy = dy.data(), t.slices = Slices;
+      host::Branches<E> to{};
+      to.dw0 = {sum.data(), nullptr, 0, 0, 1};
+      for (int i = 0; i < Slices; ++i) {  // one after the other
+        op::Operands<T> one = op::slice_of<L>(t, i, 0);
+        one.dw0 = i == 0 ? wanted.data() : next.data();
+        K::template backward_weight<alone>(space, one);
+        for (std::size_t e = 0; i > 0 && e < sum.size(); ++e) wanted[e] += next[e];
+        REQUIRE(to.push(i > 0));
+      }
+      K::template sum<L>(space, t, to);
+      CHECK(sum == wanted);
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE("host product: several slices by one call have the bits of each alone") {
+  check_slices<f32, 8, 5, 401, 129>();
+  check_slices<f32, 8, 4, 64, 96>();  // the weights are read where they lie when few rows are there
+  check_slices<f32, 1, 4, 64, 64>();
+  check_slices<f32, 11, 3, 37, 10>();
+  check_slices<f32, 2, 4, 1000, 33>();
+  check_slices<f64, 5, 3, 67, 19>();
+  check_slices<bf16, 9, 4, 901, 70>();
+  check_slices<tf32, 4, 4, 301, 33>();
+  check_slices<fp8, 4, 3, 67, 35>();
+  check_slices<bf16, 200, 2, 700, 40>();  // more rows than are packed at once
 }
 
 #ifndef CLEAVE_ONEDNN  // which promises no such thing: its bits differ with the rows on some processors

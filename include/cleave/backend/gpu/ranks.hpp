@@ -56,9 +56,11 @@ template <class Machine> struct Device {
     LinkedFrom<P, S>::put(q, t);
   }
   template <class A> using Branches = gpu::Branches<A>;
-  static constexpr bool updates_in_gradients = false, merges = true;
+  static constexpr bool updates_in_gradients = false;
   template <class Op> static constexpr bool takes_slices = requires { requires gpu::Kernel<Op>::takes_slices; };
-  template <class Op> static constexpr bool sums_slices = requires { requires gpu::Kernel<Op>::sums_slices; };
+  template <class Op, op::Local, class> static constexpr bool sums_slices = requires {
+    requires gpu::Kernel<Op>::sums_slices;
+  };
   template <class Op> static constexpr bool takes_tail = gpu::takes_tail<Op>;
   template <class Loss> static constexpr bool loss_with_gradient = requires {
     requires gpu::Kernel<Loss>::loss_with_gradient;

@@ -82,7 +82,7 @@ template <class T, class On = Host> struct Action {
   Update update = nullptr;
   op::Operands<T> t;
   std::shared_ptr<op::Operands<T>[]> tail;  // what t points at
-  [[no_unique_address]] Branches branches;
+  Branches branches;
   int step = 0;  // in the schedule
   int bucket = 0;
   A *to = nullptr, *from = nullptr;
@@ -104,6 +104,12 @@ template <class T, class On> struct Kernels {
 /// them.
 template <class P, class On> struct Table {
   using T = typename P::number;
+  static constexpr bool sends_factors = [] {
+    for (int b = 0; b < P::schedule.buckets; ++b) {
+      if (P::schedule.bucket[b].factors > 0) return true;
+    }
+    return false;
+  }();
 
   template <int K> static constexpr Kernels<T, On> kernels() {
     constexpr place::Node const& n = P::placed.node[K];
@@ -113,7 +119,7 @@ template <class P, class On> struct Table {
       using Kernel = typename On::template Kernel<Op>;
       Kernels<T, On> k;
       k.takes_slices = On::template takes_slices<Op>;
-      if constexpr (On::template sums_slices<Op>) k.make_sums = &Kernel::template sum<n.local, T>;
+      if constexpr (On::template sums_slices<Op, n.local, T>) k.make_sums = &Kernel::template sum<n.local, T>;
       if constexpr (P::schedule.tail(K, true) > 0) {
         k.backward_input = &Behind<P, K, true, On>::template backward_input<Op, n.local, T>;
       } else if constexpr (!P::schedule.in_backward_tail[K]) {
@@ -122,7 +128,9 @@ template <class P, class On> struct Table {
       constexpr bool may_fuse =
           On::updates_in_gradients && P::micro_batches == 1 && Op::weights > 0 && Op::inputs == 1 && !P::clips;
       if constexpr (may_fuse) k.update_weight = &host::update_weight<Op, n.local, typename P::optimizer, T>;
-      if constexpr (!may_fuse || P::replicas != 1) k.backward_weight = &Kernel::template backward_weight<n.local, T>;
+      constexpr bool by_slice = !may_fuse || P::replicas != 1, by_sums = On::template sums_slices<Op, n.local, T>;
+      if constexpr (by_slice && (!by_sums || sends_factors))
+        k.backward_weight = &Kernel::template backward_weight<n.local, T>;
       using Map = map_of<P, P::schedule.map[K]>;
       if constexpr (P::schedule.tail(K, false) > 0) {
         k.forward = &Behind<P, K, false, On>::template forward<Op, n.local, bias, Map, T>;

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "../../op/operands.hpp"
 #include "../../tensor/each.hpp"
+#include "branches.hpp"
 
 namespace cleave::backend::host {
 
@@ -22,9 +22,14 @@ struct Context {
   }
 };
 
-/// Specialised for the operations that earn it (product.hpp, convolve.hpp). `WithBias` and `Map` (a function class, or
-/// void) are the operations merged into this one: y = map(op(x) + bias), with the bias along y's first letter.
-template <class Op> struct Kernel {
+/// f(operands of it) for each slice of t, whose operation keeps no numbers of a sample.
+template <op::Local L, class T, class F> void each_slice(op::Operands<T> const& t, F f) {
+  for (int i = 0; i < t.slices; ++i) f(op::slice_of<L>(t, i, 0));
+}
+
+/// By its definition. `WithBias` and `Map` (a function class, or void) are the operations merged into this one:
+/// y = map(op(x) + bias), with the bias along y's first letter.
+template <class Op> struct ByDefinition {
   template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
     Op::template forward<L>(c, t);
     if constexpr (WithBias || !std::is_void_v<Map>) {
@@ -47,19 +52,25 @@ template <class Op> struct Kernel {
   }
 };
 
+/// Specialised for the operations that earn it (product.hpp, convolve.hpp, map.hpp). A kernel says `takes_slices` when
+/// its forward and backward_input do all slices that they are given, and sums_slices<L, T> when it has
+/// sum(context, operands, Branches), which makes and merges what is summed over the batch.
+template <class Op> struct Kernel : ByDefinition<Op> {};
+
 /// What a schedule is prepared for: where kernels run, and what they are.
 struct Host {
   using Context = host::Context;
   template <class Op> using Kernel = host::Kernel<Op>;
   static constexpr bool updates_in_gradients = true;                       // where nobody else has a part in them
   template <class Loss> static constexpr bool loss_with_gradient = false;  // its gradient brings the loss too
-  template <class Op> static constexpr bool takes_slices = false;          // all slices of a rank by one kernel
-  template <class Op> static constexpr bool sums_slices = false;           // the same for what is summed over each
-  template <class Op> static constexpr bool takes_tail = false;            // one kernel with what is done behind it
-  template <class P, int S> static constexpr bool links = false;           // a step and those linked to it, by one
-  static constexpr bool merges = false;  // such sums in the tree, where `Branches` says
-  struct None {};
-  template <class A> using Branches = None;
+  // All slices of a rank by one kernel, and the same for what is summed over each.
+  template <class Op> static constexpr bool takes_slices = requires { requires host::Kernel<Op>::takes_slices; };
+  template <class Op, op::Local L, class T> static constexpr bool sums_slices = requires {
+    requires host::Kernel<Op>::template sums_slices<L, T>;
+  };
+  template <class Op> static constexpr bool takes_tail = false;   // one kernel with what is done behind it
+  template <class P, int S> static constexpr bool links = false;  // a step and those linked to it, by one
+  template <class A> using Branches = host::Branches<A>;
 };
 
 }  // namespace cleave::backend::host

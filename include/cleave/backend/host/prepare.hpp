@@ -249,9 +249,7 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
 
   /// One kernel for each slice, each a leaf; siblings are merged when both are complete.
   void summed(int step, int k, typename Made::Call call) {
-    if constexpr (On::merges) {
-      if (Table::table.of[k].make_sums) return summed_at_once(step, k);
-    }
+    if (Table::table.of[k].make_sums) return summed_at_once(step, k);
     schedule::Range const range = slices(node(k).rows_cut);
     schedule::TreeSum& tree = tree_[static_cast<std::size_t>(k)];
     int const weights = op(k).sums_batch ? 0 : op(k).weights;

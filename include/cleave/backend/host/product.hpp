@@ -6,6 +6,7 @@
 #include "factor.hpp"
 #include "finish.hpp"
 #include "gemm.hpp"
+#include "gemm_sum.hpp"
 #include "kernel.hpp"
 
 #include "library.hpp"
@@ -26,11 +27,23 @@ template <class E, long Stride, class Step> struct Update {
 /// One row by a few columns that do not fill vectors: packing them would cost more than the product.
 template <op::Local L> inline constexpr bool is_sliver = L.rows == 1 && L.w0[1] <= 32 && L.w0[1] % 16 != 0;
 
+/// Are several slices one product, of all their rows? Not where an element's bits could depend on that.
+template <op::Local L, class T>
+inline constexpr bool folds = L.batch > L.rows&& L.rows > 1 && !by_library<T> && !tensor::scaled<T>;
+template <op::Local L, class T> inline constexpr long most_folded = folds<L, T> ? L.batch / L.rows : 1;
+
 /// x (b, i), W (i, o), y (b, o).
 template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
+  static constexpr bool takes_slices = true;
+  template <op::Local L, class T>
+  static constexpr bool sums_slices = folds<L, T>&& sums_in_tiles<tensor::accumulate_t<T>, L.rows>;
+
   template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
+    if (!folds<L, T> && t.slices > 1) {
+      return each_slice<L>(t, [&](op::Operands<T> const& one) { forward<L, WithBias, Map>(c, one); });
+    }
     if constexpr (by_library<T>) {
       library_product(false, false, L.rows, out, in, t.x, in, t.w0, out, t.y);
       tensor::each(L.rows * out, [&](long e) {
@@ -53,13 +66,17 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
         t.y[o] = static_cast<T>(sum[o]);
       }
     } else {
-      gemm<E, L.rows, out, in>(c.workspace, rows<in>(t.x, factor_x<L>(t)), columns<out>(t.w0, factor_w<L>(t)),
-                               Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias});
+      gemm<E, L.rows, out, in, false, most_folded<L, T>>(c.workspace, rows<in>(t.x, factor_x<L>(t)),
+                                                         columns<out>(t.w0, factor_w<L>(t)),
+                                                         Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias}, t.slices);
     }
   }
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
+    if (!folds<L, T> && t.slices > 1) {
+      return each_slice<L>(t, [&](op::Operands<T> const& one) { backward_input<L>(c, one); });
+    }
     if constexpr (by_library<T>) {
       library_product(false, true, L.rows, in, out, t.dy, out, t.w0, out, t.dx);
     } else if constexpr (is_sliver<L>) {
@@ -71,8 +88,9 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
         t.dx[i] = static_cast<T>(sum);
       }
     } else {
-      gemm<E, L.rows, in, out>(c.workspace, rows<out>(t.dy, factor_dy<L>(t)), rows<out>(t.w0, factor_w<L>(t)),
-                               Finish<E, T, in, 1, false, void>{t.dx, nullptr});
+      gemm<E, L.rows, in, out, false, most_folded<L, T>>(c.workspace, rows<out>(t.dy, factor_dy<L>(t)),
+                                                         rows<out>(t.w0, factor_w<L>(t)),
+                                                         Finish<E, T, in, 1, false, void>{t.dx, nullptr}, t.slices);
     }
   }
   template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
@@ -84,6 +102,16 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
       gemm<E, in, out, L.rows>(c.workspace, columns<in>(t.x, factor_x<L>(t)), columns<out>(t.dy, factor_dy<L>(t)),
                                Store<E, out>{t.dw0});
     }
+  }
+
+  /// The gradients of several slices, each joining the branches as it is made, a tile of W at a time.
+  template <op::Local L, class T>
+  requires(sums_slices<L, T>) static void sum(Context c, op::Operands<T> const& t,
+                                              Branches<tensor::accumulate_t<T>> const& to) {
+    using E = tensor::accumulate_t<T>;
+    constexpr long in = L.w0[0], out = L.w0[1];
+    gemm_sum<E, in, out, L.rows, T>(c.workspace, columns<in>(t.x, factor_x<L>(t)), columns<out>(t.dy, factor_dy<L>(t)),
+                                    to, t.slices);
   }
 
   /// Instead of backward_weight: dW is never stored. step(offset, count, gradient) is called once for every stretch of

@@ -12,6 +12,7 @@
 #include "feed.hpp"
 #include "gradients.hpp"
 #include "lookup.hpp"
+#include "map.hpp"
 #include "pool.hpp"
 #include "prepare.hpp"
 #include "product.hpp"
@@ -172,10 +173,11 @@ template <class P> class Rank : public Arena<P> {
                  at<int>(layout_.labels), at<float>(layout_.targets));
   }
 
+  void kernel(Action<T> const& a) { a.make_sums ? a.make_sums(context(), a.t, a.branches) : a.call(context(), a.t); }
   void run_noted(Action<T>& a) {
     long const since = Timeline::now();
     if (a.act == Act::Kernel) {
-      a.call(context(), a.t);
+      kernel(a);
     } else {
       run(a);
     }
@@ -186,7 +188,7 @@ template <class P> class Rank : public Arena<P> {
   void run(Action<T>& a) {
     switch (a.act) {
       case Act::Kernel:
-        a.call(context(), a.t);
+        kernel(a);
         return gradients_.progress();
       case Act::Merge:
         return add_range<T>(a.to, a.from, a.n, a.rounded);
