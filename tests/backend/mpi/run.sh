@@ -1,12 +1,21 @@
 #!/usr/bin/env bash
-# run.sh MPICXX MPIRUN SOURCE WORK CXX - build ranks.cpp with this MPI and run it on 1, 2, 3, 4 and 8 processes; then an
-# example as a user would; then a rank that hangs, ranks that differ, and a program without MPI under mpirun.
+# run.sh MPICXX MPIRUN SOURCE WORK CXX build|run - `build` builds ranks.cpp and examples with this MPI; `run` runs ranks on 1,
+# 2, 3, 4 and 8 processes; then an example as a user would; then a rank that hangs, ranks that differ, and a program without
+# MPI under mpirun.
 set -eu
-mpicxx=$1 mpirun=$2 source=$3 work=$4 cxx=$5
-mkdir -p "$work"
+mpicxx=$1 mpirun=$2 source=$3 work=$4 cxx=$5 stage=$6
 export OMPI_CXX=$cxx MPICH_CXX=$cxx OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 build() { "$mpicxx" -DCLEAVE_MPI -std=c++20 -O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I "$source/include" -pthread "$1" -o "$2"; }
-build "$source/tests/backend/mpi/ranks.cpp" "$work/ranks"
+if [ "$stage" = build ]; then
+  rm -rf "$work" && mkdir -p "$work"
+  build "$source/tests/backend/mpi/ranks.cpp" "$work/ranks"
+  [[ $mpirun == *openmpi* ]] || exit 0  # the rest is the same program
+  build "$source/examples/02_cifar_data_parallel.cpp" "$work/cifar"
+  build "$source/tests/examples/stop.cpp" "$work/stop"
+  build "$source/examples/08_sandblaster.cpp" "$work/sandblaster"
+  "$cxx" -std=c++20 -O0 -I "$source/include" -pthread "$source/examples/02_cifar_data_parallel.cpp" -o "$work/alone"
+  exit 0
+fi
 for n in 1 2 3 4 8; do
   timeout 120 "$mpirun" -n $n "$work/ranks" differ
 done
@@ -24,9 +33,8 @@ for _ in $(seq 50); do pgrep -f "$work/ranks die" >/dev/null || break; sleep 0.1
 said=$(timeout 60 "$mpirun" -n 1 "$work/ranks" look "$work/model.safetensors")
 [[ $said == *"the checkpoint of step 3 is whole"* ]] || { echo "$said"; exit 1; }
 
-if [[ $mpirun != *openmpi* ]]; then echo "$mpirun: all as it should be"; exit; fi  # the rest is the same program
+if [[ $mpirun != *openmpi* ]]; then echo "$mpirun: all as it should be"; exit; fi
 
-build "$source/examples/02_cifar_data_parallel.cpp" "$work/cifar"
 cd "$work"
 train="--limit 256 --epochs 1 --json"
 timeout 120 "$mpirun" -n 2 ./cifar $train --out two >two.txt 2>two.log
@@ -34,9 +42,8 @@ timeout 120 "$mpirun" -n 2 ./cifar $train --out two >two.txt 2>two.log
 cmp two/checkpoint.safetensors threads/checkpoint.safetensors
 [ "$(wc -l <two.txt)" -eq 1 ]
 grep -q "processes, over MPI" two.log
-build "$source/tests/examples/stop.cpp" "$work/stop"  # a signal to one rank stops all, at the same step
+# A signal to one rank stops all, at the same step.
 timeout 600 "$source/tests/examples/stop.sh" "$work/stop" "$mpirun" -n 2
-build "$source/examples/08_sandblaster.cpp" "$work/sandblaster"
 blast="--limit 1000 --epochs 5 --json"
 if [ -n "${CLEAVE_DATA:-}" ]; then
   timeout 120 "$mpirun" -n 3 ./sandblaster --data "$CLEAVE_DATA" $blast --out blast3 >blast3.txt 2>blast3.log
@@ -49,7 +56,6 @@ fi
 ! said=$(timeout 60 "$mpirun" -n 2 ./cifar --ranks 4 2>&1) || exit 1
 [[ $said == *"--ranks 4, but"*"has started 2 processes"* ]] || { echo "$said"; exit 1; }
 
-"$cxx" -std=c++20 -O0 -I "$source/include" -pthread "$source/examples/02_cifar_data_parallel.cpp" -o alone
 ! said=$(timeout 60 "$mpirun" -n 2 ./alone 2>&1) || exit 1
 [[ $said == *"each would train alone: build with cleave::mpi"* ]] || { echo "$said"; exit 1; }
 echo "$mpirun: all as it should be"
