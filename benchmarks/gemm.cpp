@@ -13,8 +13,8 @@
 #include <new>
 #include <vector>
 
-#include <cleave/backend/host/convolve.hpp>
-#include <cleave/backend/host/product.hpp>
+#include <cleave/backend/host/kernels/convolve.hpp>
+#include <cleave/backend/host/kernels/product.hpp>
 
 extern "C" void sgemm_(char const*, char const*, int const*, int const*, int const*, float const*, float const*,
                        int const*, float const*, int const*, float const*, float*, int const*);

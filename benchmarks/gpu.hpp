@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <cleave.hpp>
-#include <cleave/run/cuda.hpp>
+#include <cleave/train/cuda.hpp>
 
 namespace bench {
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // spares MNIST-FOLDER [LOSS=0.2] [SEED=1]: prints a table in Markdown; the same one every time.
 #include <cleave.hpp>
-#include <cleave/run/simulated.hpp>
+#include <cleave/parameter_server/simulated.hpp>
 #include <cleave/sim/late.hpp>
 
 #include <cmath>

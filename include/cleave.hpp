@@ -15,8 +15,8 @@
 #include "cleave/place/laws.hpp"
 #include "cleave/plan/laws.hpp"
 #include "cleave/plan/members.hpp"
-#include "cleave/run/laws.hpp"
 #include "cleave/send/laws.hpp"
+#include "cleave/train/laws.hpp"
 
 // tensor: shapes, number formats, random numbers by index.
 #include "cleave/tensor/bytes.hpp"
@@ -82,8 +82,8 @@
 // backend/host: threads as ranks, in shared memory.
 #include "cleave/backend/host/rank.hpp"
 
-// run: training; on a virtual clock, cleave/run/simulated.hpp.
-#include "cleave/run/by_portions.hpp"
-#include "cleave/run/check_layer.hpp"
-#include "cleave/run/run.hpp"
-#include "cleave/run/served.hpp"
+// run: training; on a virtual clock, cleave/parameter_server/simulated.hpp.
+#include "cleave/cli/by_portions.hpp"
+#include "cleave/cli/run.hpp"
+#include "cleave/parameter_server/served.hpp"
+#include "cleave/train/check_layer.hpp"

@@ -140,7 +140,7 @@ case $case in
     cat out.txt
     at_least "$(field out.txt accuracy)" 0.38
     ;;
-  split)  # two ranks share a layer, and send what the constants say; tests/run/trainer.cpp compares with the whole net
+  split)  # two ranks share a layer, and send what the constants say; tests/train/trainer.cpp compares with the whole net
     needs_data
     "$bin/03_split_a_layer" --data "$CLEAVE_DATA" --epochs 2 --json >out.txt 2>log.txt
     cat out.txt

@@ -80,7 +80,7 @@ run train --epochs $epochs --out stopped --resume auto  # finished
 wants 0
 grep -q "no step is left" run.out && grep -q "nothing was written" run.out || fail "a finished run does not say so"
 
-# Two SIGINT end the run, at once (130) or saved (75), as the second comes before or after the stop; tests/run/stop.cpp
+# Two SIGINT end the run, at once (130) or saved (75), as the second comes before or after the stop; tests/train/stop.cpp
 # shows that the second ends it at once.
 "$stop" train --epochs $epochs --out twice >run.out 2>run.err &
 until [ -s twice/metrics.jsonl ]; do sleep 0.05; done

@@ -1,6 +1,6 @@
 // tests/fuzz/launch.cpp - the environment of a launcher: one NAME=value a line of the input.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <cleave/run/launch.hpp>
+#include <cleave/train/launch.hpp>
 
 #include <map>
 

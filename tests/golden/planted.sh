@@ -55,6 +55,6 @@ found byte "$(differing "$work/byte")"
 planted transfer send/ring.hpp 'rank, n, rank - round, false' 'rank, n, rank + 1 - round, false' written
 found transfer "$(differing "$work/transfer")"
 trained include "$work/none"
-planted order backend/gpu/columns.hpp 'for (int w = 1; w < warps; ++w)' 'for (int w = warps - 1; w > 0; --w)' trained
+planted order backend/gpu/kernels/columns.hpp 'for (int w = 1; w < warps; ++w)' 'for (int w = warps - 1; w > 0; --w)' trained
 found order "$(diff "$work/none/trained.txt" "$work/order/trained.txt" | grep -c '^>' || true)"
 exit $failed

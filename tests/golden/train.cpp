@@ -11,7 +11,7 @@
 #ifdef CLEAVE_MPI
 #include <cleave/backend/mpi/process.hpp>
 #else
-#include <cleave/run/emulated.hpp>
+#include <cleave/train/emulated.hpp>
 #endif
 
 using namespace golden;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
-#include <cleave/run/emulated.hpp>
+#include <cleave/train/emulated.hpp>
 
 using namespace cleave;
 

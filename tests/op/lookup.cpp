@@ -1,7 +1,7 @@
 // op/lookup.cpp - rows forward, sums of rows by token backward; the host's kernel has the definition's bits.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
-#include <cleave/backend/host/lookup.hpp>
+#include <cleave/backend/host/kernels/lookup.hpp>
 #include <cleave/op/lookup.hpp>
 
 #include <cmath>

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 
-#include <cleave/run/sandblaster.hpp>
+#include <cleave/parameter_server/sandblaster.hpp>
 #include <cleave/send/int8.hpp>
 
 struct Net : Sequential<Vector<512>, Linear<10>, CrossEntropy> {};

@@ -1,6 +1,6 @@
 // backend/cublas/plans.cpp - whole plans whose products a library makes: the numbers of threads, and only for Fastest.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "../../run/on_device.hpp"
+#include "../../train/on_device.hpp"
 #include "fake.hpp"
 
 using namespace cleave;

@@ -1,6 +1,6 @@
 // backend/cublas/products.cpp - products of a library have the numbers of our own; which is taken, kept, pinned; errors by name.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <cleave/backend/gpu/product.hpp>
+#include <cleave/backend/gpu/kernels/product.hpp>
 #include <cleave/layer/activation.hpp>
 
 #include <sys/stat.h>

@@ -2,7 +2,7 @@
 // bits.sh.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/backend/cuda/device.hpp>
-#include <cleave/backend/gpu/clip.hpp>
+#include <cleave/backend/gpu/kernels/clip.hpp>
 #include <cleave/optim/adaptive.hpp>
 #include <cleave/optim/sgd.hpp>
 #include <cleave/tensor/number.hpp>

@@ -1,11 +1,11 @@
 // backend/cuda/few.cu - one kernel of each kind and one plan on two ranks: small enough for compute-sanitizer, and seen
 // first.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <cleave/backend/gpu/convolve.hpp>
-#include <cleave/backend/gpu/norms.hpp>
-#include <cleave/backend/gpu/product.hpp>
+#include <cleave/backend/gpu/kernels/convolve.hpp>
+#include <cleave/backend/gpu/kernels/norms.hpp>
+#include <cleave/backend/gpu/kernels/product.hpp>
 
-#include "../../run/on_device.hpp"
+#include "../../train/on_device.hpp"
 #include "../gpu/compare.hpp"
 
 using namespace cleave;

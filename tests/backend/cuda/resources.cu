@@ -1,14 +1,14 @@
 // backend/cuda/resources.cu - kernels beside what one would write by hand; resources.sh compares what ptxas makes of both.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/backend/cuda/device.hpp>
-#include <cleave/backend/gpu/clip.hpp>
-#include <cleave/backend/gpu/top_k.hpp>
-#include <cleave/backend/gpu/linked.hpp>
-#include <cleave/backend/gpu/norms.hpp>
-#include <cleave/backend/gpu/convolve.hpp>
-#include <cleave/backend/gpu/product.hpp>
-#include <cleave/backend/gpu/routed.hpp>
-#include <cleave/backend/gpu/update.hpp>
+#include <cleave/backend/gpu/kernels/clip.hpp>
+#include <cleave/backend/gpu/kernels/top_k.hpp>
+#include <cleave/backend/gpu/kernels/linked.hpp>
+#include <cleave/backend/gpu/kernels/norms.hpp>
+#include <cleave/backend/gpu/kernels/convolve.hpp>
+#include <cleave/backend/gpu/kernels/product.hpp>
+#include <cleave/backend/gpu/communication/routed.hpp>
+#include <cleave/backend/gpu/kernels/update.hpp>
 #include <cleave/layer/activation.hpp>
 #include <cleave/op/dropout.hpp>
 #include <cleave/optim/adaptive.hpp>

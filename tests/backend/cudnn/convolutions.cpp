@@ -1,6 +1,6 @@
 // backend/cudnn/convolutions.cpp - convolutions of a library have the numbers of our own; with which end, kept, pinned; errors by name.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <cleave/backend/gpu/convolve.hpp>
+#include <cleave/backend/gpu/kernels/convolve.hpp>
 #include <cleave/layer/activation.hpp>
 
 #include "../gpu/compare.hpp"

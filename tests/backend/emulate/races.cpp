@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <cleave/backend/emulate/block.hpp>
-#include <cleave/backend/gpu/clip.hpp>
-#include <cleave/backend/gpu/linked.hpp>
-#include <cleave/backend/gpu/norms.hpp>
-#include <cleave/backend/gpu/product.hpp>
-#include <cleave/backend/gpu/top_k.hpp>
+#include <cleave/backend/gpu/kernels/clip.hpp>
+#include <cleave/backend/gpu/kernels/linked.hpp>
+#include <cleave/backend/gpu/kernels/norms.hpp>
+#include <cleave/backend/gpu/kernels/product.hpp>
+#include <cleave/backend/gpu/kernels/top_k.hpp>
 
 #include <chrono>
 #include <cstdio>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cleave/backend/emulate/machine.hpp>
-#include <cleave/backend/gpu/library.hpp>
+#include <cleave/backend/gpu/kernels/library.hpp>
 
 #include <functional>
 #include <string>

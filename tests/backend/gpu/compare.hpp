@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <cleave/backend/gpu/kernel.hpp>
+#include <cleave/backend/gpu/kernels/kernel.hpp>
 #include <cleave/tensor/factor.hpp>
 #include <cleave/tensor/philox.hpp>
 #ifdef __CUDACC__

@@ -1,7 +1,7 @@
 // backend/gpu/exchange.cpp - compressed and scheduled all-reduces of gradients on a device, compared with threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../../io/scratch.hpp"
-#include "../../run/on_device.hpp"
+#include "../../train/on_device.hpp"
 
 using namespace cleave;
 using namespace cleave::testing;

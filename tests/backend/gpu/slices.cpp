@@ -1,10 +1,10 @@
 // backend/gpu/slices.cpp - what a rank has of a batch by one kernel: the bits of one slice after the other.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <cleave/backend/gpu/convolve.hpp>
-#include <cleave/backend/gpu/lookup.hpp>
-#include <cleave/backend/gpu/move.hpp>
-#include <cleave/backend/gpu/norms.hpp>
-#include <cleave/backend/gpu/product.hpp>
+#include <cleave/backend/gpu/kernels/convolve.hpp>
+#include <cleave/backend/gpu/kernels/lookup.hpp>
+#include <cleave/backend/gpu/kernels/move.hpp>
+#include <cleave/backend/gpu/kernels/norms.hpp>
+#include <cleave/backend/gpu/kernels/product.hpp>
 #include <cleave/layer/activation.hpp>
 #include <cleave/op/dropout.hpp>
 #include <cleave/op/join.hpp>

@@ -10,8 +10,8 @@
 #include <new>
 #include <vector>
 
-#include <cleave/backend/host/kernel.hpp>
-#include <cleave/backend/host/simd.hpp>
+#include <cleave/backend/host/kernels/kernel.hpp>
+#include <cleave/backend/host/kernels/simd.hpp>
 
 namespace test {
 

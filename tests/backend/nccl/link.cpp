@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "../../run/on_device.hpp"
+#include "../../train/on_device.hpp"
 
 using namespace cleave;
 using namespace cleave::testing;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "../gpu/library.hpp"
+#include "../gpu/kernels/library.hpp"
 
 namespace cleave::backend::cublas {
 

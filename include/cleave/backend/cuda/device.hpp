@@ -6,12 +6,12 @@
 #error "cleave/backend/cuda is for .cu files: compile this one with nvcc -std=c++20 (CMake: enable_language(CUDA))"
 #endif
 
-#include "../gpu/context.hpp"
-#include "../gpu/fragment.hpp"
+#include "../gpu/kernels/context.hpp"
+#include "../gpu/kernels/fragment.hpp"
 
 namespace cleave::backend::cuda {
 
-/// See gpu/context.hpp.
+/// See gpu/kernels/context.hpp.
 template <int Threads> struct Context {
   std::byte* shared_;
 

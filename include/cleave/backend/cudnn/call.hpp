@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "../gpu/library.hpp"
+#include "../gpu/kernels/library.hpp"
 
 namespace cleave::backend::cudnn {
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../gpu/learned.hpp"
+#include "../gpu/tuning/learned.hpp"
 #include "call.hpp"
 
 namespace cleave::backend::cudnn {

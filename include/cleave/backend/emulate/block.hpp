@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "../gpu/context.hpp"
-#include "../gpu/fragment.hpp"
+#include "../gpu/kernels/context.hpp"
+#include "../gpu/kernels/fragment.hpp"
 #include "fibers.hpp"
 
 namespace cleave::backend::emulate {
@@ -72,7 +72,7 @@ template <class Runner> struct Block {
   }
 };
 
-/// The context that an emulated kernel receives. See gpu/context.hpp.
+/// The context that an emulated kernel receives. See gpu/kernels/context.hpp.
 template <class Runner> struct Context {
   Block<Runner>* of;
   int thread_;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "../../meta/error.hpp"
-#include "../host/timeline.hpp"
+#include "../host/communication/timeline.hpp"
 #include "block.hpp"
 
 namespace cleave::backend::emulate {

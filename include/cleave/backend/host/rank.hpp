@@ -5,18 +5,18 @@
 #include <cmath>
 #include <cstring>
 
-#include "arena.hpp"
-#include "bias.hpp"
-#include "convert.hpp"
-#include "convolve.hpp"
-#include "feed.hpp"
-#include "gradients.hpp"
-#include "lookup.hpp"
-#include "map.hpp"
-#include "pool.hpp"
-#include "prepare.hpp"
-#include "product.hpp"
-#include "start.hpp"
+#include "communication/convert.hpp"
+#include "execution/arena.hpp"
+#include "execution/feed.hpp"
+#include "execution/prepare.hpp"
+#include "execution/start.hpp"
+#include "gradients/gradients.hpp"
+#include "kernels/bias.hpp"
+#include "kernels/convolve.hpp"
+#include "kernels/lookup.hpp"
+#include "kernels/map.hpp"
+#include "kernels/pool.hpp"
+#include "kernels/product.hpp"
 
 namespace cleave::backend::host {
 

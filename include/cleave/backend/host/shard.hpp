@@ -8,8 +8,8 @@
 #include "../../agree/agreement.hpp"
 #include "../../agree/event.hpp"
 #include "../../schedule/slices.hpp"
-#include "all_reduce.hpp"
-#include "update.hpp"
+#include "communication/all_reduce.hpp"
+#include "kernels/update.hpp"
 
 namespace cleave::backend::host {
 

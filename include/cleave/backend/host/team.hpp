@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "communication/world.hpp"
 #include "thread.hpp"
-#include "world.hpp"
 
 namespace cleave::backend::host {
 

@@ -10,7 +10,7 @@
 #if defined(CLEAVE_MPI)
 #include "remote.hpp"
 #else
-#include "../host/world.hpp"
+#include "../host/communication/world.hpp"
 #endif
 
 namespace cleave::backend::mpi {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "../host/world.hpp"
+#include "../host/communication/world.hpp"
 
 namespace cleave::backend::mpi {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "../../meta/error.hpp"
-#include "../gpu/ranks.hpp"
+#include "../gpu/communication/ranks.hpp"
 
 namespace cleave::backend::nccl {
 

@@ -1,3 +1,3 @@
 // backend/cuda/steps/trace.cu - traces of steps on a device.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "../../../run/trace.cpp"
+#include "../../../report/trace.cpp"

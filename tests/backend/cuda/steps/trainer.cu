@@ -1,3 +1,3 @@
 // backend/cuda/steps/trainer.cu - whole plans on a device against threads, and their checkpoints.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "../../../run/device_trainer.cpp"
+#include "../../../train/device_trainer.cpp"

@@ -1,0 +1,105 @@
+// backend/gpu/execution/inbox.hpp - staging buffers for a step's input: control, pixels, labels, targets; in pinned memory and on the device.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "../../host/execution/feed.hpp"
+#include "../communication/ranks.hpp"
+#include "../kernels/update.hpp"
+
+namespace cleave::backend::gpu {
+
+/// A control block, then the pixels (f32), labels and targets (f32) of every local rank, round by round.
+template <class P, class Machine, class Link> class Inbox {
+ public:
+  using T = typename P::number;
+  using A = tensor::accumulate_t<T>;
+  using Ranks = gpu::Ranks<P, Machine, Link>;
+  using One = typename Ranks::One;
+  using Stream = typename Machine::Stream;
+
+  Inbox(Ranks& ranks, Stream incoming)
+      : ranks_(ranks), incoming_(incoming), arrived_(ranks.machine.event()), at_(ranks.all.size()) {
+    bytes_ = schedule::aligned(sizeof(Control<A>));
+    auto const take = [&](long bytes) { return std::exchange(bytes_, bytes_ + schedule::aligned(bytes)); };
+    for (One const& one : ranks.all) {
+      for (int round = 0; one.here && round < P::request.rounds; ++round) {
+        long const pixels = take(samples(one, round) * input_size * 4);
+        long const labels = take(labelled(one, round) * 4);
+        long const targets = take(labelled(one, round) * P::schedule.targets * 4);
+        at_[static_cast<std::size_t>(one.m.rank)].push_back({pixels, labels, targets});
+      }
+    }
+    there_ = ranks.machine.allocate(bytes_);
+    here_ = ranks.machine.allocate_pinned(bytes_);
+  }
+
+  /// Fills the buffer and copies it to the device; `then` waits for the copy. Samples of the batch from `valid` on are
+  /// padding.
+  void post(long step, host::Feed const& feed, long valid, Control<A> const& control, Stream then) {
+    std::memcpy(here_, &control, sizeof control);
+    long const each = P::request.rows, before = ranks_.share.first * each;
+    for (One const& one : ranks_.all) {
+      for (int round = 0; one.here && round < P::request.rounds; ++round) {
+        feed.pixels(feed.self, step, before + fed(one, round).begin * each, static_cast<int>(samples(one, round)),
+                    in<float>(at(one, round).pixels));
+        long const first = told(one, round).begin * each;
+        host::take_answers(feed, host::wanted<P>(),
+                           {step, before + first, static_cast<int>(labelled(one, round)), valid - first},
+                           in<int>(at(one, round).labels), in<float>(at(one, round).targets));
+      }
+    }
+    ranks_.machine.copy(incoming_, there_, here_, bytes_);
+    ranks_.machine.record(arrived_, incoming_);
+    ranks_.machine.wait(then, arrived_);
+  }
+  /// The slices of which a rank has labels and losses.
+  schedule::Range told(One const& one, int round) const {
+    return one.m.slices(ranks_.share, P::placed.node[P::placed.count - 1].rows_cut, round);
+  }
+  int const* labels(One const& one, int round) const { return in<int>(at(one, round).labels); }
+  float const* targets(One const& one, int round) const { return in<float>(at(one, round).targets); }
+
+  // Captured: copies the input to where kernels read it.
+  void load_control(Stream s, Control<A>* to) {
+    ranks_.machine.copy(s, reinterpret_cast<std::byte*>(to), there_, sizeof(Control<A>));
+  }
+  void load(One& one, int round) {
+    copy_lines(one.compute, ranks_.template in_arena<T>(one, ranks_.layout.buffer[P::schedule.input_value]),
+               reinterpret_cast<float const*>(there_ + at(one, round).pixels), 1, samples(one, round) * input_size, 0,
+               0);
+    copy_lines(one.compute, ranks_.template in_arena<int>(one, ranks_.layout.labels),
+               reinterpret_cast<int const*>(there_ + at(one, round).labels), 1, labelled(one, round), 0, 0);
+    if constexpr (P::schedule.targets > 0) {
+      copy_lines(one.compute, ranks_.template in_arena<float>(one, ranks_.layout.targets),
+                 reinterpret_cast<float const*>(there_ + at(one, round).targets), 1,
+                 labelled(one, round) * P::schedule.targets, 0, 0);
+    }
+  }
+
+ private:
+  struct Place {
+    long pixels, labels, targets;
+  };
+  template <class E> E* in(long offset) const { return reinterpret_cast<E*>(here_ + offset); }
+  static constexpr long input_size = P::Net::input::shape.size();
+  schedule::Range fed(One const& one, int round) const {
+    return one.m.slices(ranks_.share, P::placed.input == place::shard(place::batch), round);
+  }
+  long samples(One const& one, int round) const { return long{fed(one, round).size()} * P::request.rows; }
+  long labelled(One const& one, int round) const { return long{told(one, round).size()} * P::request.rows; }
+  Place at(One const& one, int round) const {
+    return at_[static_cast<std::size_t>(one.m.rank)][static_cast<std::size_t>(round)];
+  }
+
+  Ranks& ranks_;
+  Stream incoming_;
+  typename Machine::Event arrived_;
+  std::vector<std::vector<Place>> at_;  // for each rank, by rounds
+  long bytes_ = 0;
+  std::byte *there_ = nullptr, *here_ = nullptr;
+};
+
+}  // namespace cleave::backend::gpu

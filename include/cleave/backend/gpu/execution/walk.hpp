@@ -1,0 +1,113 @@
+// backend/gpu/execution/walk.hpp - enqueues the actions of all local ranks: each alone up to the next step on which they communicate.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <vector>
+
+#include "../../../schedule/listing.hpp"
+#include "../communication/together.hpp"
+
+namespace cleave::backend::gpu {
+
+template <class P, class Machine, class Link> class Walk {
+ public:
+  using Ranks = gpu::Ranks<P, Machine, Link>;
+  using One = typename Ranks::One;
+  using Action = typename One::Action;
+  using T = typename P::number;
+  using A = tensor::accumulate_t<T>;
+
+  Walk(Ranks& ranks, Control<A> const* control) : ranks_(ranks), together_(ranks, control) {}
+
+  /// Before the first capture, while the arenas are empty: tunes which implementation computes each product.
+  void learn() {
+    for (One& one : ranks_.all) {
+      Queue<Machine> q = one.compute;
+      q.library = Library::Learning;
+      for (auto const* passes : {&one.train, &one.evaluate}) {
+        for (auto const& round : *passes) {
+          for (Action const& a : round) put(q, a);
+        }
+      }
+    }
+    ranks_.machine.finish();
+  }
+
+  /// All ranks run the same steps. Each advances alone to the next step on which they communicate, which is enqueued
+  /// for all.
+  void put(int round, bool training) {
+    std::vector<std::size_t> next(ranks_.all.size(), 0);
+    for (;;) {
+      Action const* together = nullptr;
+      One const* of = nullptr;
+      for (One& one : ranks_.all) {
+        if (!one.here) continue;
+        auto const& all = (training ? one.train : one.evaluate)[static_cast<std::size_t>(round)];
+        std::size_t& k = next[static_cast<std::size_t>(one.m.rank)];
+        for (; k < all.size() && !meets(all[k].act); ++k) {
+          if (!ranks_.rehearsing() && all[k].act != host::Act::Reclaim) alone(one, all[k], round);
+        }
+        if (k < all.size()) together = &all[k++], of = &one;
+      }
+      if (!together) return;
+      ranks_.machine.enter(title(together->step).c_str());
+      meet(*together, *of, round);
+      ranks_.machine.leave();
+    }
+  }
+
+ private:
+  static bool meets(host::Act a) {
+    using enum host::Act;
+    return a == Convert || a == Sum || a == Start || a == Norm || a == Update;
+  }
+  static std::string title(int line) {
+    return std::string(schedule::name(P::schedule.step[line].what)) + " " + schedule::subject<P>(line);
+  }
+  void meet(Action const& a, One const& of, int round) {
+    auto const offset = [&](typename Action::S const* p) { return reinterpret_cast<std::byte const*>(p) - of.arena; };
+    switch (a.act) {
+      case host::Act::Convert:
+        return together_.convert(a.step, round);
+      case host::Act::Sum:
+        return together_.sum(a.step, round, offset(a.sum_from), offset(a.sum_to), a.n);
+      case host::Act::Start:
+        return together_.reduce(a.bucket, a.step, round);
+      case host::Act::Norm:
+        if constexpr (P::clips) together_.norm(a.step, round);
+        return;
+      default:
+        return together_.update(a.bucket, a.step, round);
+    }
+  }
+  void alone(One& one, Action const& a, int round) {
+    bool const merges = a.act == host::Act::Merge || a.act == host::Act::MergeBatchSums || a.act == host::Act::Round;
+    ranks_.machine.enter(title(a.step).c_str());
+    ranks_.open(one, &One::compute, merges ? host::Did::Merge : host::Did::Line, a.step, round);
+    put(one.compute, a);
+    ranks_.close(one, &One::compute);
+    ranks_.machine.leave();
+  }
+  static void put(Queue<Machine> const& q, Action const& a) {
+    switch (a.act) {
+      case host::Act::Kernel:
+        return a.make_sums ? a.make_sums(q, a.t, a.branches) : a.call(q, a.t);
+      case host::Act::Merge:
+        return a.rounded ? stream<AddTo<T, true>>(q, {a.to, a.from, a.n})
+                         : stream<AddTo<T, false>>(q, {a.to, a.from, a.n});
+      case host::Act::MergeBatchSums:
+        return stream<AddTo<typename Action::S, false>>(q, {a.sum_to, a.sum_from, a.n});
+      case host::Act::Round:
+        return stream<AddTo<T, true>>(q, {a.to, nullptr, a.n});
+      case host::Act::Add:
+        return stream<AddValues<T>>(q, {a.add_to, a.add_from, a.n});
+      default:
+        return;  // Reclaim: the pass before has ended on all ranks
+    }
+  }
+
+  Ranks& ranks_;
+  Together<P, Machine, Link> together_;
+};
+
+}  // namespace cleave::backend::gpu

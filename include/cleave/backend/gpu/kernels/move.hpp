@@ -1,0 +1,187 @@
+// backend/gpu/kernels/move.hpp - kernels that move and add: packing for conversions, the ordered sum over ranks, merges, inputs.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../../../tensor/number.hpp"
+#include "context.hpp"
+#include "pack.hpp"
+
+namespace cleave::backend::gpu {
+
+/// Base of element-wise kernels: no thread synchronises with another.
+struct Each {
+  static constexpr int threads = 256, shared_bytes = 0;
+  static constexpr bool alone = true;
+};
+
+template <class To, class From> CLEAVE_HD To in_format(From v) {
+  if constexpr (std::is_same_v<To, From>) {
+    return v;
+  } else {
+    return static_cast<To>(v);
+  }
+}
+template <class To, class From, int W> CLEAVE_HD Pack<To, W> converted(Pack<From, W> const& from) {
+  Pack<To, W> to;
+  CLEAVE_UNROLL
+  for (int k = 0; k < W; ++k) to.v[k] = in_format<To>(from.v[k]);
+  return to;
+}
+/// Launches a kernel over n elements, K::width in one access.
+template <class K, class Q> void stream(Q const& q, typename K::Args const& args) {
+  q.template launch<K>(blocks_each(args.n, K::width), args);
+}
+
+template <class To, class From> struct Copy : Each {
+  static constexpr int width = pack_of<To, From>();
+  struct Args {
+    To* to;
+    From const* from;
+    long n;
+  };
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    each_pack<width>(c, a.n, a.to, [&](long i, auto few) {
+      constexpr int W = decltype(few)::count;
+      store<W>(a.to + i, converted<To>(load<W>(a.from + i)));
+    });
+  }
+};
+/// `lines` runs of `width` elements, each in its own format; runs begin `apart` elements from each other.
+template <class To, class From> struct CopyLines : Each {
+  struct Args {
+    To* to;
+    From const* from;
+    long lines, width, to_apart, from_apart;
+  };
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    c.each(a.lines * a.width, [&](long e) {
+      long const line = e / a.width, i = e % a.width;
+      a.to[line * a.to_apart + i] = in_format<To>(a.from[line * a.from_apart + i]);
+    });
+  }
+};
+
+/// Launches one or the other: a copy without gaps needs no division.
+template <class To, class From, class Q>
+void copy_lines(Q const& q, To* to, From const* from, long lines, long width, long to_apart, long from_apart) {
+  if (lines * width == 0) return;
+  if (lines == 1 || (width == to_apart && width == from_apart)) {
+    stream<Copy<To, From>>(q, {to, from, lines * width});
+  } else {
+    q.template launch<CopyLines<To, From>>(blocks_each(lines * width), {to, from, lines, width, to_apart, from_apart});
+  }
+}
+
+inline constexpr int most_sources = 64;
+
+/// Lines again: the sum over the sources, in their order.
+template <class T> struct SumLines : Each {
+  using A = tensor::accumulate_t<T>;
+  struct Args {
+    T* to;
+    long lines, width, to_apart;
+    int sources;
+    T const* from[most_sources];
+    long apart[most_sources];  // of each source's lines
+  };
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    c.each(a.lines * a.width, [&](long e) {
+      long const line = e / a.width, i = e % a.width;
+      A sum = static_cast<A>(a.from[0][line * a.apart[0] + i]);
+      for (int s = 1; s < a.sources; ++s) sum += static_cast<A>(a.from[s][line * a.apart[s] + i]);
+      a.to[line * a.to_apart + i] = static_cast<T>(sum);
+    });
+  }
+};
+
+/// to += from; sums are rounded to T if one rank and many have to agree in a low-precision format.
+template <class T, bool Rounded> struct AddTo : Each {
+  using A = tensor::accumulate_t<T>;
+  static constexpr int width = pack_of<A>();
+  struct Args {
+    A* to;
+    A const* from;  // null: only rounds
+    long n;
+  };
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    each_pack<width>(c, a.n, a.to, [&](long i, auto few) {
+      constexpr int W = decltype(few)::count;
+      auto sum = load<W>(a.to + i);
+      if (a.from) {
+        auto const from = load<W>(a.from + i);
+        CLEAVE_UNROLL
+        for (int k = 0; k < W; ++k) sum.v[k] += from.v[k];
+      }
+      CLEAVE_UNROLL
+      for (int k = 0; k < W; ++k) sum.v[k] = Rounded ? static_cast<A>(static_cast<T>(sum.v[k])) : sum.v[k];
+      store<W>(a.to + i, sum);
+    });
+  }
+};
+/// Adds the two gradients of a value that is read twice.
+template <class T> struct AddValues : Each {
+  using A = tensor::accumulate_t<T>;
+  static constexpr int width = pack_of<T>();
+  struct Args {
+    T* to;
+    T const* from;
+    long n;
+  };
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    each_pack<width>(c, a.n, a.to, [&](long i, auto few) {
+      constexpr int W = decltype(few)::count;
+      auto sum = load<W>(a.to + i);
+      auto const from = load<W>(a.from + i);
+      CLEAVE_UNROLL
+      for (int k = 0; k < W; ++k) sum.v[k] = static_cast<T>(static_cast<A>(sum.v[k]) + static_cast<A>(from.v[k]));
+      store<W>(a.to + i, sum);
+    });
+  }
+};
+
+/// The sum over the branches that the ranks of a group hold, in the tree of schedule/slices.hpp: leaves from left to
+/// right, with `merges` saying how many siblings are merged after each. The stack is kept in registers.
+template <class T, class Wire, bool Rounded> struct SumLeaves : Each {
+  using A = tensor::accumulate_t<T>;
+  static constexpr int most_depth = 8, width = pack_of<Wire>();
+  struct Args {
+    Wire* to;
+    long n;
+    int leaves;
+    Wire const* from[most_sources];
+    signed char merges[most_sources];
+  };
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    each_pack<width>(c, a.n, a.to, [&](long i, auto few) {
+      constexpr int W = decltype(few)::count;
+      A stack[most_depth][W]{};
+      int depth = 0;
+      for (int l = 0; l < a.leaves; ++l) {
+        auto const leaf = load<W>(a.from[l] + i);
+        CLEAVE_UNROLL
+        for (int d = 0; d < most_depth; ++d) {
+          CLEAVE_UNROLL
+          for (int k = 0; k < W; ++k) stack[d][k] = d == depth ? static_cast<A>(leaf.v[k]) : stack[d][k];
+        }
+        ++depth;
+        for (int m = 0; m < a.merges[l]; ++m) {
+          --depth;
+          CLEAVE_UNROLL
+          for (int d = 1; d < most_depth; ++d) {
+            CLEAVE_UNROLL
+            for (int k = 0; k < W; ++k) {
+              A const sum = stack[d - 1][k] + stack[d][k];
+              if (d == depth) stack[d - 1][k] = Rounded ? static_cast<A>(static_cast<T>(sum)) : sum;
+            }
+          }
+        }
+      }
+      Pack<Wire, W> to;
+      CLEAVE_UNROLL
+      for (int k = 0; k < W; ++k) to.v[k] = static_cast<Wire>(stack[0][k]);
+      store<W>(a.to + i, to);
+    });
+  }
+};
+
+}  // namespace cleave::backend::gpu

@@ -1,0 +1,121 @@
+// backend/gpu/kernels/norms.hpp - layer and batch normalisation: over rows, and with sums over the batch.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../../../op/batch_norm.hpp"
+#include "columns.hpp"
+#include "rows.hpp"
+
+namespace cleave::backend::gpu {
+
+template <op::Local L, class T_> struct LayerNormSum {
+  using T = T_;
+  using Args = Summing<T>;
+  using A = tensor::accumulate_t<T>;
+  static constexpr int outputs = static_cast<int>(L.x.size());
+  static constexpr long below = 1, terms = L.rows;
+  CLEAVE_HD static Two<A> term(Args const& t, int i, long b) {
+    A const dy = static_cast<A>(t.dy[b * outputs + i]);
+    return {dy * (static_cast<A>(t.x[b * outputs + i]) - t.aux[2 * b]) * t.aux[2 * b + 1], dy};
+  }
+  CLEAVE_HD static void done(Args const& t, Turn<T>& turn, int i, Two<A> s) {
+    turn.put(weights(t.to.dw0, [&](auto f) { f(i, s.first); }), weights(t.to.dw1, [&](auto f) { f(i, s.second); }));
+  }
+};
+
+template <op::Local L, class T_> struct BatchSum {
+  using T = T_;
+  using Args = Summing<T>;
+  using A = tensor::batch_sum_t<T>;
+  static constexpr int outputs = L.x[0];
+  static constexpr long below = L.x.stride(0), terms = L.rows * below;
+  CLEAVE_HD static Two<A> term(Args const& t, int c, long r) {
+    A const v = static_cast<A>(t.x[element<BatchSum>(c, r)]);
+    return {v, v * v};
+  }
+  CLEAVE_HD static void done(Args const& t, Turn<T>& turn, int c, Two<A> s) {
+    turn.put(statistics(t.to.stats, [&](auto f) { f(c, s.first), f(outputs + c, s.second); }));
+  }
+};
+
+template <op::Local L, class T_> struct NormaliseSum {
+  using T = T_;
+  using Args = Summing<T>;
+  using A = tensor::accumulate_t<T>;
+  static constexpr int outputs = L.x[0];
+  static constexpr long below = L.x.stride(0), terms = L.rows * below;
+  CLEAVE_HD static Two<A> term(Args const& t, int c, long r) {
+    auto const m = op::Normalise::moments<L>(static_cast<op::Operands<T> const&>(t), c);
+    long const e = element<NormaliseSum>(c, r);
+    A const dy = static_cast<A>(t.dy[e]);
+    return {dy, dy * m.from_mean(static_cast<A>(t.x[e])) * m.inverse};
+  }
+  CLEAVE_HD static void done(Args const& t, Turn<T>& turn, int c, Two<A> s) {
+    auto g = op::Normalise::gradients<L>(static_cast<op::Operands<T> const&>(t), c, s.first, s.second);
+    turn.put(weights(t.to.dw0, [&](auto f) { f(c, g.scale); }), weights(t.to.dw1, [&](auto f) { f(c, g.shift); }),
+             statistics(t.to.stats, [&](auto f) { f(c, g.mean), f(outputs + c, g.variance); }));
+  }
+};
+
+/// y, or the part of dx that does not depend on the sums, element by element.
+template <op::Local L, bool Forward, class T, class Tail = NoTail> struct NormaliseEach {
+  using Args = Tailed<T, Tail>;
+  static constexpr int threads = 256, shared_bytes = 0;
+  static constexpr bool alone = true;
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& ctx, Args const& t) {
+    using A = tensor::accumulate_t<T>;
+    ctx.each(L.rows * L.x.size() * t.slices, [&](long e) {
+      long const c = e / L.x.stride(0) % L.x[0];
+      auto const m = op::Normalise::moments<L>(static_cast<op::Operands<T> const&>(t), c);
+      A const scale = m.inverse * static_cast<A>(t.w0[c]);
+      if constexpr (Forward) {
+        t.y[e] = static_cast<T>(m.from_mean(static_cast<A>(t.x[e])) * scale + static_cast<A>(t.w1[c]));
+      } else {
+        t.dx[e] = static_cast<T>(static_cast<A>(t.dy[e]) * scale);
+      }
+      t.tail(e);
+    });
+    if constexpr (Forward) {
+      if (t.pass->training && t.where.first_slice) op::Normalise::keep<L>(ctx, static_cast<op::Operands<T> const&>(t));
+    }
+  }
+};
+
+template <> struct Kernel<op::LayerNorm> : TakesTails<Kernel<op::LayerNorm>> {
+  template <class Tail, op::Local L, bool, class, class T, class Q>
+  static void forward_with(Q q, op::Operands<T> const& t) {
+    q.template launch<LayerNormRows<L, true, T, Tail>>(LayerNormRows<L, true, T>::blocks(t), t);
+  }
+  template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
+    q.template launch<LayerNormRows<L, false, T, Tail>>(LayerNormRows<L, false, T>::blocks(t), t);
+  }
+  template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
+    sum_columns<LayerNormSum<L, T>>(q, t);
+  }
+};
+template <> struct Kernel<op::BatchSums> : ByDefinition<op::BatchSums> {
+  static constexpr bool sums_slices = true;
+  template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
+    sum_columns<BatchSum<L, T>>(q, t);
+  }
+  template <op::Local L, bool, class, class T, class Q> static void forward(Q q, op::Operands<T> const& t) {
+    sum<L, T>(q, one_slice(t, t.stats));
+  }
+};
+template <> struct Kernel<op::Normalise> : TakesTails<Kernel<op::Normalise>> {
+  template <class Tail, op::Local L, bool, class, class T, class Q>
+  static void forward_with(Q q, op::Operands<T> const& t) {
+    q.template launch<NormaliseEach<L, true, T, Tail>>(blocks_each(L.rows * L.x.size() * t.slices), t);
+  }
+  template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
+    q.template launch<NormaliseEach<L, false, T, Tail>>(blocks_each(L.rows * L.x.size() * t.slices), t);
+  }
+  template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
+    sum_columns<NormaliseSum<L, T>>(q, t);
+  }
+  template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
+    sum<L, T>(q, one_slice(t, t.dstats));
+  }
+};
+
+}  // namespace cleave::backend::gpu

@@ -1,0 +1,128 @@
+// backend/host/communication/member.hpp - one rank as a member of its groups: its peers, their tensors, and what it has read.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "../../../schedule/slices.hpp"
+#include "timeline.hpp"
+#include "world.hpp"
+
+namespace cleave::backend::host {
+
+enum class Axis : unsigned char { Data, Model, World };
+/// The ranks over which a bucket is summed.
+constexpr Axis axis_of(schedule::Bucket const& b) { return b.world ? Axis::World : Axis::Data; }
+inline constexpr int everybody = -1, nobody = -2;
+
+/// All layouts are equal, so a peer's tensor has the same offset in the peer's arena.
+struct Member {
+  World* world = nullptr;
+  int rank = 0;
+  long round = 0;              // passes so far; marks of a pass are round * marks + phase
+  std::vector<long> received;  // elements read from each rank: what that rank has sent
+  std::vector<long> received_bytes;
+  /// Of these, the part that depends on the data: sparse rows of gradients.
+  struct Sparse {
+    long rows = 0, elements = 0, bytes = 0;
+  };
+  std::vector<Sparse> sparse;
+  double waited = 0;               // seconds, in all collectives
+  long letters[World::axes] = {};  // mailbox slots written so far, along each axis
+  Timeline* timeline = nullptr;    // set in steps that are traced
+  static constexpr long marks = 1 << 16;
+
+  int replica() const { return rank / world->ranks().model; }
+  int way() const { return rank % world->ranks().model; }
+  int size(Axis a) const {
+    return a == Axis::Data ? world->ranks().data : a == Axis::Model ? world->ranks().model : world->ranks().world();
+  }
+  int index(Axis a) const { return a == Axis::Data ? replica() : a == Axis::Model ? way() : rank; }
+  int peer(Axis a, int i) const {
+    int const model = world->ranks().model;
+    return a == Axis::Data ? i * model + way() : a == Axis::Model ? replica() * model + i : i;
+  }
+  /// The micro-batches of this rank in a round.
+  schedule::Range slices(schedule::Share s, bool rows_cut, int in_round) const {
+    return rows_cut ? s.part(rank, in_round) : s.own(replica(), in_round);
+  }
+  template <class T> T* at(int peer_rank, long offset) const {
+    return reinterpret_cast<T*>(world->arena(peer_rank) + offset);
+  }
+
+  void reach(int step, int phase) const { world->reach(rank, step, round * marks + phase); }
+  bool all_reached(Axis a, int step, int phase) const {
+    for (int i = 0; i < size(a); ++i) {
+      if (!world->reached(peer(a, i), step, round * marks + phase)) return false;
+    }
+    return true;
+  }
+  bool has_reached(int peer_rank, int step, int phase) const {
+    return world->reached(peer_rank, step, round * marks + phase);
+  }
+  void await_one(int peer_rank, int step, int phase) {
+    if (has_reached(peer_rank, step, phase)) return;
+    long const begin = Timeline::now();
+    world->await(peer_rank, step, round * marks + phase, rank);
+    waited_since(begin, step);
+  }
+  /// Between the pieces of a sum: counted, but not noted in a trace, since there is no bound on their number.
+  void await_piece(int peer_rank, int step, int phase) {
+    if (has_reached(peer_rank, step, phase)) return;
+    long const begin = Timeline::now();
+    world->await(peer_rank, step, round * marks + phase, rank);
+    waited += static_cast<double>(Timeline::now() - begin) * 1e-9;
+  }
+  void await(Axis a, int step, int phase) { await_mark(a, step, round * marks + phase); }
+  void await_mark(Axis a, int step, long mark) {
+    bool there = true;
+    for (int i = 0; i < size(a) && there; ++i) there = world->reached(peer(a, i), step, mark);
+    if (there) return;
+    long const begin = Timeline::now();
+    for (int i = 0; i < size(a); ++i) world->await(peer(a, i), step, mark, rank);
+    waited_since(begin, step);
+  }
+  /// Writes a mailbox slot of the other of two ranks, and returns theirs when it has arrived.
+  World::Letter const& exchange(Axis a, int step, void const* words, long bytes) {
+    long const number = ++letters[static_cast<int>(a)];
+    World::Letter& own = world->letter(rank, static_cast<int>(a), number);
+    std::memcpy(own.body, words, static_cast<std::size_t>(bytes));
+    own.mark.store(number, std::memory_order_release);
+    int const other = peer(a, 1 - index(a));
+    World::Letter const& theirs = world->letter(other, static_cast<int>(a), number);
+    auto const there = [&] { return theirs.mark.load(std::memory_order_acquire) == number; };
+    if (there()) return theirs;
+    long const begin = Timeline::now();
+    world->await_until(other, step, rank, there);
+    waited_since(begin, step);
+    return theirs;
+  }
+  void waited_since(long begin, int step) {
+    long const end = Timeline::now();
+    waited += static_cast<double>(end - begin) * 1e-9;
+    if (timeline) timeline->note(Did::Wait, Lane::Sums, step, begin, end);
+  }
+  /// Makes elements of a peer's tensor at this offset readable.
+  template <class T> void fetch(int peer_rank, long offset, long first, long elements) {
+    world->fetch(peer_rank, offset + first * static_cast<long>(sizeof(T)), elements * static_cast<long>(sizeof(T)));
+  }
+  void read_from(int peer_rank, long elements, long bytes_each) {
+    read_message(peer_rank, elements, elements * bytes_each);
+  }
+  void read_rows(int peer_rank, long rows, long elements, long header, long bytes) {
+    read_message(peer_rank, elements, header + bytes);
+    if (peer_rank == rank) return;
+    Sparse& s = sparse[static_cast<std::size_t>(peer_rank)];
+    s.rows += rows;
+    s.elements += elements;
+    s.bytes += bytes;
+  }
+  void read_message(int peer_rank, long elements, long bytes) {
+    if (peer_rank == rank) return;
+    received[static_cast<std::size_t>(peer_rank)] += elements;
+    received_bytes[static_cast<std::size_t>(peer_rank)] += bytes;
+  }
+};
+
+}  // namespace cleave::backend::host

@@ -1,0 +1,159 @@
+// backend/host/communication/world.hpp - ranks as threads of one process: their arenas and progress counters.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../../../meta/error.hpp"
+#include "../../../schedule/arena.hpp"
+
+namespace cleave::backend::host {
+
+/// Communication with ranks in other processes. There, a peer's arena is a shadow with the same layout, into which data
+/// is fetched before it is read.
+struct Remote {
+  virtual ~Remote() = default;
+  /// Makes the table of counters, and later the arena of the one local rank, visible to the peers.
+  virtual void share_counters(std::atomic<long>* table, std::size_t count) = 0;
+  virtual void share_arena(std::byte* arena, std::size_t bytes) = 0;
+  virtual void end_sharing() = 0;                         // waits for all peers, so that none reads freed memory
+  virtual void tell(std::size_t counter, long mark) = 0;  // to all peers, after all that was written to the arena
+  virtual void fetch(int peer, std::byte* to, long offset, long bytes, std::chrono::milliseconds deadline) = 0;
+  virtual void progress() = 0;                      // answers peers; called while waiting or computing for long
+  virtual void sum(double* values, int count) = 0;  // over all ranks, in their order: for losses and counts
+  virtual int rank() const = 0;
+};
+
+/// Every step that communicates has a counter on every rank, which only grows. A rank writes its counters and reads
+/// those of the others.
+class World {
+ public:
+  World(schedule::Ranks ranks, int steps, std::chrono::milliseconds deadline = std::chrono::seconds(60))
+      : ranks_(ranks),
+        stride_((static_cast<std::size_t>(steps) + 7) / 8 * 8),
+        deadline_(deadline),
+        spins_(static_cast<unsigned>(ranks.world()) <= std::thread::hardware_concurrency() ? 20000 : 20),
+        reached_(new std::atomic<long>[stride_ * static_cast<std::size_t>(ranks.world())]()),
+        letters_(ranks.data == 2 || ranks.model == 2 ? new Letter[static_cast<std::size_t>(ranks.world() * axes * 2)]
+                                                     : nullptr),
+        arenas_(static_cast<std::size_t>(ranks.world())) {}
+  /// One rank of several processes.
+  World(schedule::Ranks ranks, int steps, Remote* remote, std::chrono::milliseconds deadline = std::chrono::seconds(60))
+      : World(ranks, steps, deadline) {
+    remote_ = remote;
+    if (remote_) remote_->share_counters(reached_.get(), stride_ * static_cast<std::size_t>(ranks.world()));
+  }
+  Remote* remote() const { return remote_; }
+  /// Whether this rank is in this process.
+  bool here(int rank) const { return !remote_ || remote_->rank() == rank; }
+  /// Address space for data fetched from peers in other processes; pages are allocated when touched.
+  void shadow(std::size_t bytes) {
+    for (int r = 0; r < ranks_.world(); ++r) {
+      if (here(r)) continue;
+      void* const at =
+          ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (at == MAP_FAILED) throw Error("no address space for " + std::to_string(bytes) + " bytes of a peer's arena");
+      shadows_.emplace_back(static_cast<std::byte*>(at), Unmap{bytes});
+      arena(r) = shadows_.back().get();
+    }
+  }
+  /// Makes [offset, offset + bytes) of a peer's arena readable.
+  void fetch(int rank, long offset, long bytes) {
+    if (!here(rank)) remote_->fetch(rank, arena(rank) + offset, offset, bytes, deadline_);
+  }
+
+  schedule::Ranks ranks() const { return ranks_; }
+  std::byte*& arena(int rank) { return arenas_[static_cast<std::size_t>(rank)]; }
+
+  void progress() {
+    if (remote_) remote_->progress();
+  }
+  /// Sets a flag; earlier writes are visible to every rank that sees it.
+  void reach(int rank, int step, long mark) {
+    counter(rank, step).store(mark, std::memory_order_release);
+    if (remote_) remote_->tell(index(rank, step), mark);
+  }
+  bool reached(int rank, int step, long mark) { return counter(rank, step).load(std::memory_order_acquire) >= mark; }
+
+  /// A sum so small that it travels with its flag; a few elements, in one cache line.
+  struct alignas(64) Letter {
+    static constexpr long room = 4096 - 8;
+    std::atomic<long> mark{0};
+    std::byte body[room];
+  };
+  /// A rank's mailbox slot `number` along an axis. There are two of each, which is enough for two ranks that write in
+  /// turn: a rank that has read the peer's slot k writes k + 1, and the peer wrote k after it had read k - 1.
+  Letter& letter(int rank, int axis, long number) {
+    return letters_[static_cast<std::size_t>(rank * axes + axis) * 2 + static_cast<std::size_t>(number % 2)];
+  }
+
+  /// Waits until a rank has reached a mark; on timeout throws an error that names the ranks and the step.
+  void await(int rank, int step, long mark, int waiting) {
+    await_until(rank, step, waiting, [&] { return reached(rank, step, mark); });
+  }
+  template <class There> void await_until(int rank, int step, int waiting, There const& there) {
+    if (there()) return;
+    for (int spin = 0; spin < spins_; ++spin) {
+      if (there()) return;
+      remote_ ? remote_->progress() : pause();
+    }
+    auto const until = std::chrono::steady_clock::now() + deadline_;
+    while (!there()) {
+      if (stopped_.load(std::memory_order_relaxed)) throw Stopped{};
+      if (std::chrono::steady_clock::now() > until) {
+        throw Error("rank " + std::to_string(waiting) + " waited " + std::to_string(deadline_.count()) +
+                    " ms for rank " + std::to_string(rank) + " at step " + std::to_string(step) +
+                    " of the schedule; is it still alive?");
+      }
+      if (remote_) remote_->progress();
+      sched_yield();
+    }
+  }
+
+  /// One rank has failed: ends the waits of the others.
+  void stop() { stopped_.store(true, std::memory_order_relaxed); }
+  /// Call before a step: after a failed step the ranks' counters are stale, and they would not wait.
+  void check() const {
+    if (!stopped_.load(std::memory_order_relaxed)) return;
+    throw Error("an earlier step has failed, and its ranks are not at one point; make a new trainer");
+  }
+  struct Stopped {};
+  static constexpr int axes = 3;
+
+ private:
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  std::size_t index(int rank, int step) const {
+    return static_cast<std::size_t>(rank) * stride_ + static_cast<std::size_t>(step);
+  }
+  std::atomic<long>& counter(int rank, int step) { return reached_[index(rank, step)]; }
+
+  schedule::Ranks ranks_;
+  std::size_t stride_;
+  std::chrono::milliseconds deadline_;
+  int spins_;
+  std::atomic<bool> stopped_{false};
+  std::unique_ptr<std::atomic<long>[]> reached_;
+  std::unique_ptr<Letter[]> letters_;
+  std::vector<std::byte*> arenas_;
+  struct Unmap {
+    std::size_t bytes;
+    void operator()(std::byte* at) const { ::munmap(at, bytes); }
+  };
+  std::vector<std::unique_ptr<std::byte, Unmap>> shadows_;
+  Remote* remote_ = nullptr;
+};
+
+}  // namespace cleave::backend::host

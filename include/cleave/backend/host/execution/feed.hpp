@@ -1,0 +1,163 @@
+// backend/host/execution/feed.hpp - the source of samples, what a plan requires of them, and the result of an evaluation.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../../../meta/error.hpp"
+#include "../../../meta/list.hpp"
+#include "../../../schedule/slices.hpp"
+#include "../kernels/kernel.hpp"
+
+namespace cleave::backend::host {
+
+/// The source of samples. Each function writes the samples [first, first + count) of a step's batch. `pixels`: inputs
+/// (count, input shape); `labels`: class numbers (count), from 0; `targets`: numbers (count, shape of the loss's
+/// input), for losses of numbers. One of the last two may be null. With both, the loss of MeanSquaredError uses the
+/// targets, and accuracy uses the labels.
+struct Feed {
+  void const* self = nullptr;
+  void (*pixels)(void const* self, long step, long first, int count, float* out) = nullptr;
+  void (*labels)(void const* self, long step, long first, int count, int* out) = nullptr;
+  void (*targets)(void const* self, long step, long first, int count, float* out) = nullptr;
+};
+
+/// What the loss of a plan compares a sample's outputs with.
+struct Wanted {
+  std::string_view loss;
+  long outputs = 0;  // of a sample: as many classes, or as many numbers
+  op::Target target = op::Target::Class;
+};
+template <class P> constexpr Wanted wanted() {
+  auto const& last = P::signatures.op[P::ops::size - 1];
+  return {last.name, last.x.size(), last.target};
+}
+/// Whether the loss uses the targets of this feed.
+constexpr bool takes_numbers(Wanted const& w, Feed const& feed) {
+  return w.target != op::Target::Class && feed.targets;
+}
+
+/// Samples [first, first + count) of a step's batch, of which the first `valid` are in the data.
+struct SampleRange {
+  long step = 0, first = 0;
+  int count = 0;
+  long valid = std::numeric_limits<long>::max();
+};
+
+[[noreturn]] inline void refuse_label(Wanted const& w, long step, long sample, long label) {
+  throw Error("step " + std::to_string(step) + ", sample " + std::to_string(sample) + ": label " +
+              std::to_string(label) + ", but " + std::string(w.loss) + " has " + std::to_string(w.outputs) +
+              " classes, 0 to " + std::to_string(w.outputs - 1) +
+              "; correct the label, or give the model's last layer an output for every class");
+}
+
+/// Reads labels (count) and, if the loss uses numbers, targets (count, outputs) from the feed, and checks them: an
+/// Error names the first label that is no class, or target that is not finite. Classes become one-hot targets. Samples
+/// that are not in the data are 0.
+inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& of, int* labels, float* targets) {
+  bool const numbers = takes_numbers(w, feed);
+  long const valid = std::clamp<long>(of.valid, 0, of.count);
+  if (!numbers && (!feed.labels || w.target == op::Target::Numbers)) {
+    throw Error(w.target == op::Target::Numbers
+                    ? std::string(w.loss) + " compares with numbers, but the feed has no targets; set Feed::targets"
+                : feed.targets ? std::string(w.loss) +
+                                     " compares with classes, but the feed has targets and no labels; set "
+                                     "Feed::labels, or end the model with MeanSquaredError"
+                               : "the feed has neither labels nor targets; set Feed::labels or Feed::targets");
+  }
+  if (feed.labels) {
+    feed.labels(feed.self, of.step, of.first, of.count, labels);
+    for (long i = 0; i < valid; ++i) {
+      if (labels[i] < 0 || labels[i] >= w.outputs) refuse_label(w, of.step, of.first + i, labels[i]);
+    }
+    std::fill(labels + valid, labels + of.count, 0);
+  } else {
+    std::fill_n(labels, of.count, 0);
+  }
+  if (numbers) {
+    feed.targets(feed.self, of.step, of.first, of.count, targets);
+    for (long i = 0; i < valid * w.outputs; ++i) {
+      if (std::isfinite(targets[i])) continue;
+      throw Error("step " + std::to_string(of.step) + ", sample " + std::to_string(of.first + i / w.outputs) +
+                  ": target " + std::to_string(i % w.outputs) + " is not a finite number; leave the sample out");
+    }
+    std::fill(targets + valid * w.outputs, targets + of.count * w.outputs, 0.0f);
+  } else if (w.target != op::Target::Class) {
+    std::fill_n(targets, of.count * w.outputs, 0.0f);
+    for (long i = 0; i < of.count; ++i) targets[i * w.outputs + labels[i]] = 1;
+  }
+}
+
+/// The results of an evaluation pass on one rank; each sample is counted by exactly one rank.
+struct Seen {
+  long samples = 0, correct = 0;
+  double loss = 0;  // the sum over samples
+
+  Seen& operator+=(Seen const& o) {
+    samples += o.samples;
+    correct += o.correct;
+    loss += o.loss;
+    return *this;
+  }
+};
+
+/// The result of an evaluation: means over `samples` samples. Accuracy is the share whose largest output is at their
+/// label; NaN if the feed has no labels.
+struct Score {
+  double loss = 0, accuracy = 0;
+  long samples = 0;
+
+  static Score of(Seen const& all, Feed const& feed) {
+    double const n = all.samples == 0 ? 1 : static_cast<double>(all.samples);
+    return {all.loss / n, feed.labels ? static_cast<double>(all.correct) / n : std::numeric_limits<double>::quiet_NaN(),
+            all.samples};
+  }
+  /// The accuracy; throws Error if there is none.
+  double checked_accuracy() const {
+    if (!std::isnan(accuracy)) return accuracy;
+    throw Error("accuracy: the feed has targets and no labels; ask score(feed, samples).loss");
+  }
+};
+
+/// The tensors of a rank in a checkpoint: weights, the optimizer's tensors, running statistics.
+enum class Region : unsigned char { Weights, Moments, States };
+
+/// x (end - begin, outputs): evaluates the rows [begin, end) below `valid`: the loss of each, and whether its largest
+/// output is at its label. The loss of a user's loss layer that has weights is not known, hence NaN.
+template <class P, class T>
+void score_rows(T const* x, int const* label, float const* target, schedule::Range rows, long valid, Seen& seen) {
+  using A = tensor::accumulate_t<T>;
+  using Loss = meta::at<typename P::ops, P::ops::size - 1>;
+  constexpr auto const& last = P::signatures.op[P::ops::size - 1];
+  constexpr op::Local one{1, P::batch, last.x, {}, last.y, {}, {}};
+  constexpr long n = last.x.size();
+  A loss = 0;
+  std::vector<A> aux(static_cast<std::size_t>(last.aux(last.x, last.y)));
+  op::Pass const pass{.training = false};
+  op::Operands<T> t;
+  t.aux = aux.data();
+  t.loss = &loss;
+  t.pass = &pass;
+  for (long row = rows.begin; row < rows.end && row < valid; ++row, x += n, ++label) {
+    t.x = x;
+    t.labels = label;
+    if (P::schedule.targets > 0) t.targets = target + (row - rows.begin) * n;
+    if constexpr (Loss::inputs == 1 && Loss::weights == 0 && Loss::states == 0) {
+      Loss::template forward<one>(Context{}, t);
+    } else {
+      loss = std::numeric_limits<A>::quiet_NaN();
+    }
+    long best = 0;
+    for (long i = 1; i < n; ++i) best = static_cast<A>(x[i]) > static_cast<A>(x[best]) ? i : best;
+    ++seen.samples;
+    seen.correct += best == *label;
+    seen.loss += static_cast<double>(loss);
+  }
+}
+
+}  // namespace cleave::backend::host

@@ -1,0 +1,301 @@
+// backend/host/execution/prepare.hpp - lowers the schedule and a layout to one rank's actions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "actions.hpp"
+#include "pointers.hpp"
+
+namespace cleave::backend::host {
+
+template <class P, class On = Host> class Prepare : public Pointers<P> {
+  using Base = Pointers<P>;
+
+ public:
+  using T = typename P::number;
+  using Made = Action<T, On>;
+  using Table = host::Table<P, On>;
+  using Loss = meta::at<typename P::ops, P::ops::size - 1>;
+  using A = tensor::accumulate_t<T>;
+  using Layout = schedule::Layout<P::ops::size>;
+  static constexpr bool narrow = sizeof(T) < sizeof(A);
+  static constexpr bool rounded = narrow && P::format.ordered;
+
+  using Base::Base;
+
+  /// The actions of each round. A layer's sum continues from the round before; what is done with the complete sum is
+  /// done in the last round only.
+  std::vector<std::vector<Made>> training() {
+    std::vector<std::vector<Made>> all;
+    training_ = true;
+    for (round_ = 0; round_ < rounds; ++round_) {
+      for (int s = 0; s < P::schedule.steps; ++s) {
+        schedule::Do const what = P::schedule.step[s].what;
+        bool const once = what == schedule::Do::Start || what == schedule::Do::Norm || what == schedule::Do::Update;
+        if (!once || round_ == rounds - 1) add(s);
+      }
+      all.push_back(std::exchange(out_, {}));
+    }
+    return all;
+  }
+  std::vector<std::vector<Made>> evaluation() {
+    std::vector<std::vector<Made>> all;
+    for (round_ = 0; round_ < rounds; ++round_) {
+      for (int s = 0; s < P::schedule.forward_steps; ++s) {
+        schedule::Step const step = P::schedule.step[s];
+        bool const sums = step.what == schedule::Do::Sum ||
+                          (step.what == schedule::Do::Forward && is_op(step.node) && op(step.node).sums_batch);
+        if (!sums) add(s);
+      }
+      all.push_back(std::exchange(out_, {}));
+    }
+    return all;
+  }
+
+ private:
+  using Base::aim;
+  using Base::gradient;
+  using Base::is_op;
+  using Base::layout_;
+  using Base::m_;
+  using Base::node;
+  using Base::op;
+  using Base::operands;
+  using Base::round_;
+  using Base::rounds;
+  using Base::share_;
+  using Base::slices;
+  using Base::sum;
+
+  Made& emit(Act act, int step) {
+    out_.push_back({});
+    out_.back().act = act;
+    out_.back().step = step;
+    return out_.back();
+  }
+  void kernel(int step, typename Made::Call call, op::Operands<T> const& t) {
+    Made& a = emit(Act::Kernel, step);
+    a.call = call;
+    a.t = t;
+  }
+
+  void add(int s) {
+    using enum schedule::Do;
+    schedule::Step const step = P::schedule.step[s];
+    int const k = step.node;
+    if (is_linked(s)) return;
+    if (typename Made::Call const all = linking(s)) {
+      return each_slice(k, [&](op::Operands<T>& t, int i) {
+        aim(t, step, i);
+        kernel(s, all, t);
+        linked(s, i);
+      });
+    }
+    switch (step.what) {
+      case Forward:
+        if (training_ && op(k).is_loss && On::template loss_with_gradient<Loss>) return;
+        if (op(k).sums_batch) return summed(s, k, Table::table.of[k].forward);
+        return each_slice(k, [&](op::Operands<T> const& t, int i) {
+          kernel(s, Table::table.of[k].forward, t);
+          behind(k, false, i);
+        });
+      case BackwardInput:
+        return each_slice(k, [&](op::Operands<T>& t, int i) {
+          aim(t, step, i);
+          kernel(s, Table::table.of[k].backward_input, t);
+          behind(k, true, i);
+        });
+      case BackwardWeight:
+        if (steps_alone(k)) {
+          Made& a = emit(Act::UpdateWeight, s);
+          a.t = operands(k, 0);
+          a.t.dw0 = gradient(k, 0, 0);
+          if (op(k).weights > 1) a.t.dw1 = gradient(k, 1, 0);
+          a.update = Table::table.of[k].update_weight;
+          a.n = P::schedule.weight[P::schedule.first_weight[k]].offset;
+          return;
+        }
+        if (sent_as_factors(k)) return;
+        reclaim(k);
+        return summed(s, k, Table::table.of[k].backward_weight);
+      case Start:
+      case Update:
+        if (!steps_alone(P::schedule.bucket[k].node)) emit(step.what == Start ? Act::Start : Act::Update, s).bucket = k;
+        return;
+      case Sum:
+      case SumBack: {
+        Made& a = emit(Act::Sum, s);
+        a.sum_to = this->template buffer<typename Made::S>(step.dx);
+        a.sum_from = sum(0);
+        a.n = node(k).local.y.size();
+        return;
+      }
+      case Add: {
+        Made& a = emit(Act::Add, s);
+        a.add_to = this->template buffer<T>(step.dx);
+        a.add_from = this->template buffer<T>(step.dx2);
+        bool const rows = k < 0 ? P::placed.input == place::shard(place::batch) : node(k).rows_cut;
+        Shape const shape = k < 0 ? P::signatures.op[0].x : node(k).local.y;
+        a.n = long{slices(rows).size()} * P::request.rows * shape.size();
+        return;
+      }
+      case Norm:
+        emit(Act::Norm, s);
+        return;
+      case Convert:
+      case ConvertBack:
+        emit(Act::Convert, s);
+        return;
+    }
+  }
+
+  /// If no other rank and no other slice contributes to a gradient, the weights are updated as it is computed.
+  bool steps_alone(int k) const {
+    bool const world = node(k).w[0].kind == place::Kind::Replicate;
+    return Table::table.of[k].update_weight && m_.size(world ? Axis::World : Axis::Data) == 1;
+  }
+
+  /// Then every rank computes the whole gradient from the factors of all, when they have arrived.
+  bool sent_as_factors(int k) const {
+    for (int b = 0; b < P::schedule.buckets; ++b) {
+      schedule::Bucket const& bucket = P::schedule.bucket[b];
+      if (bucket.factors > 0 && bucket.leaf == op(k).leaf) return m_.size(axis_of(bucket)) > 1;
+    }
+    return false;
+  }
+  /// Before a layer's first gradient of a pass. The backward pass visits the buckets from last to first.
+  void reclaim(int k) {
+    for (; unclaimed_ >= 0 && P::schedule.bucket[unclaimed_].leaf >= op(k).leaf; --unclaimed_) {
+      emit(Act::Reclaim, 0).bucket = unclaimed_;
+    }
+  }
+
+  void behind(int k, bool back, int i) {
+    int const n = P::schedule.tail(k, back);
+    if (n == 0) return;
+    Made& a = out_.back();
+    a.tail = std::shared_ptr<op::Operands<T>[]>(new op::Operands<T>[static_cast<std::size_t>(n)] {});
+    Base::behind(a.t, a.tail.get(), k, back, i);
+  }
+
+  /// The kernel of step s and of those linked to it, if there is one.
+  static typename Made::Call linking(int s) {
+    schedule::Step const step = P::schedule.step[s];
+    bool const back = step.what == schedule::Do::BackwardInput;
+    return back || step.what == schedule::Do::Forward ? Table::table.of[step.node].linked[back] : nullptr;
+  }
+  /// Whether it is part of an earlier step's kernel.
+  static bool is_linked(int s) {
+    int first = s;
+    while (P::schedule.step[first].linked) --first;
+    return first < s && linking(first);
+  }
+  /// The operands of step s are followed by those of its epilogue, then by the next step's, and so on.
+  void linked(int s, int i) {
+    Made& a = out_.back();
+    bool const back = P::schedule.step[s].what == schedule::Do::BackwardInput;
+    int const links = P::schedule.links(s);
+    int n = links;
+    for (int l = 0; l <= links; ++l) n += P::schedule.tail(P::schedule.step[s + l].node, back);
+    a.tail = std::shared_ptr<op::Operands<T>[]>(new op::Operands<T>[static_cast<std::size_t>(n)] {});
+    op::Operands<T>*t = &a.t, *free = a.tail.get();
+    for (int l = 0; l <= links; ++l) {
+      schedule::Step const step = P::schedule.step[s + l];
+      if (l > 0) {
+        t = free++;
+        *t = operands(step.node, i);
+        t->slices = a.t.slices;
+        aim(*t, step, i);
+      }
+      Base::behind(*t, free, step.node, back, i);
+      free += P::schedule.tail(step.node, back);
+    }
+  }
+  /// put(operands, slice) for each slice of this rank, or once if a kernel takes all of them.
+  template <class Put> void each_slice(int k, Put put) const {
+    int const n = slices(node(k).rows_cut).size(), at_once = Table::table.of[k].takes_slices ? n : 1;
+    for (int i = 0; i < n; i += at_once) {
+      op::Operands<T> t = operands(k, i);
+      t.slices = at_once;
+      put(t, i);
+    }
+  }
+
+  /// One kernel computes the sums of all slices and merges them.
+  void summed_at_once(int step, int k) {
+    schedule::Range const range = slices(node(k).rows_cut);
+    schedule::TreeSum& tree = tree_[static_cast<std::size_t>(k)];
+    auto const stack = [&](int which) -> decltype(Made::branches.dw0) {
+      if (op(k).sums_batch || op(k).weights <= which) return {};
+      return {gradient(k, which, 0), gradient(k, which, layout_.kept), P::schedule.weight_elements,
+              P::schedule.most_weight_leaf, layout_.kept};
+    };
+    auto const later = [&](int i) { return round_ > 0 || i > 0; };
+    for (int i = 0; i < range.size();) {
+      Made& a = emit(Act::Kernel, step);
+      a.make_sums = Table::table.of[k].make_sums;
+      a.t = operands(k, i);
+      a.branches = {stack(0), stack(1), {sum(0), sum(1), 0, P::schedule.most_sum_leaf}};
+      a.branches.depth = P::format.ordered ? tree.depth : later(i);
+      a.branches.rounded = rounded;
+      for (a.t.slices = 0; i < range.size(); ++i, ++a.t.slices) {
+        schedule::TreeSum next = tree;
+        int merges = !P::format.ordered && later(i);
+        if (P::format.ordered) next.push({range.begin + i, 1}, [&](int, int) { ++merges; });
+        if (!a.branches.push(merges)) break;
+        tree = next;
+      }
+    }
+  }
+
+  /// One kernel for each slice, each a leaf; siblings are merged when both are complete.
+  void summed(int step, int k, typename Made::Call call) {
+    if (Table::table.of[k].make_sums) return summed_at_once(step, k);
+    schedule::Range const range = slices(node(k).rows_cut);
+    schedule::TreeSum& tree = tree_[static_cast<std::size_t>(k)];
+    int const weights = op(k).sums_batch ? 0 : op(k).weights;
+    bool const stats = op(k).sums_batch || op(k).stats_input;
+    long const stats_size = op(k).sums_batch ? node(k).local.y.size() : node(k).local.x2.size();
+    auto const each = [&](int to, int from) {
+      for (int w = 0; w < weights; ++w) {
+        merge(step, gradient(k, w, to), from < 0 ? nullptr : gradient(k, w, from),
+              P::schedule.weight[P::schedule.first_weight[k] + w].count);
+      }
+      if (stats && from >= 0) {
+        Made& a = emit(Act::MergeBatchSums, step);
+        a.sum_to = sum(to);
+        a.sum_from = sum(from);
+        a.n = stats_size;
+      }
+    };
+    for (int i = 0; i < range.size(); ++i) {
+      bool const first = round_ == 0 && i == 0;
+      int const p = P::format.ordered ? tree.depth : first ? 0 : 1;
+      op::Operands<T> t = operands(k, i);
+      if (weights > 0) t.dw0 = gradient(k, 0, p);
+      if (weights > 1) t.dw1 = gradient(k, 1, p);
+      if (stats) (op(k).sums_batch ? t.stats : t.dstats) = sum(p);
+      kernel(step, call, t);
+      if (rounded) each(p, -1);
+      if (P::format.ordered) {
+        tree.push({range.begin + i, 1}, each);
+      } else if (!first) {
+        each(0, 1);
+      }
+    }
+  }
+  void merge(int step, A* to, A* from, long n) {
+    Made& a = emit(from ? Act::Merge : Act::Round, step);
+    a.to = to;
+    a.from = from;
+    a.n = n;
+    a.rounded = rounded;
+  }
+
+  std::vector<Made> out_;
+  bool training_ = false;
+  std::vector<schedule::TreeSum> tree_ = std::vector<schedule::TreeSum>(  // of each node, over the rounds
+      static_cast<std::size_t>(P::placed.count), schedule::TreeSum{share_.micro_batches});
+  int unclaimed_ = P::schedule.buckets - 1;
+};
+
+}  // namespace cleave::backend::host

@@ -1,0 +1,115 @@
+// backend/host/kernels/convolve.hpp - the convolution on the host: three matrix products that read patches straight from images.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../../../op/convolve.hpp"
+#include "correlate.hpp"
+#include "correlate_weight.hpp"
+#include "factor.hpp"
+#include "finish.hpp"
+#include "kernel.hpp"
+#include "library.hpp"
+
+namespace cleave::backend::host {
+
+/// The filters w (o, i, k, k) of one group, as the matrix (i, o k k) that maps dy to dx: each rotated by 180 degrees.
+template <class T, int In, int Window> struct Turned {
+  T const* w;
+  [[no_unique_address]] tensor::Factor<T> f;
+
+  template <class S, class E, int Width> void pack(E* to, long first, int, long k, long depth) const {
+    for (long s = k; s < k + depth; ++s, to += Width) {
+      T const* const from = w + (s / Window * In + first) * Window + Window - 1 - s % Window;
+      for (int i = 0; i < Width; ++i) to[i] = f(from[i * Window]);
+    }
+  }
+};
+
+/// x (b, i, h, w), w (o, i/groups, k, k), y (b, o, h', w').
+template <int Out, int K, int Stride, int Pad, int Groups, op::Start How>
+struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
+  using Op = op::Convolve<Out, K, Stride, Pad, Groups, How>;
+
+  template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
+    using E = tensor::accumulate_t<T>;
+    constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups, k = in * K * K;
+    if constexpr (convolves_by_library<T>) {
+      by_library_pass<L, LibraryConvolution::Pass::Forward>(t.x, t.w0, t.y);
+      if constexpr (WithBias || !std::is_void_v<Map>) {
+        tensor::each(L.rows * L.y.size(), [&](long e) {
+          E v = t.y[e];
+          if constexpr (WithBias) v += t.bias[e % L.y.size() / L.y.stride(0)];
+          if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
+          t.y[e] = v;
+        });
+      }
+      return;
+    }
+    constexpr Geometry g{in, L.x[1], L.x[2], K, Stride, Pad, 1, L.y[1], L.y[2]};
+    auto const fx = factor_x<L>(t);
+    auto const fw = factor_w<L>(t);
+    with_simd([&]<class S>(S) {
+      using A = Rows<T, k>;
+      using Run = Correlate<S, E, g, out, A, T>;
+      static_assert(Run::fits, "a row of this image is wider than the workspace");
+      for (int q = 0; q < groups; ++q) {
+        Run const run(c.workspace, A{t.w0 + long{q} * out * k, fw});
+        for (int b = 0; b < L.rows; ++b) {
+          run.run(t.x + b * L.x.size() + q * in * L.x.stride(0), fx,
+                  Finish<E, T, L.y.stride(0), 0, WithBias, Map>{t.y + b * L.y.size() + q * out * L.y.stride(0),
+                                                                WithBias ? t.bias + q * out : nullptr});
+        }
+      }
+    });
+  }
+  template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
+    using E = tensor::accumulate_t<T>;
+    constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;
+    if constexpr (convolves_by_library<T>) return by_library_pass<L, LibraryConvolution::Pass::Input>(t.dy, t.w0, t.dx);
+    constexpr Geometry g{out, L.y[1], L.y[2], K, 1, K - 1 - Pad, Stride, L.x[1], L.x[2]};
+    auto const fdy = factor_dy<L>(t);
+    auto const fw = factor_w<L>(t);
+    with_simd([&]<class S>(S) {
+      using A = Turned<T, in, K * K>;
+      using Run = Correlate<S, E, g, in, A, T>;
+      static_assert(Run::fits, "a row of this image is wider than the workspace");
+      for (int q = 0; q < groups; ++q) {
+        Run const run(c.workspace, A{t.w0 + long{q} * out * in * K * K, fw});
+        for (int b = 0; b < L.rows; ++b) {
+          run.run(t.dy + b * L.y.size() + q * out * L.y.stride(0), fdy,
+                  Finish<E, T, L.x.stride(0), 0, false, void>{t.dx + b * L.x.size() + q * in * L.x.stride(0), nullptr});
+        }
+      }
+    });
+  }
+  template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
+    using E = tensor::accumulate_t<T>;
+    constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;
+    if constexpr (convolves_by_library<T>)
+      return by_library_pass<L, LibraryConvolution::Pass::Weight>(t.x, t.dy, t.dw0);
+    constexpr Geometry g{in, L.x[1], L.x[2], K, Stride, Pad, 1, L.y[1], L.y[2]};
+    auto const fx = factor_x<L>(t);
+    auto const fdy = factor_dy<L>(t);
+    with_simd([&]<class S>(S) {
+      using Run = CorrelateWeight<S, E, g, out>;
+      static_assert(Run::fits, "a row of this image is wider than the workspace");
+      for (int q = 0; q < groups; ++q) {
+        Run(c.workspace)
+            .run(L.rows, t.x + q * in * L.x.stride(0), fx, L.x.size(), t.dy + q * out * L.y.stride(0), fdy, L.y.size(),
+                 t.dw0 + long{q} * out * in * K * K);
+      }
+    });
+  }
+
+ private:
+  /// Created in a thread's first pass, and kept.
+  template <op::Local L, LibraryConvolution::Pass P>
+  static void by_library_pass(float const* a, float const* b, float* to) {
+    constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;
+    static thread_local LibraryConvolution run(
+        Convolution{L.rows, groups, in, L.x[1], L.x[2], out, L.y[1], L.y[2], K, Stride, Pad}, P);
+    run(a, b, to);
+  }
+};
+
+}  // namespace cleave::backend::host

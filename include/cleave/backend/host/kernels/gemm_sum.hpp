@@ -1,0 +1,140 @@
+// backend/host/kernels/gemm_sum.hpp - a sum of products A B over slices, in the tree's order: taken in each tile, in the cache.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstring>
+
+#include "branches.hpp"
+#include "gemm.hpp"
+
+namespace cleave::backend::host {
+
+/// dW (M, N) over slices of K steps of k each, which lie side by side in A and B. Of some slices the whole depth is
+/// packed; a tile goes from slice to slice and merges its sums. Branches that were there, and those that stay, are in
+/// memory. T is what gradients are rounded to where the branches say so.
+template <class S, class E, long M, long N, long K, class T, class A, class B> struct GemmSum {
+  static constexpr int lanes = S::template lanes<E>;
+  static constexpr long vectors = (N + lanes - 1) / lanes;
+  static constexpr Tile tile = best_tile(M, vectors, S::most_registers);
+  static constexpr int width = tile.vectors * lanes, rest = static_cast<int>(M % tile.rows);
+  static constexpr int side = static_cast<int>(N % width), side_vectors = (side + lanes - 1) / lanes;
+  static constexpr bool a_in_place = readable<E, A>() && (N + width - 1) / width <= 2;
+  static constexpr long fitting = panel_bytes / (width * K * long{sizeof(E)});
+  static constexpr long together = fitting < 1 ? 1 : fitting < 64 ? fitting : 64;  // slices
+  static constexpr long size = long{tile.rows} * width;
+  static_assert(together * K * width * long{sizeof(E)} <= 2 * panel_bytes && 16 * size * long{sizeof(E)} <= sums_bytes);
+
+  A a;
+  B b;
+  Stack<E> const& to;
+  E *rows, *panel, *sums;
+  bool rounded;
+  // Of the slices that are packed: the first and how many; where in the branches the first goes, and the merges.
+  long slice = 0, slices = 0;
+  int top = 0, last = 0;  // where the branch that is on top in the end goes
+  std::uint64_t merges = 0;
+
+  static void run(std::byte* workspace, A a, B b, Branches<E> const& to, long slices) {
+    GemmSum g{a,
+              b,
+              to.dw0,
+              reinterpret_cast<E*>(workspace),
+              reinterpret_cast<E*>(workspace + rows_bytes),
+              reinterpret_cast<E*>(workspace + rows_bytes + 2 * panel_bytes),
+              sizeof(T) < sizeof(E) && to.rounded};
+    g.top = to.depth;
+    g.merges = to.merges;
+    for (; g.slice < slices; g.slice += g.slices) {
+      g.slices = smaller(together, slices - g.slice);
+      int next = g.top;
+      std::uint64_t left = g.merges;
+      for (long s = 0; s < g.slices; ++s, left >>= 1, ++next) {
+        for (; left & 1; left >>= 1) --next;
+      }
+      g.last = next - 1;
+      g.all();
+      g.top = next;
+      g.merges = left;
+    }
+  }
+
+ private:
+  void all() const {
+    long const steps = slices * K, limit = a_in_place ? M : down(rows_bytes / (steps * long{sizeof(E)}), tile.rows);
+    for (long i = 0; i < M; i += limit) {
+      long const m = smaller(limit, M - i);
+      if constexpr (!a_in_place) pack_rows(i, m, steps);
+      long j = 0;
+      for (; j + width <= N; j += width) columns<tile.vectors, width>(i, m, j, steps);
+      if constexpr (side > 0) columns<side_vectors, side>(i, m, j, steps);
+    }
+  }
+  void pack_rows(long i0, long m, long steps) const {
+    long i = 0;
+    for (; i + tile.rows <= m; i += tile.rows) {
+      a.template pack<S, E, tile.rows>(rows + i * steps, i0 + i, tile.rows, slice * K, steps);
+    }
+    if constexpr (rest > 0) {
+      if (i < m) a.template pack<S, E, rest>(rows + i * steps, i0 + i, rest, slice * K, steps);
+    }
+  }
+  template <int V, int Columns> void columns(long i0, long m, long j, long steps) const {
+    b.template pack<S, E, V * lanes>(panel, j, Columns, slice * K, steps);
+    long i = 0;
+    for (; i + tile.rows <= m; i += tile.rows) one<tile.rows, V, Columns>(i0 + i, rows + i * steps, j);
+    if constexpr (rest > 0) {
+      if (i < m) one<rest, V, Columns>(i0 + i, rows + i * steps, j);
+    }
+  }
+
+  /// The tile at (i, j). Branches [low, high) are here, one behind the other, the others in memory.
+  template <int R, int V, int Columns> void one(long i, E const* packed, long j) const {
+    constexpr long row = V * lanes;
+    for (int r = 0; r < R; ++r) {
+      for (int l = 0; l < Columns; l += 64 / static_cast<int>(sizeof(E)))
+        __builtin_prefetch(to.at(last) + (i + r) * N + j + l);
+    }
+    int low = top, high = top;
+    std::uint64_t left = merges;
+    for (long s = 0; s < slices; ++s, left >>= 1) {
+      E* c = sums + (high++ - low) * size;
+      E const* const right = panel + s * K * row;
+      if constexpr (a_in_place) {
+        S::template tile<E, R, V, A::line>(K, a.at(i, (slice + s) * K), A::step, right, row, c, row, false);
+      } else {
+        S::template tile<E, R, V, 1>(K, packed + s * K * R, R, right, row, c, row, false);
+      }
+      round<R * row>(c);
+      for (; left & 1; left >>= 1) {
+        --high;
+        if (high > low) {
+          c -= size;
+          S::add(c, 0, c, 0, c + size, 0, 1, static_cast<int>(R * row));
+        } else {
+          S::add(c, row, to.at(--low) + i * N + j, N, c, row, R, Columns);
+        }
+        round<R * row>(c);
+      }
+    }
+    for (int p = low; p < high; ++p) {
+      E const* const c = sums + (p - low) * size;
+      for (int r = 0; r < R; ++r) std::memcpy(to.at(p) + (i + r) * N + j, c + r * row, Columns * sizeof(E));
+    }
+  }
+  template <long Count> void round(E* c) const {
+    if constexpr (sizeof(T) < sizeof(E)) {
+      for (long e = 0; rounded && e < Count; ++e) c[e] = static_cast<E>(static_cast<T>(c[e]));
+    }
+  }
+};
+
+/// Are there slices so small that a tile can take several?
+template <class E, long K> inline constexpr bool sums_in_tiles = K* long{sizeof(E)} * 64 <= panel_bytes;
+
+/// Branches of C (M, N), the sum of A B over slices of K.
+template <class E, long M, long N, long K, class T, class A, class B>
+void gemm_sum(std::byte* workspace, A a, B b, Branches<E> const& to, long slices) {
+  with_simd([&]<class S>(S) { GemmSum<S, E, M, N, K, T, A, B>::run(workspace, a, b, to, slices); });
+}
+
+}  // namespace cleave::backend::host

@@ -1,0 +1,54 @@
+// backend/host/kernels/pack.hpp - the operands of a matrix product, and how a panel of one is packed.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "simd.hpp"
+
+namespace cleave::backend::host {
+
+/// An operand of C = A B provides panels: some rows of A or columns of B ("lines"), some steps of k, packed as (k,
+/// line). Any class with `pack` will do; these two are matrices in memory, to which `f` is applied as they are packed,
+/// and which may also be read in place. Here line i, step k is at p[i * Stride + k]: A row-major, or B transposed.
+template <class T, long Stride, class F = tensor::Factor<T>> struct Rows {
+  using value = T;
+  static constexpr bool in_place = true;
+  static constexpr long line = Stride, step = 1;
+  T const* p;
+  [[no_unique_address]] F f = {};
+
+  template <class S, class E, int Width> void pack(E* to, long first, int count, long k, long depth) const {
+    S::pack_rows(to, Width, p + first * Stride + k, Stride, count, depth, f);
+  }
+  T const* at(long i, long k) const { return p + i * Stride + k; }
+};
+
+/// Line i, step k is at p[k * Stride + i]: A transposed, or B row-major.
+template <class T, long Stride, class F = tensor::Factor<T>> struct Columns {
+  using value = T;
+  static constexpr bool in_place = true;
+  static constexpr long line = 1, step = Stride;
+  T const* p;
+  [[no_unique_address]] F f = {};
+
+  template <class S, class E, int Width> void pack(E* to, long first, int count, long k, long depth) const {
+    S::template pack_columns<E, Width>(to, p + k * Stride + first, Stride, count, depth, f);
+  }
+  T const* at(long i, long k) const { return p + k * Stride + i; }
+};
+
+template <long Stride, class T, class F> Rows<T, Stride, F> rows(T const* p, F f) { return {p, f}; }
+template <long Stride, class T, class F> Columns<T, Stride, F> columns(T const* p, F f) { return {p, f}; }
+
+/// Whether the register kernel can read it in place.
+template <class E, class Operand> constexpr bool readable() {
+  if constexpr (requires { Operand::in_place; }) return std::is_same_v<typename Operand::value, E>;
+  return false;
+}
+
+/// Whether it can be B in place: its lines are neighbours.
+template <class E, class Operand> constexpr bool readable_across() {
+  if constexpr (readable<E, Operand>()) return Operand::line == 1;
+  return false;
+}
+
+}  // namespace cleave::backend::host

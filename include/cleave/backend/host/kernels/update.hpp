@@ -1,0 +1,31 @@
+// backend/host/kernels/update.hpp - one optimizer update of a run of weights: master, moments and the copy that kernels read.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../../../optim/optimizer.hpp"
+#include "../../../tensor/each.hpp"
+#include "../../../tensor/number.hpp"
+
+namespace cleave::backend::host {
+
+/// w (n) in the format of sums; copy (n) in that of the data, null if they are the same; g (n) in either; the moments
+/// are `apart` elements from each other. `scale` is the factor of clipped gradients.
+template <class Optimizer, class T, class G>
+void update(tensor::accumulate_t<T>* w, T* copy, G const* g, tensor::accumulate_t<T>* moments, long apart, long n,
+            optim::Now<tensor::accumulate_t<T>> const now, tensor::accumulate_t<T> scale = 1) {
+  using A = tensor::accumulate_t<T>;
+  A const none = 0;
+  tensor::each(n, [&](long i) {
+    A m0 = Optimizer::moments > 0 ? moments[i] : none, m1 = Optimizer::moments > 1 ? moments[apart + i] : none,
+      value = w[i];
+    A gradient = static_cast<A>(g[i]);
+    if constexpr (optim::Clips<Optimizer>) gradient *= scale;
+    Optimizer::template step<Optimizer, A>(value, gradient, m0, m1, now);
+    w[i] = value;
+    if constexpr (Optimizer::moments > 0) moments[i] = m0;
+    if constexpr (Optimizer::moments > 1) moments[apart + i] = m1;
+    if constexpr (sizeof(T) < sizeof(A)) copy[i] = static_cast<T>(value);
+  });
+}
+
+}  // namespace cleave::backend::host

@@ -1,0 +1,268 @@
+// cli/fit.hpp - the training loop of a program: epochs, progress, held-out accuracy, saves, and the files it leaves.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <optional>
+
+#include "../data/data.hpp"
+#include "../io/chart.hpp"
+#include "../io/json_line.hpp"
+#include "../io/picture.hpp"
+#include "../report/metrics.hpp"
+#include "../report/progress.hpp"
+#include "../report/trace.hpp"
+#include "../schedule/listing.hpp"
+#include "../train/stop.hpp"
+#include "checkpoint_files.hpp"
+#include "save_every.hpp"
+
+namespace cleave::session {
+
+/// What the command line said.
+struct Job {
+  std::string program, out;
+  int ranks = 1, epochs = 1;
+  std::uint64_t seed = 1;
+  bool json = false, leads = true;  // leads: this process writes
+  std::FILE* say = stdout;
+  Tracing tracing{};
+  SaveEvery save_every{};
+};
+
+/// What the processes of a run do next, all the same.
+struct Next {
+  bool stop = false, save = false;
+  int steps = 1;  // in one call of train
+};
+/// A signal counts wherever it came; time is that of the process that leads.
+template <class Trained> Next agree_on(Trained& trainer, Next mine, bool leads) {
+  if constexpr (requires { trainer.sum_over_processes(nullptr, 0); }) {
+    double of[] = {mine.stop ? 1.0 : 0.0, leads && mine.save ? 1.0 : 0.0,
+                   leads ? static_cast<double>(mine.steps) : 0.0};
+    trainer.sum_over_processes(of, 3);
+    return {of[0] > 0, of[1] > 0, std::max(1, static_cast<int>(of[2]))};
+  }
+  return mine;
+}
+
+/// How many steps to make in a call of train, so that a signal is noticed within about a quarter of a second.
+template <class P> class Pace {
+ public:
+  static constexpr int most = P::served ? 64 : 16;
+  /// Replicas around a server rest at the end of a call: too short a call would make fast ones wait for slow ones.
+  explicit Pace([[maybe_unused]] int replicas) {
+    if constexpr (P::served) {
+      int const round = std::max(P::agreed::pace.push, P::agreed::pace.fetch);
+      least_ = std::min(most, round > 1 ? round : P::agreed::waits ? 4 : 4 * replicas);
+    }
+  }
+  int next() const {
+    return per_step_ > 0 ? static_cast<int>(std::clamp<double>(0.25 / per_step_, least_, most)) : least_;
+  }
+  void took(int steps, double seconds) { per_step_ = seconds / steps; }
+
+ private:
+  int least_ = 1;
+  double per_step_ = 0;
+};
+
+/// One training by a trainer, from the step at which it is.
+template <class P, class Data, class Trained, class Set> class Fitting {
+ public:
+  Fitting(Trained& trainer, Job const& job, Sets<Set> const& sets)
+      : trainer_(trainer),
+        job_(job),
+        sets_(sets),
+        batches_(sets.training, sets.preprocessing.scaling, P::batch, job.seed, true, variation_of<Data>()),
+        test_(sets.held_out, sets.preprocessing.scaling, P::batch, job.seed, false),
+        per_epoch_(batches_.steps_per_epoch()),
+        first_(trainer.steps()),
+        last_(per_epoch_ * job.epochs),
+        rate_(P::rate.over(last_)),
+        saver_(trainer, job.program, job.out, job.seed, job.leads, first_ > 0),
+        progress_(job.say, last_ - first_, P::batch) {
+    saver_.files.preprocessing = &sets.preprocessing;
+    trainer.set_rate(rate_);
+    if (job.tracing) trainer.trace(job.tracing.steps);
+  }
+
+  int run() {
+    if (first_ > 0) {
+      std::fprintf(job_.say, "resumed at step %ld of %ld: %s\n", first_, last_,
+                   first_ < last_ ? (std::to_string(last_ - first_) + " steps are left").c_str() : "no step is left");
+    }
+    if (first_ >= last_) {
+      score_ = trainer_.score(test_.feed(), sets_.held_out.count);
+      tell_sums();
+      std::fprintf(job_.say, "nothing was written\n");
+      tell_json(false);
+      return 0;
+    }
+    if (first_ == 0 && job_.leads && io::exists(saver_.files.last)) {
+      std::fprintf(job_.say, "%s is of an earlier run; this one replaces it (--resume auto would go on with it)\n",
+                   saver_.files.last.c_str());
+    }
+    Metrics metrics(job_.program, job_.out + "/metrics.jsonl", first_, job_.leads);
+    bool stopped = false;
+    try {
+      stopped = !train(metrics);
+      if (trainer_.steps() > first_) saver_.save();  // else there is nothing new, and maybe something better
+    } catch (Diverged const& e) {
+      throw Diverged(e.what() + saver_.told());
+    } catch (Error const& e) {
+      throw Error(e.what() + saver_.told());
+    }
+    if (!stopped) return finish(metrics);
+    if (job_.leads) {
+      std::fprintf(stderr, "%s: stopped by %s at step %ld of %ld%s; go on with --resume auto\n", job_.program.c_str(),
+                   StopSignals::name_of(StopSignals::received()).c_str(), trainer_.steps(), last_,
+                   trainer_.steps() > first_ ? ("; saved " + saver_.files.last).c_str() : saver_.told().c_str());
+    }
+    tell_json(true);
+    return ExitCode::stopped;
+  }
+
+ private:
+  /// False if it was stopped before the last step.
+  bool train(Metrics& metrics) {
+    Pace<P> pace(trainer_.ranks().data);
+    saved_at_ = progress_.elapsed();
+    for (long step = first_; step < last_;) {
+      long const epoch = step / per_epoch_, begin = epoch * per_epoch_,
+                 end = std::min({last_, begin + per_epoch_, step + pace.most - (step - begin) % pace.most});
+      batches_.shuffle(epoch);
+      double sum = 0;
+      long const from = step;
+      bool stop = false;
+      while (step < end && !stop) {
+        Next const next = agree_on(
+            trainer_,
+            {StopSignals::received() != 0, job_.save_every.after(progress_.elapsed() - saved_at_), pace.next()},
+            job_.leads);
+        if (step > first_ && (due(step) || next.save)) save();
+        stop = next.stop;
+        if (stop) break;
+        int const count = static_cast<int>(std::min<long>(next.steps, job_.save_every.next(step, end) - step));
+        double const since = progress_.elapsed();
+        for (double l : trainer_.train(step, count, batches_.feed())) sum += l;
+        pace.took(count, progress_.elapsed() - since);
+        seconds_ += progress_.elapsed() - since;
+        step += count;
+      }
+      if (step > from) tell(metrics, step, sum / static_cast<double>(step - from));
+      if (stop) return false;
+      if (step % per_epoch_ == 0) end_epoch(metrics, step);
+    }
+    return true;
+  }
+  /// By steps and epochs, which all processes count alike.
+  bool due(long step) { return job_.save_every.due(std::exchange(asked_, step), step, per_epoch_); }
+  void save() {
+    saver_.save_now_and_then();
+    saved_at_ = progress_.elapsed();
+  }
+  void tell(Metrics& metrics, long step, double loss) {
+    loss_ = loss;
+    metrics.add_loss(step, loss);
+    metrics.add(io::JsonLine()
+                    .add("step", step)
+                    .add("epoch", static_cast<double>(step) / static_cast<double>(per_epoch_))
+                    .add("loss", loss)
+                    .add("rate", static_cast<double>(rate_.at(step - 1)))
+                    .add("seconds", seconds_));
+    progress_.show(step - first_, loss);
+  }
+  /// Saves before it evaluates: that may take long.
+  void end_epoch(Metrics& metrics, long step) {
+    if (step == last_) {
+      saver_.save();
+    } else if (due(step)) {
+      save();
+    }
+    score_ = trainer_.score(test_.feed(), sets_.held_out.count);
+    io::JsonLine line;
+    metrics.add(add_score(line.add("step", step), score_));
+    if (!job_.save_every.never()) saver_.save_if_best(std::isfinite(score_.loss) ? score_.loss : loss_);
+    if (step < last_) {
+      std::fprintf(job_.say, "epoch %ld: held-out %s\n", step / per_epoch_, text_of(score_).c_str());
+    }
+  }
+
+  /// Weights are saved; what comes now may fail without harm to them.
+  int finish(Metrics const& metrics) {
+    tell_sums();
+    std::string const curve = job_.out + "/loss.svg", sheet = job_.out + "/samples.png";
+    bool all = metrics.whole();
+    if (job_.leads) {
+      std::string files = saver_.files.last;
+      if (saver_.has_best()) files += ", " + saver_.files.best;
+      if (metrics.whole()) files += ", " + metrics.path();
+      auto const add = [&](std::string const& path, auto write) {
+        bool const there = wrote(job_.program, write);
+        if (there) files += ", " + path;
+        all = all && there;
+      };
+      add(curve, [&] { io::write_line_chart(curve, {job_.program + ": loss", "step", "loss"}, {metrics.losses()}); });
+      if constexpr (std::is_same_v<Set, io::Images>) {
+        add(sheet, [&] { io::write_png(sheet, io::sample_sheet(sets_.training, 10)); });
+      }
+      std::fprintf(job_.say, "wrote %s\n", files.c_str());
+    }
+    if (job_.tracing) {
+      all = wrote(job_.program, [&] { job_.tracing.template write<P>(job_.say, trainer_.timelines()); }) && all;
+    }
+    tell_json(false);
+    return all ? 0 : ExitCode::error;
+  }
+  double speed() const {
+    return seconds_ > 0 ? static_cast<double>(trainer_.steps() - first_) * P::batch / seconds_ : 0;
+  }
+  void tell_sums() {
+    std::fprintf(job_.say, "held-out %s of %d %s; %.1f s, %.0f %s/s\n", text_of(score_).c_str(), sets_.held_out.count,
+                 plural_of<Set>, seconds_, speed(), plural_of<Set>);
+    std::fprintf(job_.say, "rank 0 sent %s elements%s\n", schedule::text::grouped(trainer_.sent(0)).c_str(),
+                 waiting(trainer_.waited(0), trainer_.exposed(0)).c_str());
+    if constexpr (P::served) std::fprintf(job_.say, "%s", trainer_.ledger().text().c_str());
+  }
+  void tell_json(bool stopped) {
+    io::JsonLine line;
+    if (!stopped) add_score(line, score_);
+    line.add("loss", loss_)
+        .add("seconds", seconds_)
+        .add("images_per_second", speed())
+        .add("elements_sent", trainer_.sent(0))
+        .add("bytes_sent", trainer_.sent_bytes(0))
+        .add("ranks", job_.ranks)
+        .add("steps", trainer_.steps());
+    if (std::optional<double> const exposed = trainer_.exposed(0)) line.add("exposed_seconds", *exposed);
+    if constexpr (P::served) {
+      long dropped = 0;
+      for (long d : trainer_.ledger().dropped) dropped += d;
+      line.add("mean_staleness", trainer_.ledger().mean_age()).add("dropped", dropped);
+    }
+    if (stopped) line.add("stopped", true);
+    if (job_.json && job_.leads) std::printf("%s\n", line.text().c_str());
+  }
+
+  Trained& trainer_;
+  Job const& job_;
+  Sets<Set> const& sets_;
+  Batches<Set> batches_, test_;
+  long per_epoch_, first_, last_;
+  long asked_ = first_;  // the step at which it was asked last whether a save is due
+  Rate rate_;
+  Saver<Trained> saver_;
+  Progress progress_;
+  backend::host::Score score_{};
+  double loss_ = 0, seconds_ = 0, saved_at_ = 0;
+};
+
+template <class P, class Data, class Trained, class Set>
+int fit(Trained& trainer, Job const& job, Sets<Set> const& sets) {
+  return Fitting<P, Data, Trained, Set>(trainer, job, sets).run();
+}
+
+}  // namespace cleave::session

@@ -1,0 +1,312 @@
+// cli/run.hpp - `int main(int argc, char** argv) { return run<Train, Cifar10>(argc, argv); }`: the command line of a plan.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <thread>
+
+#include "../backend/mpi/process.hpp"
+#include "../io/arguments.hpp"
+#include "../parameter_server/served.hpp"
+#include "../report/words.hpp"
+#include "../train/laws.hpp"
+#include "../train/sent_whole.hpp"
+#include "apart.hpp"
+#include "fit.hpp"
+#include "join.hpp"
+#ifdef CLEAVE_CUDA  // cleave::cuda says so to sources that are compiled as CUDA
+#include "../train/cuda.hpp"
+#endif
+
+namespace cleave {
+
+// These come with a device: cuda.hpp, emulated.hpp.
+template <class P, class Machine, class Link> class DeviceTrainer;
+namespace session {
+template <class P, class Machine> class DeviceRanks;
+
+inline std::string program_name(char const* path) {
+  std::string const p = path;
+  return p.substr(p.find_last_of('/') + 1);
+}
+
+/// As many ranks as the plan fixes, else as this machine has cores, in whole replicas.
+template <class P> int default_ranks() {
+  int const cores = static_cast<int>(std::thread::hardware_concurrency());
+  return P::ways * (P::replicas > 0 ? P::replicas : std::clamp(cores / P::ways, 1, P::micro_batches));
+}
+
+template <class P> auto make_trainer(int replicas, std::uint64_t seed, [[maybe_unused]] backend::host::Remote* remote) {
+  if constexpr (P::served) {
+    return Served<P>(replicas, seed);
+  } else {
+    return Trainer<P>(replicas, seed, remote);
+  }
+}
+
+template <class... Backends> std::string const& offer_backend(io::Options& o) {
+  return o.text("backend", "host",
+                "where kernels run: host" + (std::string() + ... + (std::string(", ") + Backends::name)));
+}
+/// Is the program built for that backend?
+template <class... Backends> void check_backend(std::string const& name) {
+  if (name == "host" || ((name == Backends::name) || ... || false)) return;
+  std::string const here = (std::string("host") + ... + (std::string(" or ") + Backends::name));
+  throw Error("--backend " + name + ": this program has " + here +
+              (name == "cuda" ? "; for CUDA link cleave::cuda and compile the source as CUDA, or say nvcc -std=c++20 "
+                                "-x cu -DCLEAVE_CUDA"
+                              : ""));
+}
+/// f(backend) for the one of that name.
+template <class... Backends, class F> int on([[maybe_unused]] std::string const& name, [[maybe_unused]] F f) {
+  int code = 0;
+  [[maybe_unused]] bool const known =
+      ((name == Backends::name && (code = f(static_cast<Backends*>(nullptr)), true)) || ... || false);
+  return code;
+}
+
+/// A replica may be made slow by the plan.
+template <class Trained> void slow_down([[maybe_unused]] Trained& trainer) {
+  using P = typename Trained::plan;
+  if constexpr (requires { P::delay(0, 0L); }) {
+    static_assert(P::served, "delay: only replicas around a server can be slow one by one; say Shards<1>");
+    trainer.before_push = [](int replica, long step, int shard) {
+      if (shard == 0) P::delay(replica, step);
+    };
+  }
+}
+
+/// Ranks that sum by collectives: streams of one device, or, where processes can be linked, a device each.
+template <class P, class B, class Go>
+int collect_on(Job const& job, int replicas, Launch const& launch, backend::mpi::Process const& process, Go go) {
+  auto machine = std::make_unique<typename B::Machine>();
+  if constexpr (requires { B::connect(*process.remote(), 1); }) {
+    if (process.size() > 1) {
+      auto link = B::connect(*process.remote(), process.size());
+      std::fprintf(job.say, "on %s, and %d more\n", machine->title().c_str(), process.size() - 1);
+      using Link = typename decltype(link)::element_type;
+      return go(std::make_unique<DeviceTrainer<P, typename B::Machine, Link>>(replicas, job.seed, std::move(machine),
+                                                                              std::move(link)));
+    }
+  }
+  if (process.size() > 1 && launch.size > 1) {
+    throw Error("--backend " + std::string(B::name) +
+                ": this program has no way between the devices of several processes; build with cleave::nccl, or "
+                "run one process, whose ranks share a device");
+  }
+  std::fprintf(job.say, "on %s\n", machine->title().c_str());
+  return go(std::make_unique<DeviceTrainer<P, typename B::Machine, typename B::Link>>(replicas, job.seed,
+                                                                                      std::move(machine)));
+}
+
+/// On a device that the program was built for; `B` names it, its machine, and how processes with one each connect.
+template <class P, class Data, class B, class Set>
+int train_on(Job const& job, std::string const& resume, int replicas, Sets<Set> const& sets, Launch const& launch,
+             backend::mpi::Process const& process) {
+  if constexpr (!stays_on_host<P>().empty()) {
+    throw Error("--backend " + std::string(B::name) + ": this plan has " + std::string(stays_on_host<P>()) +
+                ", which run on the host only");
+  } else {
+    auto const go = [&](auto trainer) {
+      if constexpr (requires { trainer->machine().listing(); }) {
+        std::fputs(trainer->machine().listing().c_str(), job.say);
+      }
+      if (!resume.empty()) session::load(*trainer, resume);
+      slow_down(*trainer);
+      return fit<P, Data>(*trainer, job, sets);
+    };
+    if constexpr (requires { B::pick(0); }) B::pick(launch.local_rank);
+    if constexpr (P::served) {
+      auto trainer = std::make_unique<Served<P, DeviceRanks<P, typename B::Machine>>>(replicas, job.seed);
+      std::fprintf(job.say, "gradients on %s\n", typename B::Machine().title().c_str());
+      return go(std::move(trainer));
+    } else {
+      return collect_on<P, B>(job, replicas, launch, process, go);
+    }
+  }
+}
+
+template <class P, class Data, class... Backends>
+int train(int argc, char** argv, Launch const& launch, backend::mpi::Process const& process) {
+  std::string const program = program_name(argv[0]);
+  io::Options o(program, "trains on " + std::string(Data::name));
+  std::string const& data = o.text("data", "", "folder of the data set");
+  int const& ranks = o.number("ranks", launch.size > 1 ? launch.size : default_ranks<P>(), 1, 4096,
+                              "ranks, as threads or as the processes there are; a multiple of the plan's ways");
+  int const& epochs = o.number(
+      "epochs",
+      [] {
+        if constexpr (requires { P::epochs; })
+          return P::epochs;
+        else
+          return 3;
+      }(),
+      1, 1000000, "passes over the data");
+  int const& seed_given = o.number("seed", 1, 0, 2147483647, "of weights, shuffling, dropout");
+  int const& limit = o.number("limit", 0, 0, 2147483647, "train on the first so many images only; 0: all");
+  std::string const& out = o.text("out", "out/" + program, "folder for what is written");
+  std::string const& resume_given =
+      o.text("resume", "", "checkpoint to go on from; auto: the newest good one in the folder of --out, if any");
+  std::string const& save_every_given = o.text("save-every", SaveEvery::standard, SaveEvery::help);
+  std::string const& backend = offer_backend<Backends...>(o);
+  bool const& json = o.flag("json", "the last line of the output is one JSON object");
+  std::string const& trace =
+      o.text("trace", "", "file for a trace of the first steps, which Perfetto and chrome://tracing show");
+  int const& trace_steps = o.number("trace-steps", 5, 1, 1000, "so many steps are traced");
+  bool const& plan_only = o.flag("plan", "print the plan and do nothing");
+  Apart apart;
+  if constexpr (P::served) apart.offer(o);
+  if (!o.parse(argc, argv)) return 0;
+  check_backend<Backends...>(backend);
+  SaveEvery const save_every = SaveEvery::of(save_every_given);
+  bool const leads = process.rank() == 0 && (process.size() > 1 || launch.rank == 0);
+  std::FILE* const say = !leads ? std::fopen("/dev/null", "w") : json ? stderr : stdout;
+  bool const apart_by_hand = apart.serves() || apart.joins();
+  if (launch.size > 1 && !apart_by_hand) {
+    std::fprintf(say, "started by %s: %d processes%s\n", launch.by.c_str(), launch.size,
+                 process.size() > 1 ? ", over MPI" : "");
+    if (ranks != launch.size * (P::served ? P::ways : 1)) {
+      throw Error("--ranks " + std::to_string(ranks) + ", but " + launch.by + " has started " +
+                  std::to_string(launch.size) + " processes; say the same number, or leave it out");
+    }
+    if (process.size() == 1 && !P::served) {
+      throw Error(
+          launch.by + " has started " + std::to_string(launch.size) +
+          " processes, and each would train alone: build with cleave::mpi and start by mpirun or srun, or run one "
+          "process with --ranks " +
+          std::to_string(launch.size));
+    }
+  }
+
+  if (ranks % P::ways != 0) {
+    throw Error("--ranks " + std::to_string(ranks) + ": this plan splits layers over " + std::to_string(P::ways) +
+                " ways, so ranks must be a multiple of " + std::to_string(P::ways));
+  }
+  schedule::Ranks const mesh{ranks / P::ways, P::ways};
+  auto const told = [&]<class Q>(meta::type<Q>) { return schedule::listing<Q>(mesh) + schedule::summary<Q>(mesh); };
+  bool const on_device = backend != "host" && !P::served;
+  std::fprintf(
+      say, "plan on %d ranks (%d replicas x %d ways), batch %d in %d micro-batches%s, %s, %s, products by %s\n%s",
+      ranks, mesh.data, mesh.model, P::batch, P::micro_batches,
+      P::rounds > 1 ? (" and " + std::to_string(P::rounds) + " rounds").c_str() : "",
+      std::string(tensor::name_of<typename P::number>).c_str(), P::format.ordered ? "ordered sums" : "fastest sums",
+      backend::host::by_library<typename P::number> ? backend::host::products_by : "own kernels",
+      (on_device ? told(meta::type<sent_whole_t<P>>{}) : told(meta::type<P>{})).c_str());
+  if (plan_only) return 0;
+  if (int const other = process.stranger(fingerprint<P>(mesh.data)); other >= 0) {
+    throw Error("rank " + std::to_string(other) + " runs another plan, schedule or version than rank 0");
+  }
+  if constexpr (P::served) {
+    if (!trace.empty() && (apart.serves() || (apart.joins() && *apart.replica < 0)))
+      throw Error("--trace " + trace + ": " + (apart.serves() ? "a server" : "a client without --replica") +
+                  " makes no steps; say it to the replicas");
+    if (apart.serves())
+      return serve<P>(say, apart, mesh.data, static_cast<std::uint64_t>(seed_given), out, resume_given, save_every);
+  }
+
+  bool const by_launcher = P::served && launch.size > 1, a_client = apart.joins() && apart_by_hand;
+  Tracing const tracing{trace.empty() ? ""
+                        : a_client    ? trace_path(trace, *apart.replica, mesh.data)
+                        : by_launcher ? trace_path(trace, launch.rank, launch.size)
+                                      : trace_path(trace, process.rank(), process.size()),
+                        trace_steps};
+  if (a_client && !resume_given.empty() && resume_given != "auto") {
+    throw Error("--resume " + resume_given + ": a client's weights are the server's; say --resume to the server");
+  }
+  bool const server_resumes = P::served && (apart.joins() || launch.size > 1);  // clients have its weights
+  std::string const resume = server_resumes ? "" : resume_path<P>(resume_given, out, say, leads, process);
+  StopSignals const signals;
+  auto const sets = read_for<P, Data>(say, data, limit, resume);
+  if (tracing) check_trace(tracing.path);
+
+  if constexpr (P::served) {
+    Host<P> host;
+    if (launch.size > 1 && !apart_by_hand)
+      host.start(apart, launch, process, mesh.data, static_cast<std::uint64_t>(seed_given), say, out, resume_given);
+    if (apart.joins()) {
+      auto const join_by = [&]<class Ranks>(Ranks*) {
+        return join<P, Data, Ranks>(say, apart, host, mesh.data, static_cast<std::uint64_t>(seed_given), epochs, sets,
+                                    tracing, out, save_every, json,
+                                    [&](bool mine) { return process.stranger(mine ? 1 : 0) >= 0 || mine; });
+      };
+      if (backend == "host") return host.finish(join_by(static_cast<ThreadRanks<P>*>(nullptr)));
+      return host.finish(on<Backends...>(backend, [&]<class B>(B*) {
+        if constexpr (requires { B::pick(0); }) B::pick(launch.local_rank);
+        return join_by(static_cast<DeviceRanks<P, typename B::Machine>*>(nullptr));
+      }));
+    }
+  }
+  std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(seed_given) : session::saved_seed(resume);
+  Job const job{program, out, ranks, epochs, seed, json, leads, say, tracing, save_every};
+  if (backend != "host") {
+    return on<Backends...>(
+        backend, [&]<class B>(B*) { return train_on<P, Data, B>(job, resume, mesh.data, sets, launch, process); });
+  }
+  trainer_of<P> trainer = make_trainer<P>(mesh.data, seed, process.remote());
+  if (!resume.empty()) session::load(trainer, resume);
+  slow_down(trainer);
+  return fit<P, Data>(trainer, job, sets);
+}
+
+/// A plan whose optimizer looks at the whole batch: by_portions.hpp.
+template <class S, class Data, class... Backends>
+int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi::Process const& process);
+
+/// What `run` does with a plan that is legal.
+template <class P, class Data, class... Backends> int run_plan(int argc, char** argv) {
+  auto const tell = [&](char const* who, std::exception const& e, int code) {
+    session::tell(argv[0], who, e);
+    return code;
+  };
+  try {
+    Launch const launch = launched();
+    backend::mpi::Process process(backend::mpi::Process::has_mpi && launch.mpi && launch.size > 1);
+    auto const fails = [&](std::exception const& e, int code) {
+      char who[32] = "";
+      if (process.size() > 1) std::snprintf(who, sizeof who, "rank %d: ", process.rank());
+      tell(who, e, code);
+      process.abort(code);
+      return code;
+    };
+    try {
+      if constexpr (requires { typename P::plan; }) {
+#ifdef CLEAVE_CUDA
+        return train_by_portions<P, Data, Backends..., Cuda>(argc, argv, launch, process);
+      } else {
+        return train<P, Data, Backends..., Cuda>(argc, argv, launch, process);
+#else
+        return train_by_portions<P, Data, Backends...>(argc, argv, launch, process);
+      } else {
+        return train<P, Data, Backends...>(argc, argv, launch, process);
+#endif
+      }
+    } catch (Diverged const& e) {
+      return fails(e, ExitCode::diverged);
+    } catch (std::exception const& e) {
+      return fails(e, ExitCode::error);
+    }
+  } catch (std::exception const& e) {
+    return tell("", e, ExitCode::error);
+  }
+}
+
+}  // namespace session
+
+/// Trains plan P (or `Sandblaster<P>`) on Data: Mnist, Cifar10, or your own class with `name` and `read`, which gives
+/// io::Images or io::Samples, and if wanted `variation` (of pictures) and `inputs` (batches.hpp, data.hpp).
+/// Returns the exit code: 0; 2 after one line on stderr that says what to mend; 3 where training has diverged; 75 where
+/// a signal has stopped it and it is saved (stop.hpp, docs/checkpoints.md).
+///
+/// `Backends` are further devices that --backend may name (emulated.hpp); Cuda is one wherever it can be.
+template <class P, class Data, class... Backends> int run([[maybe_unused]] int argc, [[maybe_unused]] char** argv) {
+  using law = session::law_of_a_run<P, Data>;
+  static_assert(sizeof(law) > 0);
+  if constexpr (meta::holds<law> && plan::legal<session::plan_of<P>>) {
+    return session::run_plan<P, Data, Backends...>(argc, argv);
+  } else {
+    return 2;
+  }
+}
+
+}  // namespace cleave

@@ -1,0 +1,201 @@
+// data/data.hpp - the data that a program trains on: data classes, and the checks of their sets before training.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "../io/cifar.hpp"
+#include "../io/idx.hpp"
+#include "../io/json_line.hpp"
+#include "../io/standin.hpp"
+#include "batches.hpp"
+
+namespace cleave {
+
+namespace session {
+
+/// How inputs of a data class are preprocessed. Default: images are standardised (mean 0 and deviation 1 over the
+/// training set), other samples are used as given.
+enum class Inputs : unsigned char { AsGiven, Standardised };
+template <class Data, class Set> constexpr Inputs inputs_of() {
+  if constexpr (requires { Data::inputs; }) {
+    return Data::inputs;
+  } else {
+    return std::is_same_v<Set, io::Images> ? Inputs::Standardised : Inputs::AsGiven;
+  }
+}
+template <class Data> constexpr Variation variation_of() {
+  if constexpr (requires { Data::variation; }) {
+    return Data::variation;
+  } else {
+    return {};
+  }
+}
+
+/// The word for samples of a set.
+template <class Set> inline constexpr auto plural_of = std::is_same_v<Set, io::Images> ? "images" : "samples";
+
+/// "accuracy 57.40 %", or "loss 0.0123" if there are no classes.
+inline std::string text_of(backend::host::Score const& s) {
+  char text[64];
+  bool const classes = !std::isnan(s.accuracy);
+  std::snprintf(text, sizeof text, classes ? "accuracy %.2f %%" : "loss %.6g", classes ? 100 * s.accuracy : s.loss);
+  return text;
+}
+/// "accuracy", if there are classes, and "held_out_loss".
+inline io::JsonLine& add_score(io::JsonLine& line, backend::host::Score const& s) {
+  if (!std::isnan(s.accuracy)) line.add("accuracy", s.accuracy);
+  return line.add("held_out_loss", s.loss);
+}
+
+/// The sets of a program, and the preprocessing of their inputs.
+template <class Set> struct Sets {
+  Set training, held_out;
+  Preprocessing preprocessing;
+};
+
+inline void check_labels(std::string const& name, auto const& set, backend::host::Wanted const& w) {
+  if (set.classes > w.outputs) {
+    throw Error(name + " has " + std::to_string(set.classes) + " classes, but the model ends with " +
+                std::to_string(w.outputs) + " outputs; end it with Linear<" + std::to_string(set.classes) +
+                "> before the loss");
+  }
+  long const classes = set.classes > 0 ? set.classes : w.outputs;
+  for (std::size_t i = 0; i < set.labels.size(); ++i) {
+    long const label = set.labels[i];
+    if (label >= 0 && label < classes) continue;
+    throw Error(name + ", sample " + std::to_string(i) + ": label " + std::to_string(label) + ", but there are " +
+                std::to_string(classes) + " classes, 0 to " + std::to_string(classes - 1) +
+                (set.classes > 0 ? "; correct the label, or the data class's number of classes"
+                                 : "; correct the label, or give the model's last layer an output for every class"));
+  }
+}
+inline void check_targets(std::string const& name, io::Samples const& set, backend::host::Wanted const& w) {
+  if (w.target == op::Target::Class && set.labels.empty()) {
+    throw Error(name + " has target numbers, but " + std::string(w.loss) +
+                " compares with classes; end the model with MeanSquaredError");
+  }
+  if (w.target != op::Target::Class && !set.targets.empty() && static_cast<long>(set.outputs()) != w.outputs) {
+    throw Error(name + " has " + std::to_string(set.outputs()) + " targets a sample, but the model ends with " +
+                std::to_string(w.outputs) + " outputs; end it with Linear<" + std::to_string(set.outputs()) +
+                "> before the loss");
+  }
+  for (std::size_t i = 0; i < set.targets.size(); ++i) {
+    if (!std::isfinite(set.targets[i]))
+      throw Error(name + ", sample " + std::to_string(i / set.outputs()) + ": target " +
+                  std::to_string(i % set.outputs()) + " is not a finite number; leave the sample out");
+  }
+}
+/// For a model that begins with Embedding: inputs must be whole numbers below the vocabulary.
+inline void check_tokens(std::string const& name, auto const& set, int vocabulary, Inputs inputs) {
+  if (inputs != Inputs::AsGiven) {
+    throw Error(name +
+                ": Embedding reads token numbers, but the inputs are standardised; say in the data class: "
+                "static constexpr auto inputs = session::Inputs::AsGiven;");
+  }
+  for (int i = 0; i < set.count; ++i) {
+    for (auto const x : set.input(i)) {
+      double const token = static_cast<double>(x);
+      if (token >= 0 && token < vocabulary && token == std::floor(token)) continue;
+      char text[32];
+      std::snprintf(text, sizeof text, "%g", token);
+      throw Error(name + ", sample " + std::to_string(i) + ": " + text + " is no token of Embedding<" +
+                  std::to_string(vocabulary) + ", ...>; tokens are whole, 0 to " + std::to_string(vocabulary - 1));
+    }
+  }
+}
+/// Throws Error if a set does not fit the model. `name` is the set's.
+template <class P, class Set> void check_set(std::string const& name, Set const& set, Inputs inputs) {
+  check_sizes(name, set);
+  constexpr long values = P::Net::input::shape.size();
+  if (static_cast<long>(set.input(0).size()) != values) {
+    throw Error(name + ": samples of " + std::to_string(set.input(0).size()) + " values, the model takes " +
+                std::to_string(values));
+  }
+  constexpr backend::host::Wanted w = backend::host::wanted<P>();
+  check_labels(name, set, w);
+  if constexpr (std::is_same_v<Set, io::Samples>) check_targets(name, set, w);
+  if constexpr (P::tokens.vocabulary > 0) check_tokens(name, set, P::tokens.vocabulary, inputs);
+}
+
+/// A resumed run uses the preprocessing of its checkpoint `resume`; otherwise it follows from the training set.
+template <class Set>
+Preprocessing preprocessing_of(std::FILE* say, Set const& training, Inputs inputs, std::string const& resume) {
+  Preprocessing own{{}, training.class_names};
+  if (resume.empty()) {
+    if (inputs == Inputs::Standardised) own.scaling = Scaling::of(training);
+    return own;
+  }
+  std::optional<Preprocessing> saved = saved_preprocessing(resume);
+  if (!saved) {
+    if (inputs == Inputs::Standardised) own.scaling = Scaling::of(training);
+    std::fprintf(say, "%s does not say how its inputs were scaled: %s\n", resume.c_str(),
+                 inputs == Inputs::Standardised ? "means and deviations are taken from the training set"
+                                                : "they are taken as given");
+    return own;
+  }
+  if (!saved->scaling.empty() && saved->scaling.mean.size() != static_cast<std::size_t>(training.channel_count())) {
+    throw Error(resume + ": saved with inputs of " + std::to_string(saved->scaling.mean.size()) +
+                " channels, these have " + std::to_string(training.channel_count()) + "; resume with the same data");
+  }
+  if (!saved->class_names.empty() && !own.class_names.empty() && saved->class_names != own.class_names) {
+    std::fprintf(say, "%s was trained on other classes (%s, ...) than these (%s, ...)\n", resume.c_str(),
+                 saved->class_names[0].c_str(), own.class_names[0].c_str());
+  }
+  if (saved->class_names.empty()) saved->class_names = std::move(own.class_names);
+  return *std::move(saved);
+}
+
+/// Reads and checks both sets, and determines the preprocessing of their inputs.
+template <class P, class Data>
+auto read_for(std::FILE* say, std::string const& folder, int limit, std::string const& resume = {}) {
+  std::string note;
+  using Set = decltype(Data::read(folder, io::Split::Train, note));
+  Sets<Set> s{Data::read(folder, io::Split::Train, note), Data::read(folder, io::Split::Test, note), {}};
+  if (!note.empty()) std::fprintf(say, "%s\n", note.c_str());
+  if (limit > 0) s.training.keep_first(limit);
+  std::string const name(Data::name);
+  constexpr Inputs inputs = inputs_of<Data, Set>();
+  check_set<P>(name + ", training set", s.training, inputs);
+  check_set<P>(name + ", test set", s.held_out, inputs);
+  if constexpr (std::is_same_v<Set, io::Images>) {
+    io::Images const &t = s.training, &h = s.held_out;
+    auto const size = [](io::Images const& i) {
+      return std::to_string(i.channels) + " x " + std::to_string(i.height) + " x " + std::to_string(i.width);
+    };
+    if (size(t) != size(h)) throw Error(name + ": training images are " + size(t) + ", test images " + size(h));
+  }
+  if (s.training.count < P::batch) {
+    throw Error(name + ": " + std::to_string(s.training.count) + " samples are fewer than one batch of " +
+                std::to_string(P::batch));
+  }
+  s.preprocessing = preprocessing_of(say, s.training, inputs, resume);
+  return s;
+}
+
+}  // namespace session
+
+/// MNIST from a folder with its four files.
+struct Mnist {
+  static constexpr auto name = "MNIST";
+  static constexpr session::Variation variation{};
+  static io::Images read(std::string const& folder, io::Split split, std::string&) {
+    if (folder.empty()) throw Error("MNIST is not here: say --data DIR, a folder with the four files *-ubyte");
+    return io::read_mnist(folder, split);
+  }
+};
+
+/// CIFAR-10 from a folder with its six files; without one, a generated data set in the same format.
+struct Cifar10 {
+  static constexpr auto name = "CIFAR-10";
+  static constexpr session::Variation variation{2, true};
+  static io::Images read(std::string const& folder, io::Split split, std::string& note) {
+    if (!folder.empty()) return io::read_cifar(folder, split);
+    note = "no --data DIR: a stand-in in the CIFAR-10 format is drawn (10 classes of figures)";
+    return io::draw_standin(split == io::Split::Train ? 10000 : 2000, split == io::Split::Train ? 1 : 2);
+  }
+};
+
+}  // namespace cleave

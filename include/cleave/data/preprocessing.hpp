@@ -1,0 +1,110 @@
+// data/preprocessing.hpp - the preprocessing of a model's inputs; saved in the checkpoint with the weights.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../io/safetensors.hpp"
+
+namespace cleave::session {
+
+/// Inputs of each channel are scaled as (x - mean) / deviation, with those of the training set, for both sets. Empty:
+/// inputs are not scaled.
+struct Scaling {
+  std::vector<float> mean, deviation;
+
+  /// For images by channel, for other samples by feature.
+  template <class Set> static Scaling of(Set const& set) {
+    Scaling s;
+    for (int c = 0; c < set.channel_count(); ++c) {
+      std::size_t const plane = set.input(0).size() / static_cast<std::size_t>(set.channel_count());
+      double const origin = static_cast<double>(set.input(0)[static_cast<std::size_t>(c) * plane]);
+      double sum = 0, squares = 0;  // of differences from one of the numbers, which keeps them small
+      for (int i = 0; i < set.count; ++i) {
+        for (auto const x : set.input(i).subspan(static_cast<std::size_t>(c) * plane, plane)) {
+          double const d = static_cast<double>(x) - origin;
+          sum += d;
+          squares += d * d;
+        }
+      }
+      double const n = static_cast<double>(plane) * set.count, mean = sum / n, variance = squares / n - mean * mean;
+      s.mean.push_back(static_cast<float>(origin + mean));
+      s.deviation.push_back(static_cast<float>(std::sqrt(variance > 0 ? variance : 1)));
+    }
+    return s;
+  }
+  bool empty() const { return mean.empty(); }
+};
+
+struct Preprocessing {
+  Scaling scaling;
+  std::vector<std::string> class_names;  // in the order of their numbers; empty if the data have none
+};
+
+inline constexpr auto inputs_key = "inputs", class_names_key = "class_names";
+inline constexpr auto mean_tensor = "preprocessing.mean", deviation_tensor = "preprocessing.deviation";
+
+/// Adds to a checkpoint: f32 tensors "preprocessing.mean" and "preprocessing.deviation" (channels) in the units of the
+/// data, and metadata: "inputs", which is "standardised" or "as given", and "class_names", one a line. `p` must outlive
+/// the write.
+inline void add_preprocessing(Preprocessing const& p, std::vector<io::NamedTensor>& tensors, io::Metadata& metadata) {
+  auto const add = [&](char const* name, std::vector<float> const& v) {
+    tensors.push_back({name,
+                       io::Dtype::F32,
+                       {v.size()},
+                       {reinterpret_cast<unsigned char const*>(v.data()), v.size() * sizeof(float)}});
+  };
+  metadata.emplace_back(inputs_key, p.scaling.empty() ? "as given" : "standardised");
+  if (!p.scaling.empty()) {
+    add(mean_tensor, p.scaling.mean);
+    add(deviation_tensor, p.scaling.deviation);
+  }
+  if (p.class_names.empty()) return;
+  std::string lines;
+  for (std::string const& name : p.class_names) lines += (lines.empty() ? "" : "\n") + name;
+  metadata.emplace_back(class_names_key, lines);
+}
+
+/// The preprocessing in a checkpoint; empty if it has none, as those of version 0.1. Throws Error.
+inline std::optional<Preprocessing> saved_preprocessing(io::SafeTensors const& file, std::string const& path) {
+  std::string const* const inputs = file.find_metadata(inputs_key);
+  if (!inputs) return std::nullopt;
+  Preprocessing p;
+  if (std::string const* const lines = file.find_metadata(class_names_key)) {
+    for (std::size_t from = 0; from <= lines->size();) {
+      std::size_t const to = std::min(lines->find('\n', from), lines->size());
+      p.class_names.push_back(lines->substr(from, to - from));
+      from = to + 1;
+    }
+  }
+  if (*inputs == "as given") return p;
+  auto const read = [&](char const* name, std::vector<float>& v) {
+    io::NamedTensor const* const t = file.find(name);
+    bool const known = t && t->dtype == io::Dtype::F32 && t->shape.size() == 1 && !t->bytes.empty();
+    if (!known) throw Error(path + ": its inputs are standardised, but it has no f32 tensor " + name + " (channels)");
+    v.resize(t->shape[0]);
+    std::memcpy(v.data(), t->bytes.data(), t->bytes.size());
+    for (float x : v) {
+      if (!std::isfinite(x)) throw Error(path + ": tensor " + name + " holds a number that is not finite");
+    }
+  };
+  read(mean_tensor, p.scaling.mean);
+  read(deviation_tensor, p.scaling.deviation);
+  if (p.scaling.mean.size() != p.scaling.deviation.size())
+    throw Error(path + ": " + std::to_string(p.scaling.mean.size()) + " means, but " +
+                std::to_string(p.scaling.deviation.size()) + " deviations");
+  for (float d : p.scaling.deviation) {
+    if (!(d > 0)) throw Error(path + ": tensor " + deviation_tensor + " holds a number that is not above 0");
+  }
+  return p;
+}
+inline std::optional<Preprocessing> saved_preprocessing(std::string const& path) {
+  return saved_preprocessing(io::load_safetensors(path), path);
+}
+
+}  // namespace cleave::session

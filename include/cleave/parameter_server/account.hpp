@@ -1,0 +1,85 @@
+// parameter_server/account.hpp - bookkeeping for replicas of a server: steps drawn, losses reported, what became of every gradient.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "../optim/rate.hpp"
+#include "ledger.hpp"
+#include "pushes.hpp"
+
+namespace cleave::session {
+
+/// Owned by Served, under its lock, and by Simulated.
+template <class P> class Account {
+ public:
+  using Server = session::Server<P>;
+  static constexpr bool waits = P::agreed::waits;
+  /// What asynchronous replicas draw: steps or, if gradients can have different numbers of samples, micro-batches.
+  static constexpr long draws = !waits && P::request.portions.groups > 0 ? P::micro_batches : 1;
+
+  explicit Account(int replicas) : ledger(replicas), replicas_(replicas) {
+    ledger.versions.resize(static_cast<std::size_t>(Server::shards));
+  }
+
+  /// Begins the steps [first, first + count).
+  void open(long first, int count, double rate_scale) {
+    losses.assign(static_cast<std::size_t>(count), 0);
+    first_ = first;
+    limit_ = first + count;
+    drawn_ = std::max(drawn_, first * draws);
+    rate_scale_ = rate_scale;
+  }
+  void close() { limit_ = 0; }
+  void begin_at(long step) { drawn_ = step * draws; }
+  long limit() const { return limit_; }
+  double rate_of(long step) const { return static_cast<double>(rate.at(step)) * rate_scale_; }
+
+  bool all_drawn() const { return drawn_ >= limit_ * draws; }
+  /// The next draw for a replica of `micro_batches` micro-batches.
+  long draw(int micro_batches) { return std::exchange(drawn_, drawn_ + (draws > 1 ? micro_batches : 1)); }
+
+  /// A replica has computed a gradient of `part` of a batch. With waiting replicas, losses are recorded when gradients
+  /// are taken.
+  void made(long step, double loss, double part) {
+    if (!waits)
+      tell(step, loss * part);
+    else if (P::agreed::pace.push > 1)
+      tell(step, loss / replicas_);
+  }
+  void pushed(int shard, int replica, typename Pushes<P>::Rows const& rows) {
+    std::size_t const r = static_cast<std::size_t>(replica);
+    ledger.sent[r] += Pushes<P>::elements(shard) + rows.elements;
+    ledger.sent_bytes[r] += Pushes<P>::bytes(shard) + rows.bytes;
+    ledger.sent_rows[r] += rows.rows;
+    if (shard == 0) ++ledger.pushed[r];
+  }
+  /// `loss` and `part` of the batch belong to the gradient of event `e`.
+  void decided(int shard, agree::Event const& e, agree::Action const& a, double loss, double part) {
+    std::size_t const r = static_cast<std::size_t>(a.worker);
+    if (a.what == agree::Done::Update) ledger.versions[static_cast<std::size_t>(shard)] = a.version;
+    if (shard != 0) return;
+    if (a.what == agree::Done::Drop) ++ledger.dropped[r];
+    if (a.what != agree::Done::Take) return;
+    ++ledger.taken[r];
+    ++ledger.ages[static_cast<std::size_t>(std::min(a.age, Ledger::oldest))];
+    if (waits && P::agreed::pace.push == 1) tell(e.version, loss * part);
+  }
+
+  Ledger ledger;
+  std::vector<double> losses;  // of the steps begun
+  Rate rate = P::rate;         // does not change while replicas compute
+
+ private:
+  void tell(long step, double loss) {
+    if (step >= first_ && step < limit_) losses[static_cast<std::size_t>(step - first_)] += loss;
+  }
+
+  int replicas_;
+  long first_ = 0, limit_ = 0, drawn_ = 0;
+  double rate_scale_ = 1;
+};
+
+}  // namespace cleave::session

@@ -1,0 +1,281 @@
+// parameter_server/conversation.hpp - what a parameter server and one of its clients say, from the welcome to the end.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "../train/stop.hpp"
+#include "container.hpp"
+#include "door.hpp"
+#include "pushes.hpp"
+
+namespace cleave::session {
+
+/// Of one guest that was let in. Nothing that it sends is used before it has been checked.
+template <class P> class Conversation {
+ public:
+  using Sent = typename Server<P>::Sent;
+  using Tell = std::function<void(std::string const&)>;
+  static constexpr int shards = Server<P>::shards;
+
+  Conversation(Guest<P>& g, Container<P>& c, std::string name, ServerOf server, backend::tcp::Milliseconds deadline,
+               std::atomic<bool> const& over, Tell tell)
+      : g_(g),
+        c_(c),
+        name_(std::move(name)),
+        server_(server),
+        deadline_(deadline),
+        over_(over),
+        tell_(std::move(tell)) {}
+
+  /// Until the client leaves, or the server is over. Throws std::exception where a thread or memory is missing, before
+  /// anything was said.
+  void hold() {
+    std::thread writer([this] { write(); });
+    std::optional<backend::tcp::Refusal> why;
+    bool bye = false;
+    try {
+      enter();
+      read(bye);
+    } catch (backend::tcp::Refusal const& e) {
+      why = e;
+    } catch (std::exception const&) {  // killed, or cut off: its gradients end here
+    }
+    leave(bye, why.has_value());
+    if (why) refuse(*why);
+    g_.socket.shut();
+    writer.join();
+  }
+
+ private:
+  void refuse(backend::tcp::Refusal const& why) {
+    tell_("refused " + g_.socket.peer() + ": " + why.what());
+    try {
+      std::lock_guard one_frame(g_.writing);
+      backend::tcp::refuse(g_.socket, why, deadline_);
+    } catch (Error const&) {  // it does not want to hear it
+    }
+  }
+  std::string title() const {
+    return "replica " + std::to_string(g_.replica) + " of container " + name_ + ", " + g_.socket.peer() + ",";
+  }
+  /// Takes its replica number, once whoever had it is gone, and welcomes it.
+  void enter() {
+    backend::tcp::Head h;
+    h.kind = backend::tcp::Kind::Welcome;
+    if (g_.replica >= 0) {
+      std::unique_lock lock(c_.mutex);
+      auto const r = static_cast<std::size_t>(g_.replica);
+      auto const wait = std::min<backend::tcp::Milliseconds>(deadline_ / 4, std::chrono::seconds(5));
+      if (!c_.changed.wait_for(lock, wait, [&] { return over_ || c_.guest.find(g_.replica) == c_.guest.end(); })) {
+        throw backend::tcp::Refusal("replica " + std::to_string(g_.replica) + " is there already, from " +
+                                        c_.guest[g_.replica]->socket.peer() +
+                                        "; give this client another --replica, or end that one",
+                                    true);
+      }
+      g_.life = ++c_.life[r];
+      c_.guest[g_.replica] = &g_;
+      c_.heard[r] = std::chrono::steady_clock::now();
+      c_.stopped[r].clear();
+      too_late_ = !c_.failure.empty();
+      h.version = c_.done[r];
+    }
+    if (g_.replica >= 0) {
+      tell_(title() + (g_.life == 1 ? " has joined" : " has taken over, in life " + std::to_string(g_.life)));
+    }
+    h.event.life = g_.life;
+    {
+      std::lock_guard one_frame(g_.writing);
+      backend::tcp::send(g_.socket, h, nullptr, 0, deadline_);
+    }
+    if (g_.replica < 0) return;
+    joined_ = true;
+    for (int s = server_.part; s < shards; s += server_.parts) hear(s, {agree::Heard::Joined, g_.replica, g_.life});
+  }
+  void leave(bool bye, bool refused) {
+    if (joined_ && !(bye && P::agreed::waits)) {
+      for (int s = server_.part; s < shards; s += server_.parts) hear(s, {agree::Heard::Left, g_.replica, g_.life});
+    }
+    {
+      std::lock_guard lock(c_.mutex);
+      g_.over = true;
+      auto const mine = c_.guest.find(g_.replica);
+      if (mine != c_.guest.end() && mine->second == &g_) c_.guest.erase(mine);
+    }
+    c_.changed.notify_all();
+    if (g_.life > 0 && !refused) tell_(title() + (bye ? " has done its part" : " has gone"));
+  }
+  void read(bool& bye) {
+    std::vector<unsigned char> payload;
+    std::vector<Sent> room;
+    std::size_t most = 0;
+    for (int s = 0; s < shards; ++s) most = std::max(most, static_cast<std::size_t>(Pushes<P>::most_bytes(s)));
+    while (!over_) {
+      if (!g_.socket.readable(backend::tcp::Milliseconds(100))) continue;
+      auto const h = backend::tcp::receive(g_.socket, payload, most, deadline_);
+      int const s = h.shard;
+      if (h.kind == backend::tcp::Kind::Hello) {
+        bye = true;
+        std::lock_guard lock(c_.mutex);
+        if (g_.replica >= 0 && !server_.one_run) c_.done[static_cast<std::size_t>(g_.replica)] = 0;
+        return;
+      }
+      if (h.kind == backend::tcp::Kind::Stopped && g_.replica >= 0) {
+        std::lock_guard lock(c_.mutex);
+        c_.stopped[static_cast<std::size_t>(g_.replica)] = StopSignals::name_of(h.version);
+        return;
+      }
+      if (s < 0 || s >= shards || s % server_.parts != server_.part) {
+        throw backend::tcp::Refusal("shard " + std::to_string(s) + ", which is not here");
+      }
+      if (h.kind == backend::tcp::Kind::Pull) {
+        send(s, h.version);
+      } else if (h.kind == backend::tcp::Kind::Whom) {
+        std::string const text = c_.waited_for(g_.replica, server_.part, server_.parts);
+        std::lock_guard one_frame(g_.writing);
+        backend::tcp::send(g_.socket, h, text.data(), text.size(), deadline_);
+      } else if (h.kind == backend::tcp::Kind::Event && g_.replica >= 0) {
+        event(h, payload, room);
+      } else {
+        throw backend::tcp::Refusal("a message of kind " + std::to_string(static_cast<unsigned>(h.kind)) +
+                                    ", which is not to be said here");
+      }
+    }
+  }
+  /// A push, or a question for weights: checked, and then heard.
+  void event(backend::tcp::Head const& h, std::vector<unsigned char>& payload, std::vector<Sent>& room) {
+    int const s = h.shard;
+    agree::Event e = h.event;
+    e.worker = g_.replica;
+    e.life = g_.life;
+    bool const pushed = e.what == agree::Heard::Pushed;
+    if (e.what != agree::Heard::Asked && !pushed) throw backend::tcp::Refusal("an event that clients do not say");
+    Sent* what = nullptr;
+    if (pushed) {
+      int newest = 0;
+      c_.server.look(s, [&](auto& shard) { newest = shard.version(); });
+      check_push(e, h.rate, newest, g_.heard[s]);
+      what = Pushes<P>::read(s, payload, room);
+      check_finite(what, Server<P>::end(s) - Server<P>::begin(s));
+      ++g_.heard[s];
+    }
+    {
+      std::lock_guard lock(c_.mutex);
+      c_.heard[static_cast<std::size_t>(g_.replica)] = std::chrono::steady_clock::now();
+    }
+    hear(s, e, what, h.rate);
+    if (!pushed) return;
+    std::lock_guard lock(c_.mutex);
+    auto const r = static_cast<std::size_t>(g_.replica);
+    if (s == server_.part && g_.life == c_.life[r]) c_.done[r] += P::agreed::pace.push;
+    if (P::agreed::change == agree::Change::Elastic) {
+      g_.moved[s] = payload;
+      g_.pending[s] = true;
+      c_.changed.notify_all();
+    }
+  }
+
+  /// Too few replicas are left for an update. Under the container's mutex.
+  void fail(int s, agree::Action const& a, int newest) {
+    std::string const who = "replica " + std::to_string(a.worker), wanted = std::to_string(c_.server.parts());
+    std::string const by = a.worker >= 0 ? c_.stopped[static_cast<std::size_t>(a.worker)] : std::string();
+    c_.stops = !by.empty();
+    if (c_.stops) {
+      c_.failure = who + " was stopped by " + by + ", and an update needs " + wanted + " replicas";
+    } else {
+      c_.failure = "shard " + std::to_string(s) + " at version " + std::to_string(newest) + ": " + who +
+                   " has left and " + std::to_string(a.version) + " replicas live, where an update needs " + wanted +
+                   "; restart from the last checkpoint, or say more Spares";
+    }
+  }
+  void hear(int s, agree::Event const& e, Sent* pushed = nullptr, float rate = 0) {
+    c_.server.hear(
+        s, e, pushed, [&](long) { return double{rate}; },
+        [&](auto const& actions, int newest) {
+          std::lock_guard lock(c_.mutex);
+          for (agree::Action const& a : actions) {
+            if (a.what == agree::Done::Grant) {
+              auto const to = c_.guest.find(a.worker);
+              // Elastic: a push is answered by the weights that it came back as.
+              bool const answered = P::agreed::change == agree::Change::Elastic && e.what == agree::Heard::Pushed;
+              if (to != c_.guest.end() && !answered) to->second->pending[s] = true;
+            } else if (a.what == agree::Done::Fail && P::agreed::waits && c_.failure.empty()) {
+              fail(s, a, newest);
+            }
+          }
+          c_.changed.notify_all();
+        });
+  }
+  /// Sends a guest the newest weights of each shard that it was granted, as fast as its connection takes them.
+  void write() {
+    try {
+      for (;;) {
+        int due = -1;
+        std::string failure;
+        bool stops = false;
+        {
+          std::unique_lock lock(c_.mutex);
+          c_.changed.wait(lock, [&] {
+            due = static_cast<int>(std::find(g_.pending, g_.pending + shards, true) - g_.pending);
+            return g_.over || due < shards || (g_.replica >= 0 && !c_.failure.empty());
+          });
+          if (g_.over) return;
+          if (due < shards) g_.pending[due] = false;
+          failure = c_.failure;
+          stops = c_.stops && !too_late_;
+          if (c_.stops && too_late_) failure += "; start the server again with --resume auto";
+        }
+        if (due == shards && stops) {
+          std::lock_guard one_frame(g_.writing);
+          return backend::tcp::stop(g_.socket, failure, deadline_);
+        }
+        if (due == shards) return refuse(backend::tcp::Refusal(failure));
+        send(due, 0);
+      }
+    } catch (std::exception const&) {
+      g_.socket.shut();
+    }
+  }
+  /// `what`: 0 weights as replicas take them, 1 + m the optimizer's tensor m, -1 weights in the format of sums.
+  void send(int s, int what) {
+    if (what < -1 || what > P::optimizer::moments) throw backend::tcp::Refusal("no such tensor");
+    std::vector<unsigned char> out;
+    int newest = 0;
+    if (what == 0) {
+      std::lock_guard lock(c_.mutex);
+      out.swap(g_.moved[s]);
+    }
+    std::lock_guard one_frame(g_.writing);
+    c_.server.look(s, [&](auto& shard) {
+      newest = shard.version();
+      if (!out.empty()) return;
+      auto const copy = [&](auto const* from) {
+        auto const* p = reinterpret_cast<unsigned char const*>(from);
+        out.assign(p, p + static_cast<std::size_t>(shard.count()) * sizeof *from);
+      };
+      if (what > 0) return copy(shard.moments() + (what - 1) * shard.count());
+      if (what == 0) return copy(shard.sent());
+      copy(shard.weights());
+    });
+    backend::tcp::Head h;
+    h.kind = backend::tcp::Kind::Grant;
+    h.shard = s;
+    h.version = newest;
+    h.event.life = g_.life;
+    backend::tcp::send(g_.socket, h, out.data(), out.size(), deadline_);
+    if (what == 0) c_.server.sent(s, g_.replica);
+  }
+
+  Guest<P>& g_;
+  Container<P>& c_;
+  std::string name_;
+  ServerOf server_;
+  backend::tcp::Milliseconds deadline_;
+  std::atomic<bool> const& over_;
+  Tell tell_;
+  bool joined_ = false;    // the agreement knows of this life
+  bool too_late_ = false;  // the run had failed before it came; under the container's mutex
+};
+
+}  // namespace cleave::session

@@ -1,0 +1,288 @@
+// parameter_server/parameter_server.hpp - a process that keeps weights in named containers for clients that come and go over TCP.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <filesystem>
+
+#include "conversation.hpp"
+#include "server_file.hpp"
+
+namespace cleave::session {
+
+/// Part i of n of a server: it answers for shards i, i + n, i + 2n, ... Containers of different names share nothing; a
+/// container lives as long as the process, and longer where `keep` says where to save it, so that a client that comes
+/// after the others can read what they left. Nothing that a client sends is used before it has been checked.
+template <class P> class ParameterServer {
+ public:
+  using A = tensor::accumulate_t<typename P::number>;
+  using Sent = typename Server<P>::Sent;
+  static constexpr int shards = Server<P>::shards;
+
+  ParameterServer(int port, int replicas, std::uint64_t seed, int part = 0, int parts = 1,
+                  backend::tcp::Milliseconds deadline = std::chrono::seconds(60), Door door = {})
+      : listening_(open_door(door, port)),
+        door_(std::move(door)),
+        of_{replicas, part, parts, seed},
+        deadline_(deadline),
+        start_((Server<P>::parts(replicas), 1), 0, seed) {
+    if (parts > Server<P>::shards) {
+      throw Error("a server of " + std::to_string(parts) + " parts for " + std::to_string(Server<P>::shards) +
+                  " shards; replicas that wait for each other are counted in one place, and need one part");
+    }
+  }
+  ~ParameterServer() {
+    stop();
+    send_away();
+  }
+
+  int port() const { return listening_.port(); }
+  void stop() { over_ = true; }
+
+  /// Its clients make one run together: a replica that comes again goes on behind what it has done, also where that was
+  /// all of its part. Before `load` and `serve`.
+  void serve_one_run() { of_.one_run = true; }
+
+  /// Tells all replicas that are there to stop, and why.
+  void stop_replicas(std::string const& why) {
+    std::lock_guard lock(guests_);
+    for (auto& g : guest_) {
+      if (g->gone || !g->admitted || g->replica < 0) continue;
+      try {
+        std::lock_guard one_frame(g->writing);
+        backend::tcp::stop(g->socket, why, std::min(deadline_, backend::tcp::Milliseconds(1000)));
+      } catch (Error const&) {  // it has gone
+      }
+    }
+  }
+
+  /// Saves every container to a file of its own in this folder, every so often while it changes (0: not before the end)
+  /// and at the end.
+  void keep(std::string folder, std::chrono::milliseconds every = std::chrono::minutes(10)) {
+    io::make_folder(folder);
+    folder_ = std::move(folder);
+    every_ = every;
+  }
+  /// Goes on with a container as it was saved; returns its name. Before `serve`.
+  std::string load(std::string const& path) {
+    auto [name, c] = load_container<P>(path, of_, start_);
+    container_[name] = std::move(c);
+    tell("container " + name + " goes on from " + path);
+    return name;
+  }
+  /// Saves what has changed, from any thread. False if something could not be saved; it says what and why.
+  bool save() {
+    std::lock_guard one_by_one(saving_);
+    bool good = true;
+    std::vector<std::pair<std::string, Container*>> all;
+    {
+      std::lock_guard lock(guests_);
+      for (auto& [name, c] : container_) all.emplace_back(name, c.get());
+    }
+    for (auto& [name, c] : all) {
+      try {
+        std::string const path = file_of(name, folder_);
+        if (save_container(*c, name, of_, path)) tell("saved container " + name + " to " + path);
+      } catch (std::exception const& e) {
+        tell(e.what());
+        good = false;
+      }
+    }
+    return good;
+  }
+  /// How many updates a container has had, over all of its shards here; 0 where there is none of this name.
+  std::int64_t updates(std::string const& name) {
+    Container* c = nullptr;
+    {
+      std::lock_guard lock(guests_);
+      auto const at = container_.find(name);
+      if (at == container_.end()) return 0;
+      c = at->second.get();
+    }
+    std::int64_t all = 0;
+    for (int s = of_.part; s < shards; s += of_.parts) c->server.look(s, [&](auto& shard) { all += shard.version(); });
+    return all;
+  }
+  /// How many connections there are now.
+  int connections() {
+    return count([](Guest const&) { return true; });
+  }
+  /// Where a container of this name is saved in a folder.
+  std::string file_of(std::string const& name, std::string const& folder) const {
+    return folder + "/" + name + ending();
+  }
+
+  /// The files of this part's containers in a folder.
+  std::vector<std::string> saved_in(std::string const& folder) const {
+    std::vector<std::string> all;
+    std::error_code none;
+    for (auto const& entry : std::filesystem::directory_iterator(folder, none)) {
+      if (entry.path().filename().string().ends_with(ending())) all.push_back(entry.path().string());
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+  /// Until stopped, or `end` says so, or nobody has been there for so long (0: for ever) after the first client; in one
+  /// run, replicas that have not come yet have the deadline to come. False if what it held then could not be saved.
+  bool serve(backend::tcp::Milliseconds linger = {}, std::function<bool()> const& end = {}) {
+    auto last = std::chrono::steady_clock::now(), saved = last;
+    bool any = false;
+    while (!over_ && !(end && end())) {
+      any = let_in(backend::tcp::Milliseconds(50)) || any;
+      auto const now = std::chrono::steady_clock::now();
+      if (clear() > 0) last = now;
+      if (!folder_.empty() && every_.count() > 0 && now - saved > every_) {
+        save();
+        saved = std::chrono::steady_clock::now();
+      }
+      if (!any || linger.count() == 0 || now - last <= linger) continue;
+      if (!of_.one_run || all_have_come() || now - last > deadline_) break;
+    }
+    stop();
+    send_away();
+    return folder_.empty() || save();
+  }
+
+ private:
+  using Guest = session::Guest<P>;
+  using Container = session::Container<P>;
+
+  std::string ending() const { return ".server" + std::to_string(of_.part) + ".safetensors"; }
+
+  /// Takes the next connection, if one comes in time and there is room: else it waits before the door.
+  bool let_in(backend::tcp::Milliseconds wait) {
+    if (count([](Guest const& g) { return !g.admitted; }) >= door_.strangers) {
+      std::this_thread::sleep_for(wait);
+      return false;
+    }
+    try {
+      auto socket = listening_.accept(wait);
+      if (!socket.valid()) return false;
+      auto guest = std::make_unique<Guest>(std::move(socket));
+      std::lock_guard lock(guests_);
+      guest_.push_back(std::move(guest));
+      Guest& g = *guest_.back();
+      try {
+        g.thread = std::thread([this, &g] { welcome(g); });
+      } catch (std::exception const& e) {
+        turn_away(g, no_room(e));
+        guest_.pop_back();
+        std::this_thread::sleep_for(wait);
+      }
+    } catch (std::exception const& e) {
+      tell(std::string("a connection was dropped: ") + e.what());
+      std::this_thread::sleep_for(wait);
+    }
+    return true;
+  }
+  template <class Which> int count(Which which) {
+    std::lock_guard lock(guests_);
+    return static_cast<int>(
+        std::count_if(guest_.begin(), guest_.end(), [&](auto const& g) { return !g->gone && which(*g); }));
+  }
+  bool all_have_come() {
+    std::lock_guard lock(guests_);
+    return std::all_of(container_.begin(), container_.end(), [](auto const& named) {
+      std::lock_guard one(named.second->mutex);
+      auto const& life = named.second->life;
+      return std::all_of(life.begin(), life.end(), [](int of_replica) { return of_replica > 0; });
+    });
+  }
+  /// Forgets the connections that have ended; returns how many are left.
+  std::size_t clear() {
+    std::lock_guard lock(guests_);
+    std::erase_if(guest_, [](auto& g) {
+      if (!g->gone) return false;
+      g->thread.join();
+      return true;
+    });
+    return guest_.size();
+  }
+  void send_away() {
+    std::vector<std::unique_ptr<Guest>> all;
+    {
+      std::lock_guard lock(guests_);
+      all.swap(guest_);
+    }
+    for (auto& g : all) g->socket.shut();
+    for (auto& g : all) g->thread.join();
+  }
+  void tell(std::string const& what) {
+    if (!door_.say) return;
+    std::lock_guard lock(saying_);
+    std::fprintf(door_.say, "%s\n", what.c_str());
+    std::fflush(door_.say);
+  }
+  static backend::tcp::Refusal no_room(std::exception const& e) {
+    return backend::tcp::Refusal(std::string("the server has no room for another connection now: ") + e.what(), true);
+  }
+  void turn_away(Guest& g, backend::tcp::Refusal const& why) {
+    if (int const n = refused_++; n < 100 || n % 1000 == 0) tell("refused " + g.socket.peer() + ": " + why.what());
+    try {
+      std::lock_guard lock(g.writing);
+      backend::tcp::refuse(g.socket, why, std::min(deadline_, backend::tcp::Milliseconds(1000)));
+    } catch (Error const&) {  // it does not want to hear it
+    }
+  }
+
+  Container& container(std::string const& name) {
+    std::lock_guard lock(guests_);
+    auto const at = container_.find(name);
+    if (at != container_.end()) return *at->second;
+    if (static_cast<int>(container_.size()) >= door_.containers) {
+      throw backend::tcp::Refusal("the server keeps " + std::to_string(door_.containers) +
+                                  " containers and takes no other; start another server for it");
+    }
+    return *(container_[name] = std::make_unique<Container>(of_.replicas, start_));
+  }
+
+  void welcome(Guest& g) {
+    std::optional<backend::tcp::Refusal> why;
+    try {
+      std::string name;
+      auto const hello = backend::tcp::hear_hello(g.socket, name, door_.token, std::min(deadline_, door_.greeting));
+      if (hello.plan != fingerprint<P>(of_.replicas)) {
+        throw backend::tcp::Refusal("the server runs another plan, another number of replicas (" +
+                                    std::to_string(of_.replicas) + ") or another version of cleave (it has " +
+                                    std::string(version) + ")");
+      }
+      if (hello.event.worker < -1 || hello.event.worker >= of_.replicas) {
+        throw backend::tcp::Refusal("replica " + std::to_string(hello.event.worker) + " of a run of " +
+                                    std::to_string(of_.replicas));
+      }
+      check_container_name(name);
+      g.replica = hello.event.worker;
+      g.admitted = true;
+      if (count([](Guest const& o) { return o.admitted.load(); }) > door_.connections) {
+        throw backend::tcp::Refusal(
+            "the server has " + std::to_string(door_.connections) + " connections and takes no other", true);
+      }
+      Conversation<P>(g, container(name), name, of_, deadline_, over_, [this](std::string const& what) {
+        tell(what);
+      }).hold();
+    } catch (backend::tcp::Refusal const& e) {
+      why = e;
+    } catch (Error const&) {  // it has gone, or never spoke this protocol
+    } catch (std::exception const& e) {
+      why = no_room(e);
+    }
+    if (why) turn_away(g, *why);
+    g.gone = true;
+  }
+
+  backend::tcp::Socket listening_;
+  Door door_;
+  ServerOf of_;
+  backend::tcp::Milliseconds deadline_;
+  Replica<P> start_;  // the weights that a container begins with
+  std::atomic<bool> over_{false};
+  std::mutex guests_;
+  std::vector<std::unique_ptr<Guest>> guest_;
+  std::map<std::string, std::unique_ptr<Container>> container_;
+  std::string folder_;  // empty: nothing is saved
+  std::chrono::milliseconds every_{};
+  std::mutex saying_, saving_;
+  std::atomic<int> refused_{0};
+};
+
+}  // namespace cleave::session

@@ -1,0 +1,120 @@
+// parameter_server/server_file.hpp - a container of a parameter server as a safetensors file, and back.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <numeric>
+
+#include "../io/safetensors.hpp"
+#include "container.hpp"
+#include "door.hpp"
+
+namespace cleave::session {
+
+template <class P> std::string shards_text() {
+  return plan_text<P>() + ", " + std::to_string(Server<P>::shards) + " shards";
+}
+
+/// Saves what a container holds, if that has changed: weights, the optimizer's tensors, versions, and what each replica
+/// has done. Throws Error, the old file as it was, if a weight is not finite or the file cannot be written.
+template <class P>
+bool save_container(Container<P>& c, std::string const& name, ServerOf const& of, std::string const& path) {
+  using A = typename Server<P>::A;
+  std::vector<std::pair<std::string, std::vector<A>>> values;
+  std::vector<std::int64_t> versions, done;
+  for (int s = of.part; s < Server<P>::shards; s += of.parts) {
+    c.server.look(s, [&](auto& shard) {
+      std::string const which = "shard" + std::to_string(s);
+      values.emplace_back(which + ".weights", std::vector<A>(shard.weights(), shard.weights() + shard.count()));
+      if constexpr (P::optimizer::moments > 0) {
+        values.emplace_back(which + ".moments",
+                            std::vector<A>(shard.moments(), shard.moments() + shard.count() * P::optimizer::moments));
+      }
+      versions.push_back(shard.version());
+    });
+  }
+  {
+    std::lock_guard lock(c.mutex);
+    done.assign(c.done.begin(), c.done.end());
+  }
+  std::int64_t const updates = std::accumulate(versions.begin(), versions.end(), std::int64_t{0});
+  if (updates == c.saved) return false;
+  std::vector<io::NamedTensor> tensors;
+  for (auto const& [what, v] : values) {
+    if (!std::all_of(v.begin(), v.end(), [](A x) { return std::isfinite(x); })) {
+      throw Error("container " + name + " is not saved: " + what + " holds a number that is not finite; " + path +
+                  " stays as it was");
+    }
+    tensors.push_back({what,
+                       sizeof(A) == 8 ? io::Dtype::F64 : io::Dtype::F32,
+                       {v.size()},
+                       {reinterpret_cast<unsigned char const*>(v.data()), v.size() * sizeof(A)}});
+  }
+  auto const numbers = [&](char const* what, std::vector<std::int64_t> const& v) {
+    tensors.push_back(
+        {what, io::Dtype::I64, {v.size()}, {reinterpret_cast<unsigned char const*>(v.data()), v.size() * 8}});
+  };
+  numbers("versions", versions);
+  numbers("done", done);
+  io::save_safetensors(path, std::move(tensors),
+                       {{"cleave", version},
+                        {"server", of.text()},
+                        {"container", name},
+                        {"plan", shards_text<P>()},
+                        {"seed", std::to_string(of.seed)}});
+  c.saved = updates;
+  return true;
+}
+
+/// A container as it was saved, and its name. Throws Error if the file is not sound, or another server's.
+template <class P>
+std::pair<std::string, std::unique_ptr<Container<P>>> load_container(std::string const& path, ServerOf const& of,
+                                                                     Replica<P>& start) {
+  io::SafeTensors const file = io::load_safetensors(path);
+  auto const said = [&](char const* key) {
+    std::string const* text = file.find_metadata(key);
+    if (!text) throw Error(path + ": not a file of a parameter server: its metadata has no " + key);
+    return *text;
+  };
+  std::string const name = said("container");
+  check_container_name(name);
+  if (said("server") != of.text()) throw Error(path + ": saved by " + said("server") + "; this server is " + of.text());
+  if (said("plan") != shards_text<P>())
+    throw Error(path + ": saved under another plan (" + said("plan") + "); this one is " + shards_text<P>());
+  // The data's order follows from the seed; files of earlier releases do not have it.
+  if (std::string const* seed = file.find_metadata("seed"); of.one_run && seed && *seed != std::to_string(of.seed)) {
+    throw Error(path + ": saved by a run with --seed " + *seed + "; this one has --seed " + std::to_string(of.seed));
+  }
+  auto const read = [&](std::string const& what, auto* to, std::size_t count) {
+    io::NamedTensor const* t = file.find(what);
+    if (!t || t->bytes.size() != count * sizeof *to)
+      throw Error(path + ": tensor " + what + " is missing, or has another size than this plan's");
+    std::memcpy(to, t->bytes.data(), t->bytes.size());
+  };
+  auto const numbers = [&](char const* what, std::size_t count) {
+    std::vector<std::int64_t> v(count);
+    read(what, v.data(), count);
+    for (std::int64_t const n : v) {
+      if (n < 0 || n > 2'000'000'000)
+        throw Error(path + ": " + what + " holds " + std::to_string(n) + ", which is no count");
+    }
+    return v;
+  };
+  auto c = std::make_unique<Container<P>>(of.replicas, start);
+  std::vector<std::int64_t> const done = numbers("done", c->done.size());
+  std::copy(done.begin(), done.end(), c->done.begin());
+  std::size_t const here = static_cast<std::size_t>((Server<P>::shards - of.part + of.parts - 1) / of.parts);
+  std::vector<std::int64_t> const versions = numbers("versions", here);
+  for (int s = of.part, k = 0; s < Server<P>::shards; s += of.parts, ++k) {
+    c->server.look(s, [&](auto& shard) {
+      std::string const which = "shard" + std::to_string(s);
+      std::size_t const count = static_cast<std::size_t>(shard.count());
+      read(which + ".weights", shard.weights(), count);
+      if constexpr (P::optimizer::moments > 0) read(which + ".moments", shard.moments(), count * P::optimizer::moments);
+      shard.refresh_copies();
+      shard.set_version(static_cast<int>(versions[static_cast<std::size_t>(k)]));
+    });
+  }
+  return {name, std::move(c)};
+}
+
+}  // namespace cleave::session

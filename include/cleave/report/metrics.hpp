@@ -1,0 +1,87 @@
+// report/metrics.hpp - metrics.jsonl: one line for each measurement, written during training and continued on resume.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "../io/chart.hpp"
+#include "../io/file.hpp"
+#include "../io/json_line.hpp"
+#include "../io/parse_double.hpp"
+
+namespace cleave::session {
+
+/// Lines {"step":N,...} in a file. If it cannot be written, one warning is printed and training continues.
+class Metrics {
+ public:
+  /// A run resumed at step `first` keeps the lines up to there, and drops later ones and an incomplete last line; a run
+  /// from step 0 begins a new file. `writes`: this process does. `program`: the prefix of warnings.
+  Metrics(std::string program, std::string path, long first, bool writes)
+      : program_(std::move(program)), path_(std::move(path)), writes_(writes) {
+    if (!writes_) return;
+    std::string kept;
+    if (first > 0 && io::exists(path_)) {
+      auto const bytes = io::read_file(path_);
+      std::string_view rest(reinterpret_cast<char const*>(bytes.data()), bytes.size());
+      for (std::size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1)) {
+        std::string_view const line = rest.substr(0, end);
+        double step = -1, loss = 0;
+        if (!line.ends_with('}') || !line.starts_with("{\"step\":") || !number_of(line, "\"step\":", step)) continue;
+        if (step < 0 || step > static_cast<double>(first)) continue;
+        (kept += line) += '\n';
+        if (number_of(line, "\"loss\":", loss)) losses_.x.push_back(step), losses_.y.push_back(loss);
+      }
+    }
+    try {
+      io::write_file(path_, io::Bytes(reinterpret_cast<unsigned char const*>(kept.data()), kept.size()));
+    } catch (Error const& e) {
+      std::fprintf(stderr, "%s: warning: %s\n", program_.c_str(), e.what());
+      return;
+    }
+    file_ = std::fopen(path_.c_str(), "ae");
+    if (!file_) failed();
+  }
+  ~Metrics() {
+    if (file_) std::fclose(file_);
+  }
+  Metrics(Metrics const&) = delete;
+  Metrics& operator=(Metrics const&) = delete;
+
+  void add(io::JsonLine const& line) {
+    if (!file_) return;
+    std::string const text = line.text() + "\n";
+    if (std::fwrite(text.data(), 1, text.size(), file_) != text.size() || std::fflush(file_) != 0) failed();
+  }
+  void add_loss(long step, double loss) {
+    losses_.x.push_back(static_cast<double>(step));
+    losses_.y.push_back(loss);
+  }
+  /// The losses of the whole run, including those kept from before.
+  io::Series const& losses() const { return losses_; }
+  std::string const& path() const { return path_; }
+  bool whole() const { return file_ != nullptr || !writes_; }
+
+ private:
+  static bool number_of(std::string_view line, std::string_view name, double& value) {
+    std::size_t const at = line.find(name);
+    if (at == std::string_view::npos) return false;
+    char const* const begin = line.data() + at + name.size();
+    return io::parse_double(begin, line.data() + line.size(), value).ec == std::errc();
+  }
+  void failed() {
+    std::fprintf(stderr, "%s: warning: %s: writing failed: %s; training goes on without it\n", program_.c_str(),
+                 path_.c_str(), io::errno_text(errno).c_str());
+    if (file_) std::fclose(file_);
+    file_ = nullptr;
+  }
+
+  std::string program_, path_;
+  bool writes_;
+  std::FILE* file_ = nullptr;
+  io::Series losses_{"loss", {}, {}};
+};
+
+}  // namespace cleave::session

@@ -1,0 +1,247 @@
+// train/checkpoint.hpp - a trainer's whole state as one safetensors file; a loaded trainer continues bit for bit.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <bit>
+#include <charconv>
+#include <limits>
+
+#include "../data/preprocessing.hpp"
+#include "../io/safetensors.hpp"
+#include "../version.hpp"
+#include "trainer.hpp"
+
+namespace cleave::session {
+
+/// A whole tensor of the state: its name, and where each way stores its part.
+struct Kept {
+  std::string name;
+  Shape shape;
+  place::Placement placement;
+  long offset = 0;  // elements, into one of the regions below
+  backend::host::Region region = backend::host::Region::Weights;
+};
+
+/// Learned tensors first, "3.weight" and "3.bias" for layer 3; then the optimizer's state; then running statistics.
+template <class P> std::vector<Kept> kept() {
+  std::vector<Kept> out;
+  auto const& s = P::schedule;
+  for (int i = 0; i < s.weights; ++i) {
+    place::Node const& n = P::placed.node[s.weight[i].node];
+    place::Signature const& op = P::signatures.op[n.op];
+    bool const bias = s.weight[i].which == 1 || std::string_view(op.name) == "bias";
+    out.push_back({std::to_string(op.leaf) + (bias ? ".bias" : ".weight"), op.w[s.weight[i].which].shape,
+                   n.w[s.weight[i].which], s.weight[i].offset, backend::host::Region::Weights});
+  }
+  for (int m = 0; m < P::optimizer::moments; ++m) {
+    for (int i = 0; i < s.weights; ++i) {
+      Kept k = out[static_cast<std::size_t>(i)];
+      k.name += ".moment" + std::to_string(m);
+      k.offset += m * s.weight_elements;
+      k.region = backend::host::Region::Moments;
+      out.push_back(k);
+    }
+  }
+  for (int k = 0; k < P::placed.count; ++k) {
+    place::Node const& n = P::placed.node[k];
+    if (n.op < 0 || P::signatures.op[n.op].states == 0) continue;
+    place::Signature const& op = P::signatures.op[n.op];
+    for (int i = 0; i < op.states; ++i) {
+      out.push_back({std::to_string(op.leaf) + (i == 0 ? ".running_mean" : ".running_var"), op.state, n.w[0],
+                     s.state[k] + i * n.local.w0.size(), backend::host::Region::States});
+    }
+  }
+  return out;
+}
+
+/// One tensor assembled from the ways of a trainer (`Trainer` or `Served`).
+template <class Trained> auto whole(Trained& trainer, Kept const& k) {
+  std::vector<typename Trained::A> out(static_cast<std::size_t>(k.shape.size()));
+  for (int way = 0; way < Trained::plan::ways; ++way) {
+    schedule::each_run(k.shape, k.placement, way, Trained::plan::ways, [&](long local, long global, long count) {
+      trainer.read(way, k.region, k.offset + local, count, out.data() + global);
+    });
+  }
+  return out;
+}
+
+inline std::vector<std::size_t> extents(Shape s) {
+  std::vector<std::size_t> out;
+  for (int d = 0; d < s.dims; ++d) out.push_back(static_cast<std::size_t>(s[d]));
+  return out;
+}
+
+/// The settings that must be the same in the file and in the program.
+template <class P> std::string plan_text() {
+  return "batch " + std::to_string(P::batch) + " in " + std::to_string(P::micro_batches) + " micro-batches, " +
+         std::to_string(P::ways) + " ways, " + std::string(tensor::name_of<typename P::number>) + ", " +
+         (P::format.ordered ? "ordered" : "fastest") + ", " + std::to_string(P::optimizer::moments) + " moments";
+}
+
+/// Tests the bits, so that it works under any compiler option.
+template <class A> constexpr bool is_finite(A value) {
+  using Bits = std::conditional_t<sizeof(A) == 8, std::uint64_t, std::uint32_t>;
+  constexpr Bits exponent = std::bit_cast<Bits>(std::numeric_limits<A>::infinity());
+  return (std::bit_cast<Bits>(value) & exponent) != exponent;
+}
+template <class A> void check_each(std::string const& name, io::Bytes bytes, std::string const& why) {
+  for (std::size_t i = 0; i < bytes.size() / sizeof(A); ++i) {
+    A value;
+    std::memcpy(&value, bytes.data() + i * sizeof(A), sizeof(A));
+    if (is_finite(value)) continue;
+    throw Diverged("tensor " + name + " is not finite: element " + std::to_string(i) + " of " +
+                   std::to_string(bytes.size() / sizeof(A)) + " is " +
+                   (value > 0   ? "inf"
+                    : value < 0 ? "-inf"
+                                : "nan") +
+                   why);
+  }
+}
+/// Throws Diverged, which names tensor, index and value, unless all numbers are finite.
+inline void check_finite(std::string const& name, io::NamedTensor const& t, std::string const& why) {
+  if (t.dtype == io::Dtype::F64) check_each<double>(name, t.bytes, why);
+  if (t.dtype == io::Dtype::F32) check_each<float>(name, t.bytes, why);
+}
+
+/// Saves the whole state of a trainer. Called by all processes of a run; the one with `write` replaces the file
+/// atomically. `preprocessing`, if given, is saved with the weights; `more` is added to the file's metadata. Throws
+/// Diverged if a number is not finite, and Error if the file cannot be written; an earlier file is then unchanged.
+template <class Trained>
+void save(Trained& trainer, std::string const& path, std::uint64_t seed, bool write = true,
+          Preprocessing const* preprocessing = nullptr, io::Metadata const& more = {}) {
+  using P = typename Trained::plan;
+  using A = typename Trained::A;
+  std::vector<Kept> const all = kept<P>();
+  std::vector<std::vector<A>> data;
+  std::vector<io::NamedTensor> tensors;
+  for (Kept const& k : all) data.push_back(whole(trainer, k));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    tensors.push_back({all[i].name,
+                       sizeof(A) == 8 ? io::Dtype::F64 : io::Dtype::F32,
+                       extents(all[i].shape),
+                       {reinterpret_cast<unsigned char const*>(data[i].data()), data[i].size() * sizeof(A)}});
+  }
+  std::vector<std::vector<A>> owed;
+  if constexpr (keeps_residuals<P> && requires { trainer.residuals(0); }) {
+    bool asked = write;
+    if constexpr (requires { Trained::asked_by_all; }) asked = write || Trained::asked_by_all;
+    for (int r = 0; asked && r < trainer.ranks().world(); ++r) {
+      std::vector<A> of_rank = trainer.residuals(r);
+      if (write) owed.push_back(std::move(of_rank));
+    }
+    trainer.meet();  // a process that continues training overwrites them
+  }
+  for (std::size_t r = 0; r < owed.size() && !owed[r].empty(); ++r) {
+    tensors.push_back({residual_name(static_cast<int>(r)),
+                       sizeof(A) == 8 ? io::Dtype::F64 : io::Dtype::F32,
+                       {owed[r].size()},
+                       {reinterpret_cast<unsigned char const*>(owed[r].data()), owed[r].size() * sizeof(A)}});
+  }
+  for (io::NamedTensor const& t : tensors) {
+    check_finite(t.name, t,
+                 " after step " + std::to_string(trainer.steps()) + "; training has diverged, and " + path +
+                     " is not written; a smaller learning rate or a longer warm-up may help");
+  }
+  if (!write) return;  // another process does
+  io::Metadata about{{"cleave", version},
+                     {"plan", plan_text<P>()},
+                     {"step", std::to_string(trainer.steps())},
+                     {"seed", std::to_string(seed)},
+                     {"residuals", residual_layout<P>()}};
+  about.insert(about.end(), more.begin(), more.end());
+  if (preprocessing) add_preprocessing(*preprocessing, tensors, about);
+  io::save_safetensors(path, std::move(tensors), about);
+}
+
+/// The metadata under `key`, a whole number from 0 to `most`; throws Error for anything else.
+inline std::uint64_t saved_number(io::SafeTensors const& file, std::string const& path, char const* key,
+                                  std::uint64_t most) {
+  std::string const* const text = file.find_metadata(key);
+  if (!text) throw Error(path + ": not a checkpoint of cleave: its metadata has no " + key);
+  std::uint64_t value = 0;
+  char const* const last = text->data() + text->size();
+  auto const [end, code] = std::from_chars(text->data(), last, value);
+  if (code != std::errc() || end != last || value > most) {
+    throw Error(path + ": its metadata has the " + key + " " + io::quote(*text) +
+                ", which is no whole number from 0 to " + std::to_string(most));
+  }
+  return value;
+}
+
+/// The seed of the run that wrote a checkpoint; a resumed run uses it.
+inline std::uint64_t saved_seed(io::SafeTensors const& file, std::string const& path) {
+  return saved_number(file, path, "seed", std::numeric_limits<std::uint64_t>::max());
+}
+inline std::uint64_t saved_seed(std::string const& path) { return saved_seed(io::load_safetensors(path), path); }
+
+/// The number of steps of a checkpoint. Random numbers count steps in 32 bits, a server in an int.
+template <class P> long saved_step(io::SafeTensors const& file, std::string const& path) {
+  return static_cast<long>(saved_number(file, path, "step", P::served ? 2'147'483'647 : 4'294'967'295));
+}
+
+/// A valid checkpoint, but of another plan than the program's.
+struct OtherPlan : Error {
+  using Error::Error;
+};
+
+/// Reads a checkpoint and checks all of it against plan P, except residuals, which depend on the ranks. Throws Error.
+template <class P> io::SafeTensors read_checkpoint(std::string const& path) {
+  using A = tensor::accumulate_t<typename P::number>;
+  io::SafeTensors file = io::load_safetensors(path);
+  std::string const* const plan = file.find_metadata("plan");
+  if (!plan) throw Error(path + ": not a checkpoint of cleave: its metadata has no plan");
+  saved_step<P>(file, path);
+  saved_seed(file, path);
+  if (*plan != plan_text<P>())
+    throw OtherPlan(path + ": saved under another plan (" + *plan + "); this one is " + plan_text<P>());
+  for (Kept const& k : kept<P>()) {
+    io::NamedTensor const* t = file.find(k.name);
+    if (!t) throw OtherPlan(path + ": has no tensor " + k.name + ", which this model needs");
+    if (t->shape != extents(k.shape) || t->bytes.size() != static_cast<std::size_t>(k.shape.size()) * sizeof(A)) {
+      throw OtherPlan(path + ": tensor " + k.name + " has another shape or number format than this model's");
+    }
+    check_finite(k.name + " of " + path, *t, "; it was saved after training had diverged");
+  }
+  return file;
+}
+
+/// Whether the plan has layers that draw random numbers in training.
+template <class P> constexpr bool drops() {
+  for (int i = 0; i < P::ops::size; ++i) {
+    if (std::string_view(P::signatures.op[i].name) == "dropout") return true;
+  }
+  return false;
+}
+
+/// Loads a checkpoint into every rank, and sets the seed to that of the file. Nothing is changed unless the whole file
+/// is valid and fits the plan.
+template <class Trained> void load(Trained& trainer, std::string const& path) {
+  using P = typename Trained::plan;
+  using A = typename Trained::A;
+  io::SafeTensors const file = read_checkpoint<P>(path);
+  std::uint64_t const seed = saved_seed(file, path);
+  if constexpr (requires { trainer.seed(); }) {  // has passed its seed on
+    if (drops<P>() && trainer.seed() != seed) {
+      throw Error(path + ": trained with seed " + std::to_string(seed) + ", this trainer was made with " +
+                  std::to_string(trainer.seed()) + "; make it with session::saved_seed(path)");
+    }
+  }
+  if constexpr (keeps_residuals<P> && requires { trainer.residuals(0); }) {
+    auto const owed = saved_residuals<P, A>(file, path, trainer.ranks());
+    for (int r = 0; r < trainer.ranks().world(); ++r) trainer.set_residuals(r, owed[static_cast<std::size_t>(r)]);
+  }
+  for (Kept const& k : kept<P>()) {
+    std::vector<A> values(static_cast<std::size_t>(k.shape.size()));
+    std::memcpy(values.data(), file.find(k.name)->bytes.data(), values.size() * sizeof(A));
+    for (int way = 0; way < P::ways; ++way) {
+      schedule::each_run(k.shape, k.placement, way, P::ways, [&](long local, long global, long count) {
+        trainer.write(way, k.region, k.offset + local, count, values.data() + global);
+      });
+    }
+  }
+  trainer.refresh_copies();
+  trainer.set_steps(saved_step<P>(file, path));
+  if constexpr (requires { trainer.set_seed(seed); }) trainer.set_seed(seed);
+}
+
+}  // namespace cleave::session

@@ -1,0 +1,89 @@
+// train/residuals.hpp - residuals of compressed gradients in a checkpoint: by rank, or as one sum for other ranks.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "../io/safetensors.hpp"
+#include "../op/verb.hpp"
+#include "../schedule/arena.hpp"
+
+namespace cleave::session {
+
+template <class P> constexpr bool keeps_residuals = P::format.encoding.on&& P::format.encoding.feedback && !P::served;
+
+/// visit(bucket, of_sum, first, count) for the residuals of a rank: of its gradient's elements of a bucket, and of its
+/// part of the sum. Elements count from the bucket's first.
+template <class P, class Visit> void each_residual(schedule::Ranks ranks, int rank, Visit visit) {
+  for (int b = 0; b < P::schedule.buckets; ++b) {
+    schedule::Bucket const& bucket = P::schedule.bucket[b];
+    int const n = bucket.world ? ranks.world() : ranks.data, index = bucket.world ? rank : rank / ranks.model;
+    if (bucket.apart() || n == 1) continue;
+    visit(b, false, 0L, bucket.count);
+    if (!P::format.encoding.resums) continue;
+    visit(b, true, op::part_begin(bucket.count, index, n), op::part_size(bucket.count, index, n));
+  }
+}
+template <class P> long residuals(schedule::Ranks ranks, int rank) {
+  long all = 0;
+  each_residual<P>(ranks, rank, [&](int, bool, long, long count) { all += count; });
+  return all;
+}
+/// The layout of a rank's residuals, one after the other.
+template <class P> std::string residual_layout() {
+  if (!keeps_residuals<P>) return "none";
+  std::string text(P::format.encoding.name);
+  for (int b = 0; b < P::schedule.buckets; ++b) {
+    schedule::Bucket const& bucket = P::schedule.bucket[b];
+    if (!bucket.apart()) text += " " + std::to_string(bucket.offset) + "+" + std::to_string(bucket.count);
+  }
+  return text;
+}
+inline std::string residual_name(int rank) { return "rank" + std::to_string(rank) + ".residual"; }
+
+/// The residuals of each rank, from a file: its residuals or, if another number of ranks has saved them, the sum of all
+/// for the first rank that sums a bucket: nothing is lost, only delayed. (One replica sends nothing, and drops them.)
+template <class P, class A>
+std::vector<std::vector<A>> saved_residuals(io::SafeTensors const& file, std::string const& path,
+                                            schedule::Ranks ranks) {
+  std::vector<std::vector<A>> now(static_cast<std::size_t>(ranks.world()));
+  for (int r = 0; r < ranks.world(); ++r)
+    now[static_cast<std::size_t>(r)].resize(static_cast<std::size_t>(residuals<P>(ranks, r)));
+  int saved = 0;
+  while (file.find(residual_name(saved))) ++saved;
+  if (saved == 0 || ranks.world() == 1) return now;
+  std::string const* const layout = file.find_metadata("residuals");
+  if (!layout || *layout != residual_layout<P>()) {
+    throw Error(path + ": its gradients were compressed as " + (layout ? *layout : "nobody says") + ", here as " +
+                residual_layout<P>() + "; say the same Compress and Buckets");
+  }
+  schedule::Ranks const then{saved / ranks.model, ranks.model};
+  for (int r = 0; r < saved; ++r) {
+    io::NamedTensor const* t = file.find(residual_name(r));
+    if (then.world() != saved || t->bytes.size() != static_cast<std::size_t>(residuals<P>(then, r)) * sizeof(A)) {
+      throw Error(path + ": tensor " + residual_name(r) + " does not fit this plan's messages of gradients");
+    }
+    std::vector<A> had(t->bytes.size() / sizeof(A));
+    std::memcpy(had.data(), t->bytes.data(), t->bytes.size());
+    if (saved == ranks.world()) {
+      now[static_cast<std::size_t>(r)] = std::move(had);
+      continue;
+    }
+    A const* from = had.data();
+    each_residual<P>(then, r, [&](int b, bool, long first, long count) {
+      int const keeper = P::schedule.bucket[b].world ? 0 : r % ranks.model;
+      long at = 0;
+      each_residual<P>(ranks, keeper, [&](int its, bool of_sum, long, long its_count) {
+        A* const to = now[static_cast<std::size_t>(keeper)].data() + at;
+        for (long i = 0; its == b && !of_sum && i < count; ++i) to[first + i] += from[i];
+        at += its_count;
+      });
+      from += count;
+    });
+  }
+  return now;
+}
+
+}  // namespace cleave::session

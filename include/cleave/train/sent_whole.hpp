@@ -1,0 +1,31 @@
+// train/sent_whole.hpp - a plan as devices run it: gradients that are rows or factors elsewhere are sent whole.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <type_traits>
+
+#include "../meta/list.hpp"
+
+namespace cleave::session {
+
+template <class Schedule> constexpr Schedule with_whole(Schedule s) {
+  for (int b = 0; b < s.buckets; ++b) {
+    auto& bucket = s.bucket[b];
+    bucket.whole = bucket.row > 0 || bucket.factors > 0;
+    bucket.row = bucket.reads = bucket.factors = 0;
+  }
+  return s;
+}
+/// The number of rows or factors would have to be known on the host within the step. Such layers are neither compressed
+/// nor scheduled, as elsewhere; the traffic and the memory are these.
+template <class P> struct SentWhole : P { static constexpr auto schedule = with_whole(P::schedule); };
+template <class P> constexpr bool sends_some() {
+  for (int b = 0; b < P::schedule.buckets; ++b) {
+    if (P::schedule.bucket[b].row + P::schedule.bucket[b].factors > 0) return true;
+  }
+  return false;
+}
+template <class P>
+using sent_whole_t = typename std::conditional_t<sends_some<P>(), meta::type<SentWhole<P>>, meta::type<P>>::is;
+
+}  // namespace cleave::session

@@ -1,0 +1,29 @@
+// train/untrained.hpp - the stand-in for the trainer of an illegal plan, so that its violation is reported once.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <vector>
+
+#include "laws.hpp"
+
+namespace cleave::session {
+
+/// Takes the arguments of a trainer and does nothing.
+template <class P> struct Untrained {
+  struct Plan {
+    static constexpr bool legal = false;
+    using Net = void;
+  };
+  using plan = std::conditional_t<IsPlan<P>, Plan, P>;
+
+  Untrained(auto&&...) {}
+  std::vector<double> train(auto&&...) { return {}; }
+  double step(auto&&...) { return 0; }
+  double accuracy(auto&&...) { return 0; }
+  double loss() const { return 0; }
+  long steps() const { return 0; }
+  void set_steps(long) {}
+  void set_rate(Rate) {}
+};
+
+}  // namespace cleave::session

@@ -1,0 +1,34 @@
+// backend/gpu/kernels/rows.cpp - softmax with cross-entropy in one pass, layer normalisation: by warps and by blocks.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cleave/backend/gpu/kernels/norms.hpp>
+
+#include "../compare.hpp"
+
+using namespace cleave;
+using namespace cleave::testing;
+
+TEST_CASE("the gradient of a cross-entropy brings its loss") {
+  using Op = op::SoftmaxCrossEntropy;
+  constexpr op::Local l = local<Op>(37, Shape(10));
+  Tensors<Op, l, float> a, b;
+  Machine m;
+  backend::gpu::Queue<Machine> const q{&m, m.stream(), nullptr};
+  backend::gpu::Kernel<Op>::forward<l, false, void, float>(q, a.operands());
+  backend::gpu::Kernel<Op>::backward_input<l, float>(q, b.operands());
+  m.finish();
+  CHECK(std::isfinite(a.loss[0]));
+  CHECK(a.loss == b.loss);
+}
+TEST_CASE("rows of all lengths: less than a warp, a warp, more than a block takes") {
+  compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(3, Shape(10))>();
+  compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(40, Shape(33))>();
+  compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(131, Shape(10))>();
+  compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(65, Shape(1030))>();
+  compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(2, Shape(1500))>();
+  compare_all<op::SquaredError, local<op::SquaredError>(3, Shape(10))>();
+  compare_all<op::SquaredError, local<op::SquaredError>(131, Shape(33))>();
+  compare_all<op::SquaredError, local<op::SquaredError>(2, Shape(1500))>();
+  compare_all<op::LayerNorm, local<op::LayerNorm>(7, Shape(33))>();
+  compare_all<op::LayerNorm, local<op::LayerNorm>(5, Shape(2, 3, 5))>();
+  compare_all<op::LayerNorm, local<op::LayerNorm>(2, Shape(1100))>();
+}

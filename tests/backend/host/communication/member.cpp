@@ -1,0 +1,65 @@
+// backend/host/communication/member.cpp - where a rank stands on each axis, whom it meets there, and what it counts.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave/backend/host/communication/member.hpp>
+
+using namespace cleave;
+using namespace cleave::backend::host;
+
+namespace {
+Member member(World& world, int rank) {
+  Member m;
+  m.world = &world;
+  m.rank = rank;
+  m.received.assign(static_cast<std::size_t>(world.ranks().world()), 0);
+  m.received_bytes = m.received;
+  return m;
+}
+}  // namespace
+
+TEST_CASE("rank = replica x ways + way") {
+  World world({3, 2}, 1);
+  for (int r = 0; r < 6; ++r) {
+    Member const m = member(world, r);
+    CHECK(m.replica() == r / 2);
+    CHECK(m.way() == r % 2);
+    for (Axis a : {Axis::Data, Axis::Model, Axis::World}) {
+      CHECK(m.peer(a, m.index(a)) == r);
+      for (int i = 0; i < m.size(a); ++i) {
+        Member const other = member(world, m.peer(a, i));
+        CHECK(other.index(a) == i);
+        if (a == Axis::Data) CHECK(other.way() == m.way());
+        if (a == Axis::Model) CHECK(other.replica() == m.replica());
+      }
+    }
+  }
+}
+
+TEST_CASE("what a rank reads from itself is not counted") {
+  World world({2, 1}, 1);
+  Member m = member(world, 0);
+  m.read_from(0, 100, 4);
+  m.read_from(1, 10, 2);
+  m.read_from(1, 1, 4);
+  CHECK(m.received == std::vector<long>{0, 11});
+  CHECK(m.received_bytes == std::vector<long>{0, 24});
+}
+
+TEST_CASE("a mark of one round is none of the next") {
+  World world({1, 1}, 2);
+  Member m = member(world, 0);
+  m.round = 1;
+  m.reach(1, 3);
+  CHECK(m.all_reached(Axis::World, 1, 3));
+  CHECK(!m.all_reached(Axis::World, 0, 1));
+  m.round = 2;
+  CHECK(!m.all_reached(Axis::World, 1, 1));
+}
+
+TEST_CASE("slices in rounds: the ways of a replica share those of its round") {
+  World world({2, 2}, 1);
+  schedule::Share const share{16, {2, 2}, 2};
+  CHECK(member(world, 3).slices(share, false, 1) == schedule::Range{12, 16});
+  CHECK(member(world, 3).slices(share, true, 1) == schedule::Range{14, 16});
+  CHECK(member(world, 2).slices(share, true, 0) == schedule::Range{8, 10});
+}

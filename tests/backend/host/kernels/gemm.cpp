@@ -1,0 +1,101 @@
+// tests/backend/host/kernels/gemm.cpp - the blocked product: every way to read and store, adding, and bits that depend on K alone.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+
+#include <cleave/backend/host/kernels/gemm.hpp>
+
+#include "../compare.hpp"
+
+namespace {
+
+using namespace test;
+
+/// Takes finished tiles instead of C, and counts what it is given.
+template <class E, long N> struct Collect {
+  static constexpr bool in_place = false, ends = true;
+  static constexpr long stride = N;
+  E* c;
+  int* seen;
+  template <class S> void done(E const* sum, long row, long i, long j, int rows, int columns) const {
+    for (int r = 0; r < rows; ++r) {
+      for (int e = 0; e < columns; ++e) {
+        c[(i + r) * N + j + e] = sum[r * row + e];
+        ++seen[(i + r) * N + j + e];
+      }
+    }
+  }
+};
+
+/// A matrix that no one stores: it can only be packed.
+template <class T, long K> struct Packed {
+  T const* p;
+  template <class S, class E, int Width> void pack(E* to, long first, int count, long k, long depth) const {
+    for (long s = 0; s < depth; ++s) {
+      for (int i = 0; i < Width; ++i) to[s * Width + i] = i < count ? static_cast<E>(p[(first + i) * K + k + s]) : E{0};
+    }
+  }
+};
+
+template <class T, int M, int N, int K> void check() {
+  using E = tensor::accumulate_t<T>;
+  CAPTURE(M);
+  CAPTURE(N);
+  CAPTURE(K);
+  Workspace const space;
+  auto const a = numbers<T>(long{M} * K, 1), b = numbers<T>(long{K} * N, 2);
+  std::vector<T> at(a.size()), bt(b.size());
+  std::vector<E> right(static_cast<std::size_t>(M) * N);
+  for (int k = 0; k < K; ++k) {
+    for (int i = 0; i < M; ++i) at[static_cast<std::size_t>(k * M + i)] = a[static_cast<std::size_t>(i * K + k)];
+    for (int j = 0; j < N; ++j) bt[static_cast<std::size_t>(j * K + k)] = b[static_cast<std::size_t>(k * N + j)];
+    for (int i = 0; i < M; ++i) {
+      for (int j = 0; j < N; ++j) {
+        right[static_cast<std::size_t>(i * N + j)] += static_cast<E>(a[static_cast<std::size_t>(i * K + k)]) *
+                                                      static_cast<E>(b[static_cast<std::size_t>(k * N + j)]);
+      }
+    }
+  }
+  on_every_isa([&] {
+    host::Context const c = space;
+    auto got = poisoned<E>(long{M} * N), tn = got, nt = got, kept = got;
+    std::vector<int> seen(got.size());
+    host::gemm<E, M, N, K>(c.workspace, host::Rows<T, K>{a.data()}, host::Columns<T, N>{b.data()},
+                           host::Store<E, N>{got.data()});
+    CHECK(error(got, right, K) < 1);
+    host::gemm<E, M, N, K>(c.workspace, host::Columns<T, M>{at.data()}, Packed<T, K>{bt.data()},
+                           host::Store<E, N>{tn.data()});
+    CHECK(got == tn);
+    host::gemm<E, M, N, K>(c.workspace, host::Rows<T, K>{a.data()}, host::Rows<T, K>{bt.data()},
+                           Collect<E, N>{nt.data(), seen.data()});
+    CHECK(got == nt);
+    CHECK(seen == std::vector<int>(got.size(), 1));
+    std::fill(kept.begin(), kept.end(), E{1});
+    host::gemm<E, M, N, K, true>(c.workspace, host::Rows<T, K>{a.data()}, host::Columns<T, N>{b.data()},
+                                 host::Store<E, N>{kept.data()});
+    for (E& e : kept) e -= 1;
+    CHECK(error(kept, right, K) < 1);
+    auto const row = poisoned<E>(N);
+    std::vector<E> alone = row, last(got.end() - N, got.end());
+    host::gemm<E, 1, N, K>(c.workspace, host::Rows<T, K>{a.data() + long{M - 1} * K}, host::Columns<T, N>{b.data()},
+                           host::Store<E, N>{alone.data()});
+    CHECK(alone == last);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("host gemm: small, odd and prime sizes") {
+  check<f32, 1, 1, 1>();
+  check<f32, 2, 3, 5>();
+  check<f32, 7, 17, 31>();
+  check<f32, 13, 48, 64>();
+  check<f64, 9, 33, 65>();
+  check<bf16, 5, 31, 97>();
+}
+
+TEST_CASE("host gemm: several blocks of k, of rows, of columns") {
+  check<f32, 65, 33, 1031>();
+  check<f32, 601, 49, 300>();
+  check<f64, 17, 129, 700>();
+  check<bf16, 23, 1100, 513>();
+}

@@ -1,0 +1,66 @@
+// backend/host/kernels/pack.cpp - a packed panel is (k, line), zeros behind the last line, on every instruction set and in every format.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave/backend/host/kernels/pack.hpp>
+
+#include "../compare.hpp"
+
+using namespace cleave;
+using namespace cleave::backend::host;
+
+namespace {
+
+/// Lines [first, first + count) and steps [k, k + depth) of a matrix of 40 x 40, of which element (i, k) is 100 i + k.
+template <class Operand, class E, int Width> void packs(int count, long depth) {
+  using T = typename Operand::value;
+  std::vector<T> matrix(40 * 40);
+  for (long r = 0; r < 40; ++r) {
+    for (long c = 0; c < 40; ++c) {
+      long const line = Operand::line == 1 ? c : r, step = Operand::line == 1 ? r : c;
+      matrix[static_cast<std::size_t>(r * 40 + c)] = static_cast<T>(static_cast<float>(line * 4 + step % 4));
+    }
+  }
+  Operand const operand{matrix.data()};
+  test::on_every_isa([&] {
+    std::vector<E> panel(static_cast<std::size_t>(Width * depth), E{-7});
+    with_simd([&]<class S>(S) { operand.template pack<S, E, Width>(panel.data(), 3, count, 5, depth); });
+    int wrong = 0;
+    for (long k = 0; k < depth; ++k) {
+      for (int i = 0; i < Width; ++i) {
+        E const wanted =
+            i < count ? static_cast<E>(static_cast<T>(static_cast<float>((3 + i) * 4 + (5 + k) % 4))) : E{0};
+        wrong += panel[static_cast<std::size_t>(k * Width + i)] != wanted;
+      }
+    }
+    CAPTURE(count);
+    CAPTURE(depth);
+    CHECK(wrong == 0);
+  });
+}
+
+template <class T, class E> void both_ways() {
+  for (int count : {1, 3, 4, 8, 15, 16}) {
+    for (long depth : {1L, 2L, 8L, 19L}) {
+      packs<Rows<T, 40>, E, 16>(count, depth);
+      packs<Columns<T, 40>, E, 16>(count, depth);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("f32, and bf16 widened on the way") {
+  both_ways<float, float>();
+  both_ways<bf16, float>();
+}
+TEST_CASE("f64") { both_ways<double, double>(); }
+
+TEST_CASE("an element is where `at` says") {
+  std::vector<float> m(12);
+  CHECK(Rows<float, 4>{m.data()}.at(2, 1) == m.data() + 9);
+  CHECK(Columns<float, 4>{m.data()}.at(2, 1) == m.data() + 6);
+}
+
+// Read in place only in the format of the sums; as B only where lines lie side by side.
+static_assert(readable<float, Rows<float, 4>>() && !readable<float, Rows<bf16, 4>>() && !readable<float, int>());
+static_assert(readable_across<float, Columns<float, 4>>() && !readable_across<float, Rows<float, 4>>());

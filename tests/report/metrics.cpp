@@ -1,0 +1,51 @@
+// report/metrics.cpp - metrics.jsonl goes on where a resumed run does, whatever state it was left in.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave/report/metrics.hpp>
+
+#include "../io/scratch.hpp"
+
+using namespace cleave;
+using session::Metrics;
+
+namespace {
+std::string text_of(std::string const& path) {
+  auto const bytes = io::read_file(path);
+  return {bytes.begin(), bytes.end()};
+}
+void line(Metrics& m, long step) { m.add(io::JsonLine().add("step", step).add("loss", 0.5)); }
+}  // namespace
+
+TEST_CASE("lines are in the file as soon as they are added; a run from step 0 begins anew") {
+  scratch::Folder const folder;
+  std::string const path = folder / "metrics.jsonl";
+  Metrics first("train", path, 0, true);
+  line(first, 16);
+  CHECK(text_of(path) == "{\"step\":16,\"loss\":0.5}\n");
+  Metrics const again("train", path, 0, true);
+  CHECK(text_of(path) == "");
+}
+TEST_CASE("a resumed run keeps the lines up to its step, without later ones and a cut last line") {
+  scratch::Folder const folder;
+  std::string const path = folder / "metrics.jsonl";
+  std::string const kept =
+      "{\"step\":16,\"epoch\":2,\"loss\":1.5}\n{\"step\":32,\"loss\":1.25}\n{\"step\":32,\"accuracy\":0.5}\n";
+  std::string const left = kept + "{\"step\":48,\"loss\":1.125}\nnothing of ours\n{\"step\":32,\"lo";
+  io::write_file(path, scratch::bytes(left));
+  {
+    Metrics more("train", path, 32, true);
+    CHECK(more.losses().x == std::vector<double>{16, 32});
+    CHECK(more.losses().y == std::vector<double>{1.5, 1.25});
+    line(more, 48);
+  }
+  CHECK(text_of(path) == kept + "{\"step\":48,\"loss\":0.5}\n");
+  Metrics const other("train", path, 16, false);  // another process writes
+  CHECK(text_of(path) == kept + "{\"step\":48,\"loss\":0.5}\n");
+}
+TEST_CASE("resumed into an empty folder it begins there") {
+  scratch::Folder const folder;
+  Metrics more("train", folder / "metrics.jsonl", 32, true);
+  line(more, 48);
+  CHECK(text_of(folder / "metrics.jsonl") == "{\"step\":48,\"loss\":0.5}\n");
+  CHECK(more.whole());
+}

@@ -1,0 +1,189 @@
+// train/checkpoint.cpp - saved and resumed, on the same or another number of replicas, training goes on bit for bit.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave.hpp>
+
+#include "../io/scratch.hpp"
+
+using namespace cleave;
+
+namespace {
+struct Net : Sequential<Image<2, 6, 6>, Conv<4, 3>, BatchNorm, Relu, Linear<8>, Dropout<20>, Linear<4>, CrossEntropy> {
+};
+struct Train : Plan<Net, Batch<8>, DataParallel<Sync>, OneWeirdTrick<2>, Adam> {};
+struct Other : Plan<Net, Batch<16>, DataParallel<Sync>, OneWeirdTrick<2>, Adam> {};
+
+std::vector<float> all(Trainer<Train>& t) {
+  std::vector<float> out;
+  for (auto const& k : session::kept<Train>()) {
+    for (float v : session::whole(t, k)) out.push_back(v);
+  }
+  return out;
+}
+}  // namespace
+
+TEST_CASE("resume continues bit for bit") {
+  scratch::Folder const folder;
+  std::string const path = folder / "model.safetensors";
+  session::Probing<Train> probe;
+  Trainer<Train> whole(2, 3), first(2, 3);
+  whole.train(0, 10, probe.feed());
+  first.train(0, 6, probe.feed());
+  session::save(first, path, 3);
+  CHECK(session::saved_seed(path) == 3);
+  Trainer<Train> second(1, session::saved_seed(path));  // dropout goes on from the seed
+  session::load(second, path);
+  CHECK(second.steps() == 6);
+  CHECK(all(first) == all(second));
+  second.train(6, 4, probe.feed());
+  CHECK(all(second) == all(whole));
+  CHECK(session::miscounted(whole, 10) == "");
+  CHECK(session::miscounted(second, 4) == "");
+}
+
+namespace {
+struct Small : Sequential<Vector<9>, Linear<7>, Tanh, Linear<4>, CrossEntropy> {};
+template <class Codec>
+struct Encoded : Plan<Small, Batch<12>, MicroBatches<12>, DataParallel<Sync>, Fastest, Compress<Codec>> {};
+template <class Codec>
+struct Bucketed
+    : Plan<Small, Batch<12>, MicroBatches<12>, DataParallel<Sync>, Fastest, Compress<Codec>, Buckets<1_MiB>> {};
+template <class Codec> void residuals_go_on() {
+  using T = Encoded<Codec>;
+  scratch::Folder const folder;
+  std::string const path = folder / "model.safetensors";
+  session::Probing<T> probe;
+  Trainer<T> whole(3, 3), first(3, 3), second(3, 3);
+  whole.train(0, 10, probe.feed());
+  first.train(0, 6, probe.feed());
+  session::save(first, path, 3);
+  session::load(second, path);
+  second.train(6, 4, probe.feed());
+  for (int r = 0; r < 3; ++r) CHECK(second.residuals(r) == whole.residuals(r));
+  for (auto const& k : session::kept<T>()) CHECK(session::whole(second, k) == session::whole(whole, k));
+  Trainer<T> two(2, 3);
+  session::load(two, path);
+  auto const sum = [](auto& t) {  // over ranks, of all that is owed
+    double all = 0;
+    for (int r = 0; r < t.ranks().world(); ++r) {
+      for (float v : t.residuals(r)) all += static_cast<double>(v);
+    }
+    return all;
+  };
+  CHECK(sum(first) != 0);
+  CHECK(sum(two) == doctest::Approx(sum(first)).epsilon(1e-4));
+  Trainer<T> one(1, 3);
+  session::load(one, path);
+  Trainer<Bucketed<Codec>> other(3, 3);  // the same sizes would be other weights
+  CHECK_THROWS_WITH_AS(session::load(other, path), doctest::Contains("say the same Compress and Buckets"), Error);
+}
+}  // namespace
+
+TEST_CASE("what compressed gradients lack is resumed bit for bit, and by fewer replicas lost in none of them") {
+  residuals_go_on<Int8>();
+  residuals_go_on<OneBit>();
+  residuals_go_on<TopK<100>>();
+}
+
+TEST_CASE("what does not fit is refused, by name, and changes nothing") {
+  scratch::Folder const folder;
+  std::string const path = folder / "model.safetensors";
+  Trainer<Train> trainer(1, 3);
+  session::save(trainer, path, 3);
+  Trainer<Other> other(1, 3);
+  CHECK_THROWS_WITH_AS(session::load(other, path), doctest::Contains("saved under another plan (batch 8"), Error);
+  auto bytes = io::read_file(path);
+  bytes[bytes.size() / 2] ^= 1;
+  io::write_file(path, bytes);
+  auto const before = all(trainer);
+  CHECK_THROWS_WITH_AS(session::load(trainer, path), doctest::Contains("model.safetensors"), Error);
+  CHECK(all(trainer) == before);
+}
+
+namespace {
+struct Dropping : Sequential<Vector<9>, Linear<16>, Dropout<50>, Linear<4>, CrossEntropy> {};
+struct Drops : Plan<Dropping, Batch<12>, MicroBatches<4>, DataParallel<Sync>, Sgd> {};
+
+template <class Trained> auto weights_of(Trained& t) {
+  std::vector<float> out;
+  for (auto const& k : session::kept<typename Trained::plan>()) {
+    for (float v : session::whole(t, k)) out.push_back(v);
+  }
+  return out;
+}
+void set_weight(Trainer<Drops>& t, long at, float value) { t.write(0, backend::host::Region::Weights, at, 1, &value); }
+/// The same checkpoint with other metadata.
+void save_with(Trainer<Drops>& trainer, std::string const& path, std::string const& key, std::string const& value) {
+  session::save(trainer, path, 3);
+  io::SafeTensors const file = io::load_safetensors(path);
+  io::Metadata metadata;
+  for (auto const& [name, text] : file.metadata()) {
+    if (name.find("checksum") == std::string::npos) metadata.emplace_back(name, name == key ? value : text);
+  }
+  io::save_safetensors(path, file.tensors(), metadata);
+}
+}  // namespace
+
+TEST_CASE("a trainer of another seed goes on with the dropout of the one that saved") {
+  scratch::Folder const folder;
+  std::string const path = folder / "model.safetensors";
+  auto const goes_on = [&](auto& whole, auto& first, auto& other) {
+    session::Probing<typename std::decay_t<decltype(whole)>::plan> probe;
+    whole.train(0, 6, probe.feed());
+    first.train(0, 3, probe.feed());
+    session::save(first, path, 3);
+    session::load(other, path);
+    other.train(3, 3, probe.feed());
+    CHECK(weights_of(other) == weights_of(whole));
+  };
+  Trainer<Drops> whole(2, 3), first(2, 3), other(1, 99);
+  goes_on(whole, first, other);
+}
+
+TEST_CASE("what is not finite is not saved: the tensor, the place and the value are told, the file stays") {
+  scratch::Folder const folder;
+  std::string const path = folder / "model.safetensors";
+  Trainer<Drops> trainer(1, 3);
+  session::save(trainer, path, 3);
+  auto const good = io::read_file(path);
+  set_weight(trainer, 5, std::numeric_limits<float>::quiet_NaN());
+  CHECK_THROWS_WITH_AS(session::save(trainer, path, 3),
+                       doctest::Contains("tensor 0.weight is not finite: element 5 of 144 is nan after step 0"),
+                       Diverged);
+  set_weight(trainer, 5, -std::numeric_limits<float>::infinity());
+  CHECK_THROWS_WITH_AS(session::save(trainer, path, 3), doctest::Contains("element 5 of 144 is -inf"), Diverged);
+  CHECK(io::read_file(path) == good);
+  // The last update: its loss was finite.
+  Trainer<Drops> last(1, 3);
+  session::Probing<Drops> probe;
+  last.set_rate(Rate::constant(1e38f));
+  last.train(0, 1, probe.feed(), 1e30);
+  CHECK_THROWS_WITH_AS(session::save(last, path, 3), doctest::Contains("is not finite"), Diverged);
+  CHECK(io::read_file(path) == good);
+}
+
+TEST_CASE("a step or a seed that is no number is an error, and changes nothing") {
+  scratch::Folder const folder;
+  std::string const path = folder / "model.safetensors";
+  Trainer<Drops> trainer(1, 3);
+  session::Probing<Drops> probe;
+  trainer.train(0, 2, probe.feed());
+  Trainer<Drops> other(1, 4);
+  auto const before = weights_of(other);
+  for (char const* key : {"step", "seed"}) {
+    for (char const* value : {"abc", "", "100000000000000000000", "-3", "9e18", "12x", " 12", "+1"}) {
+      CAPTURE(key);
+      CAPTURE(value);
+      save_with(trainer, path, key, value);
+      CHECK_THROWS_WITH_AS(session::load(other, path), doctest::Contains("which is no whole number from 0 to"), Error);
+      if (std::string(key) == "seed") {
+        CHECK_THROWS_WITH_AS(session::saved_seed(path), doctest::Contains("which is no whole number"), Error);
+      }
+      CHECK(weights_of(other) == before);
+      CHECK(other.steps() == 0);
+    }
+  }
+  save_with(trainer, path, "step", "9000000000000000000");
+  CHECK_THROWS_WITH_AS(session::load(other, path), doctest::Contains("from 0 to 4294967295"), Error);
+  CHECK(weights_of(other) == before);
+}
