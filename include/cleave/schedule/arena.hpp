@@ -94,20 +94,37 @@ struct Memory {
   constexpr long operator[](Category c) const { return bytes[static_cast<int>(c)]; }
 };
 
-template <int Ops> struct Layout {
-  long buffer[Schedule<Ops>::most_buffers]{};
+/// The offsets in bytes of the tensors of which a rank has one each.
+struct Regions {
   long weights = 0, copies = 0, states = 0, moments = 0, gradients = 0, scratch = 0, wire = 0, labels = 0, losses = 0;
   long targets = 0;  // f32; if the loss uses numbers
   long workspace = 0, outbox = 0;
-  long batch_sums = 0;  // branches of sums over the batch that the model reads
-  long norm = 0;        // for clipping; see norm.hpp
-  // For each bucket that is compressed: its messages, its residuals, and the residuals of its sums.
-  long encoded[Ops * 2 + 1]{}, left[Ops * 2 + 1]{}, left_of_sum[Ops * 2 + 1]{};
-  long coding = 0;                 // workspace of a codec
-  long factor_levels = 0;          // intermediate sums of a gradient that is computed from all ranks' factors
-  long rows_apart[Ops * 2 + 1]{};  // for buckets of rows: from one branch's message to the next
+  long batch_sums = 0;     // branches of sums over the batch that the model reads
+  long norm = 0;           // for clipping; see norm.hpp
+  long coding = 0;         // workspace of a codec
+  long factor_levels = 0;  // intermediate sums of a gradient that is computed from all ranks' factors
   int branches = 1, deepest = 1, kept = 1;
   Memory memory;
+};
+
+template <int Ops> struct Layout : Regions {
+  long buffer[Schedule<Ops>::most_buffers]{};
+  // For each bucket that is compressed: its messages, its residuals, and the residuals of its sums.
+  long encoded[Ops * 2 + 1]{}, left[Ops * 2 + 1]{}, left_of_sum[Ops * 2 + 1]{};
+  long rows_apart[Ops * 2 + 1]{};  // for buckets of rows: from one branch's message to the next
+};
+
+/// A layout of any number of operations. The Layout it views must outlive it.
+struct LayoutView : Regions {
+  long const *buffer, *encoded, *left, *left_of_sum, *rows_apart;
+  template <int Ops>
+  constexpr LayoutView(Layout<Ops> const& of)
+      : Regions(of),
+        buffer(of.buffer),
+        encoded(of.encoded),
+        left(of.left),
+        left_of_sum(of.left_of_sum),
+        rows_apart(of.rows_apart) {}
 };
 
 /// The number of sums that a rank holds over its micro-batches: the result, and the intermediate ones.

@@ -16,16 +16,16 @@ namespace cleave::session {
 /// residuals; only that much of it is ever touched.
 template <class P, class Machine> class DeviceRanks {
  public:
-  using Way = backend::host::Arena<P>;
+  using Way = backend::host::Arena<typename P::number>;
   using A = typename Way::A;
   using Feed = backend::host::Feed;
 
-  DeviceRanks(typename Way::Layout const& layout, schedule::Share const& share, std::uint64_t seed)
+  DeviceRanks(schedule::Layout<P::ops::size> const& layout, schedule::Share const& share, std::uint64_t seed)
       : layout_(layout),
         machine_(std::make_unique<Machine>()),
         fleet_(*machine_, link_, {1, P::ways}, share, layout, seed) {
     for (int w = 0; w < P::ways; ++w) {
-      way_.push_back(std::make_unique<Way>(layout));
+      way_.push_back(std::make_unique<Way>(schedule::program<P>, layout));
       fleet_.read(w, layout.weights, at(w).weights(), all);
     }
   }
@@ -95,7 +95,7 @@ template <class P, class Machine> class DeviceRanks {
     bool masters;
   };
 
-  typename Way::Layout const& layout_;
+  schedule::Layout<P::ops::size> const& layout_;
   std::unique_ptr<Machine> machine_;
   backend::gpu::AllHere link_;
   backend::gpu::Fleet<P, Machine> fleet_;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "../backend/host/executable.hpp"
 #include "../backend/host/rank.hpp"
 #include "../backend/host/team.hpp"
 
@@ -14,14 +15,16 @@ namespace cleave::session {
 /// the batch. device_ranks.hpp is the other implementation.
 template <class P> class ThreadRanks {
  public:
-  using Rank = backend::host::Rank<P>;
+  using Rank = backend::host::Rank<typename P::number>;
   using A = typename Rank::A;
   using Feed = backend::host::Feed;
 
-  ThreadRanks(typename Rank::Layout const& layout, schedule::Share const& share, std::uint64_t seed)
+  ThreadRanks(schedule::Layout<P::ops::size> const& layout, schedule::Share const& share, std::uint64_t seed)
       : world_({1, P::ways}, P::schedule.steps), team_(world_), rank_(static_cast<std::size_t>(P::ways)) {
-    team_.run(
-        [&](int w) { rank_[static_cast<std::size_t>(w)] = std::make_unique<Rank>(world_, layout, w, seed, share); });
+    team_.run([&](int w) {
+      rank_[static_cast<std::size_t>(w)] =
+          std::make_unique<Rank>(backend::host::executable<P>, world_, layout, w, seed, share);
+    });
   }
 
   /// Nothing to check: a lack of memory is reported by the system.

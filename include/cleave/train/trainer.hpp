@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../backend/host/executable.hpp"
 #include "../backend/host/rank.hpp"
 #include "../backend/host/team.hpp"
 #include "../optim/rate.hpp"
@@ -23,7 +24,7 @@ template <class P> class Trainer {
  public:
   using plan = P;
   using A = tensor::accumulate_t<typename P::number>;
-  using Rank = backend::host::Rank<P>;
+  using Rank = backend::host::Rank<typename P::number>;
 
   /// With `remote`, this process is one of the ranks and every call is made by all of them.
   explicit Trainer(int replicas, std::uint64_t seed = 1, backend::host::Remote* remote = nullptr)
@@ -32,8 +33,10 @@ template <class P> class Trainer {
         world_(ranks_, P::schedule.steps, remote),
         team_(world_) {
     ranks_of_.resize(static_cast<std::size_t>(ranks_.world()));
-    team_.run(
-        [&](int r) { ranks_of_[static_cast<std::size_t>(r)] = std::make_unique<Rank>(world_, layout_, r, seed); });
+    team_.run([&](int r) {
+      ranks_of_[static_cast<std::size_t>(r)] =
+          std::make_unique<Rank>(backend::host::executable<P>, world_, layout_, r, seed, P::share(ranks_));
+    });
     losses_.resize(std::size_t{most_steps} * P::micro_batches);
     means_.reserve(most_steps);
   }

@@ -7,33 +7,29 @@
 
 #include "communication/convert.hpp"
 #include "execution/arena.hpp"
-#include "execution/feed.hpp"
+#include "execution/functions.hpp"
 #include "execution/prepare.hpp"
-#include "execution/start.hpp"
 #include "gradients/gradients.hpp"
-#include "kernels/bias.hpp"
-#include "kernels/convolve.hpp"
-#include "kernels/lookup.hpp"
-#include "kernels/map.hpp"
-#include "kernels/pool.hpp"
-#include "kernels/product.hpp"
 
 namespace cleave::backend::host {
 
-template <class P> class Rank : public Arena<P> {
+/// N is the format of the data. Layers and policies of the plan come as functions.
+template <class N> class Rank : public Arena<N> {
  public:
-  using T = typename P::number;
+  using T = N;
   using A = tensor::accumulate_t<T>;
   using S = tensor::batch_sum_t<T>;
-  using typename Arena<P>::Layout;
-  using Arena<P>::narrow, Arena<P>::weights, Arena<P>::moments, Arena<P>::states, Arena<P>::bytes;
-  static constexpr int rounds = P::request.rounds;
+  using Arena<N>::narrow, Arena<N>::weights, Arena<N>::moments, Arena<N>::states, Arena<N>::bytes;
   static constexpr std::size_t waits_of_a_meeting = 4;  // at most
 
-  Rank(World& world, Layout const& layout, int rank, std::uint64_t seed)
-      : Rank(world, layout, rank, seed, P::share(world.ranks())) {}
-  Rank(World& world, Layout const& layout, int rank, std::uint64_t seed, schedule::Share share)
-      : Arena<P>(layout), layout_(layout), share_(share), base_(this->base()) {
+  /// What `layout` is of must outlive it.
+  Rank(Executable<T> const& of, World& world, schedule::LayoutView const& layout, int rank, std::uint64_t seed,
+       schedule::Share share)
+      : Arena<N>(of.program, layout),
+        functions_(*of.functions),
+        rounds_(of.program.rounds),
+        share_(share),
+        base_(this->base()) {
     std::memset(base_, 0, bytes());  // first touched by the thread that will use it
     world.arena(rank) = base_;
     m_.world = &world;
@@ -41,23 +37,28 @@ template <class P> class Rank : public Arena<P> {
     m_.received.assign(static_cast<std::size_t>(world.ranks().world()), 0);
     m_.received_bytes = m_.received;
     pass_.seed = seed;
-    train_ = Prepare<P>(m_, share_, layout_, base_, &pass_).training();
-    evaluate_ = Prepare<P>(m_, share_, layout_, base_, &pass_).evaluation();
+    auto const prepare = [&] { return Prepare<T>(program_, of.kernels, m_, share_, layout_, base_, &pass_); };
+    train_ = prepare().training();
+    evaluate_ = prepare().evaluation();
     for (Axis a : {Axis::Data, Axis::World}) {
-      sums_[a == Axis::World] = reduction(m_, a, share_, P::format.ordered, false);
+      sums_[a == Axis::World] = reduction(m_, a, share_, program_.format.ordered, false);
     }
-    gradients_.prepare(m_, share_, layout_);
-    for (int round = 0; round < rounds; ++round) {
+    gradients_.prepare({&program_, of.functions, of.kernels, &m_, &share_, &layout_});
+    for (int round = 0; round < rounds_; ++round) {
       schedule::Range const own = m_.slices(share_, false, round);
-      Value v{0, long{own.size()} * P::request.rows, {0}};
-      for (int w = 0; w < P::ways; ++w) {
-        v.row.push_back(long{share_.part(m_.replica() * P::ways + w, round).end - own.begin} * P::request.rows);
+      Value v{0, long{own.size()} * program_.rows, {0}};
+      for (int w = 0; w < program_.ways; ++w) {
+        v.row.push_back(long{share_.part(m_.replica() * program_.ways + w, round).end - own.begin} * program_.rows);
       }
       value_.push_back(std::move(v));
     }
-    stepping_ = {
-        weights(), narrow ? at<T>(layout_.copies) : nullptr, moments(), P::schedule.weight_elements, nullptr, 0, {}, 1};
-    host::start<P>(seed, m_.way(), weights(), states());
+    stepping_.weights = weights();
+    stepping_.copies = narrow ? at<T>(layout_.copies) : nullptr;
+    stepping_.moments = moments();
+    stepping_.apart = program_.weight_elements;
+    stepping_.step_sums = functions_.step_sums;
+    stepping_.step_data = functions_.step_data;
+    functions_.start(seed, m_.way(), weights(), states());
     this->refresh_copies();
     if (world.remote()) {
       world.shadow(bytes());
@@ -72,7 +73,7 @@ template <class P> class Rank : public Arena<P> {
     pass(step, true);
     stepping_.now = now;
     m_.timeline = timeline_.begin(step) ? &timeline_ : nullptr;
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < rounds_; ++r) {
       begin(r, feed, step, every);
       auto& actions = train_[static_cast<std::size_t>(r)];
       if (m_.timeline) {
@@ -98,7 +99,7 @@ template <class P> class Rank : public Arena<P> {
   Seen evaluate(long batch, Feed const& feed, long valid) {
     pass(batch, false);
     Seen seen;
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < rounds_; ++r) {
       begin(r, feed, batch, valid);
       for (Action<T>& a : evaluate_[static_cast<std::size_t>(r)]) run(a);
       count(valid, seen);
@@ -109,7 +110,7 @@ template <class P> class Rank : public Arena<P> {
   /// Calls told(micro-batch, sum of its samples' losses) for those of the last step whose loss this rank has.
   template <class Told> void each_loss(Told told) const {
     int const first = share_.replica(m_.replica()).begin;
-    for (int r = 0; r < rounds; ++r) {
+    for (int r = 0; r < rounds_; ++r) {
       schedule::Range const of = told_in(r);
       for (int s = of.begin; s < of.end; ++s) told(s, at<A>(layout_.losses)[s - first]);
     }
@@ -120,9 +121,9 @@ template <class P> class Rank : public Arena<P> {
   void begin_at(int micro_batch) { share_.first = micro_batch; }
   Member const& member() const { return m_; }
   schedule::Share const& share() const { return share_; }
-  template <class E> E* at(long offset) const { return Arena<P>::template at<E>(offset); }
+  template <class E> E* at(long offset) const { return Arena<N>::template at<E>(offset); }
   /// Those of the last round.
-  T const* output() const { return at<T>(layout_.buffer[P::schedule.value[P::placed.last]]); }
+  T const* output() const { return at<T>(layout_.buffer[program_.value[program_.last]]); }
   /// From now on a step adds its gradient (weight_elements) to the push buffer instead of updating the weights by the
   /// plan's optimizer; with a local rate it also updates them by plain SGD.
   void keep_gradients(A own_rate = 0) {
@@ -135,7 +136,7 @@ template <class P> class Rank : public Arena<P> {
  private:
   static constexpr long every = std::numeric_limits<long>::max();
   schedule::Range told_in(int round) const {
-    return m_.slices(share_, P::placed.node[P::placed.count - 1].rows_cut, round);
+    return m_.slices(share_, program_.node[program_.nodes - 1].rows_cut, round);
   }
   static bool waits(Act a) { return a == Act::Convert || a == Act::Sum || a == Act::Norm; }
   Context context() const { return {at<std::byte>(layout_.workspace)}; }
@@ -143,7 +144,7 @@ template <class P> class Rank : public Arena<P> {
   void pass(long step, bool training) {
     pass_.step = static_cast<std::uint32_t>(step);
     pass_.training = training;
-    pass_.first = long{share_.first} * P::request.rows;
+    pass_.first = long{share_.first} * program_.rows;
   }
   void begin(int round, Feed const& feed, long step, long valid) {
     ++m_.round;  // the flags of conversions distinguish rounds
@@ -155,10 +156,9 @@ template <class P> class Rank : public Arena<P> {
     timeline_.note(Did::Load, Lane::Compute, -1, since);
   }
   void load(Feed const& feed, long step, long valid) {
-    constexpr bool input_cut = P::placed.input == place::shard(place::batch);
-    schedule::Range const mine = m_.slices(share_, input_cut, round_), told = told_in(round_);
-    long const size = P::Net::input::shape.size(), rows = P::request.rows, before = share_.first * rows;
-    T* x = at<T>(layout_.buffer[P::schedule.input_value]);
+    schedule::Range const mine = m_.slices(share_, program_.input_cut, round_), told = told_in(round_);
+    long const size = program_.input.size(), rows = program_.rows, before = share_.first * rows;
+    T* x = at<T>(layout_.buffer[program_.input_value]);
     if constexpr (std::is_same_v<T, float>) {
       feed.pixels(feed.self, step, before + mine.begin * rows, static_cast<int>(mine.size() * rows), x);
     } else {
@@ -169,7 +169,7 @@ template <class P> class Rank : public Arena<P> {
       }
     }
     long const first = told.begin * rows;
-    take_answers(feed, wanted<P>(), {step, before + first, static_cast<int>(told.size() * rows), valid - first},
+    take_answers(feed, functions_.wanted, {step, before + first, static_cast<int>(told.size() * rows), valid - first},
                  at<int>(layout_.labels), at<float>(layout_.targets));
   }
 
@@ -211,8 +211,7 @@ template <class P> class Rank : public Arena<P> {
       case Act::Start:
         return gradients_.start(a.bucket);
       case Act::Norm:
-        if constexpr (P::clips) norm(a.step);
-        return;
+        return norm(a.step);
       case Act::Update:
         return gradients_.update(a.bucket, stepping_);
       case Act::UpdateWeight:
@@ -222,45 +221,44 @@ template <class P> class Rank : public Arena<P> {
 
   void norm(int step) {
     double squares = gradients_.squares();
-    if (P::ways > 1) squares = sum_over_ways(m_, step, layout_.norm, norms_++, squares);
-    stepping_.scale = optim::clip_scale<typename P::optimizer, A>(squares);
+    if (program_.ways > 1) squares = sum_over_ways(m_, step, layout_.norm, norms_++, squares);
+    stepping_.scale = functions_.clip_scale(squares);
   }
   void sum(Action<T> const& a) {
-    bool const world = P::placed.node[P::schedule.step[a.step].node].rows_cut;
+    bool const world = program_.node[program_.step[a.step].node].rows_cut;
     auto const offset = [&](S const* p) { return reinterpret_cast<std::byte const*>(p) - base_; };
     all_reduce<S, S>(m_, world ? Axis::World : Axis::Data, a.step, sums_[world], offset(a.sum_from),
-                     P::schedule.most_sum_leaf * static_cast<long>(sizeof(S)), offset(a.sum_to), a.n);
+                     program_.most_sum_leaf * static_cast<long>(sizeof(S)), offset(a.sum_to), a.n);
   }
   void convert(int step) {
-    schedule::Step const s = P::schedule.step[step];
-    place::Node const& n = P::placed.node[s.node];
+    schedule::Step const s = program_.step[step];
+    schedule::ProgramNode const& n = program_.node[s.node];
     bool const forward = s.what == schedule::Do::Convert;
     Value& value = value_[static_cast<std::size_t>(round_)];
-    value.features = n.whole.size();
-    int const from = !forward    ? P::schedule.gradient[s.node]
-                     : n.in0 < 0 ? P::schedule.input_value
-                                 : P::schedule.value[n.in0];
+    value.features = n.features;
+    int const from = !forward ? program_.gradient[s.node] : n.in0 < 0 ? program_.input_value : program_.value[n.in0];
     Converter<T>(m_, step, value, layout_.buffer[from], layout_.buffer[s.dx])
-        .run(forward ? n.conversion.forward : n.conversion.backward, forward ? n.from_rows : n.rows_cut,
-             forward ? n.rows_cut : n.from_rows);
+        .run(forward ? n.forward : n.backward, forward ? n.from_rows : n.rows_cut, forward ? n.rows_cut : n.from_rows);
   }
 
   void count(long valid, Seen& seen) const {
-    constexpr place::Node const& last = P::placed.node[P::placed.last];
+    schedule::ProgramNode const& last = program_.node[program_.last];
     if (!last.rows_cut && m_.way() != 0) return;
     schedule::Range const r = m_.slices(share_, last.rows_cut, round_);
-    score_rows<P>(output(), at<int>(layout_.labels), at<float>(layout_.targets),
-                  {r.begin * P::request.rows, r.end * P::request.rows}, valid, seen);
+    functions_.score(output(), at<int>(layout_.labels), at<float>(layout_.targets),
+                     {r.begin * program_.rows, r.end * program_.rows}, valid, seen);
   }
 
-  Layout const& layout_;
+  using Arena<N>::program_, Arena<N>::layout_;
+  Functions<T> const& functions_;
+  int const rounds_;
   schedule::Share share_;
   std::byte* const base_;
   Member m_;
   op::Pass pass_;
   Stepping<T> stepping_;
   std::vector<std::vector<Action<T>>> train_, evaluate_;  // by rounds
-  Gradients<P> gradients_;
+  Gradients<T> gradients_;
   Reduction sums_[2];         // of the model's sums, which are never rounded: over replicas, over all ranks
   std::vector<Value> value_;  // by rounds
   Timeline timeline_;

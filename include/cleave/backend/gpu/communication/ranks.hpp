@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../../host/execution/prepare.hpp"
+#include "../../host/execution/table.hpp"
 #include "../kernels/linked.hpp"
 #include "../kernels/move.hpp"
 #include "../tuning/stamps.hpp"

@@ -53,10 +53,12 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     outputs_ = machine_.allocate_pinned(output_bytes() * rounds * ranks.world());
     for (One& one : ranks_.all) {
       if (!one.here) continue;
-      using Prepare = host::Prepare<P, Device<Machine>>;
-      op::Pass const* const pass = &control_->pass;
-      one.train = Prepare(one.m, ranks_.share, ranks_.layout, one.arena, pass).training();
-      one.evaluate = Prepare(one.m, ranks_.share, ranks_.layout, one.arena, pass).evaluation();
+      auto const prepare = [&] {
+        return host::Prepare<T, Device<Machine>>(schedule::program<P>, host::Table<P, Device<Machine>>::table.of, one.m,
+                                                 ranks_.share, ranks_.layout, one.arena, &control_->pass);
+      };
+      one.train = prepare().training();
+      one.evaluate = prepare().evaluation();
     }
     if constexpr (with_library<Machine>) {
       if (Ranks::library != Library::Never) learn();

@@ -7,22 +7,22 @@
 #include <string>
 
 #include "../../../meta/error.hpp"
-#include "../../../schedule/arena.hpp"
+#include "../../../schedule/program.hpp"
 #include "../../../tensor/number.hpp"
 #include "feed.hpp"
 
 namespace cleave::backend::host {
 
-/// Zero-initialised; pages are allocated when touched. `layout` must outlive it. Throws Error if there is no memory.
-template <class P> class Arena {
+/// Zero-initialised; pages are allocated when touched. The layout that `layout` views must outlive it. Throws Error if
+/// there is no memory.
+template <class N> class Arena {
  public:
-  using T = typename P::number;
+  using T = N;
   using A = tensor::accumulate_t<T>;
-  using Layout = schedule::Layout<P::ops::size>;
   static constexpr bool narrow = sizeof(T) < sizeof(A);
 
-  explicit Arena(Layout const& layout)
-      : layout_(layout), block_(std::calloc(1, bytes() + schedule::alignment), std::free) {
+  Arena(schedule::Program const& program, schedule::LayoutView const& layout)
+      : program_(program), layout_(layout), block_(std::calloc(1, bytes() + schedule::alignment), std::free) {
     void* from = block_.get();
     std::size_t room = bytes() + schedule::alignment;
     if (!from)
@@ -31,7 +31,7 @@ template <class P> class Arena {
     base_ = static_cast<std::byte*>(std::align(schedule::alignment, bytes(), from, room));
   }
 
-  Layout const& layout() const { return layout_; }
+  schedule::LayoutView const& layout() const { return layout_; }
   std::size_t bytes() const { return static_cast<std::size_t>(layout_.memory.total); }
   std::byte* base() const { return base_; }
   template <class E> E* at(long offset) const { return reinterpret_cast<E*>(base_ + offset); }
@@ -46,7 +46,7 @@ template <class P> class Arena {
   /// Call after weights were written from outside.
   void refresh_copies() {
     if constexpr (narrow) {
-      for (long i = 0; i < P::schedule.weight_elements; ++i) data_weights()[i] = static_cast<T>(weights()[i]);
+      for (long i = 0; i < program_.weight_elements; ++i) data_weights()[i] = static_cast<T>(weights()[i]);
     }
   }
   /// [offset, offset + count) of a tensor of weight_elements in the format in which it is sent; valid until the next
@@ -57,8 +57,11 @@ template <class P> class Arena {
     return to;
   }
 
+ protected:
+  schedule::Program const program_;
+  schedule::LayoutView const layout_;
+
  private:
-  Layout const& layout_;
   std::unique_ptr<void, void (*)(void*)> block_;
   std::byte* base_ = nullptr;
 };

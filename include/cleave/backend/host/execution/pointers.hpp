@@ -3,112 +3,110 @@
 #pragma once
 
 #include "../../../op/operands.hpp"
-#include "../../../schedule/arena.hpp"
+#include "../../../schedule/program.hpp"
 #include "../communication/member.hpp"
 
 namespace cleave::backend::host {
 
-/// For one rank of plan P, in one round.
-template <class P> class Pointers {
+/// For one rank of a program, in one round; N is the format of the data.
+template <class N> class Pointers {
  public:
-  using T = typename P::number;
+  using T = N;
   using A = tensor::accumulate_t<T>;
   using S = tensor::batch_sum_t<T>;
-  using Layout = schedule::Layout<P::ops::size>;
 
-  Pointers(Member const& m, schedule::Share const& share, Layout const& layout, std::byte* base, op::Pass const* pass)
-      : m_(m), share_(share), layout_(layout), base_(base), pass_(pass) {}
+  Pointers(schedule::Program const& program, Member const& m, schedule::Share const& share,
+           schedule::LayoutView const& layout, std::byte* base, op::Pass const* pass)
+      : program_(program), m_(m), share_(share), layout_(layout), base_(base), pass_(pass) {}
 
   template <class E> E* at(long offset) const { return reinterpret_cast<E*>(base_ + offset); }
 
  protected:
-  static constexpr int rounds = P::request.rounds;
   schedule::Range slices(bool rows_cut) const { return m_.slices(share_, rows_cut, round_); }
 
-  static constexpr place::Node const& node(int k) { return P::placed.node[k]; }
-  static constexpr bool is_op(int k) { return node(k).op >= 0; }
-  static constexpr place::Signature const& op(int k) { return P::signatures.op[node(k).op]; }
+  schedule::ProgramNode const& node(int k) const { return program_.node[k]; }
   template <class E> E* buffer(int b) const { return b < 0 ? nullptr : at<E>(layout_.buffer[b]); }
-  static constexpr int value(int k) { return k < 0 ? P::schedule.input_value : P::schedule.value[k]; }
+  int value(int k) const { return k < 0 ? program_.input_value : program_.value[k]; }
 
   /// The operands of node k on the rank's i-th slice.
   op::Operands<T> operands(int k, int i) const {
-    auto const& s = P::schedule;
-    place::Node const& n = node(k);
+    auto const& s = program_;
+    schedule::ProgramNode const& n = node(k);
     schedule::Range const range = slices(n.rows_cut);
-    long const row = long{i} * P::request.rows;
+    long const row = long{i} * program_.rows;
     op::Operands<T> t;
     auto const rows_of = [&](T* p, Shape shape) { return p ? p + row * shape.size() : nullptr; };
     t.x = rows_of(buffer<T>(value(n.in0)), n.local.x);
     if (n.in1 > -2) {
-      if (op(k).stats_input) {
+      if (n.stats_input) {
         t.stats = buffer<S>(value(n.in1));
       } else {
         t.x2 = rows_of(buffer<T>(value(n.in1)), n.local.x2);
       }
     }
-    if (op(k).weights > 0) t.w0 = weight(k, 0);
-    if (op(k).weights > 1) t.w1 = weight(k, 1);
+    if (n.weights > 0) t.w0 = weight(k, 0);
+    if (n.weights > 1) t.w1 = weight(k, 1);
     if (s.bias[k] >= 0) t.bias = weight(s.bias[k], 0);
-    if (op(k).sums_batch) {
+    if (n.sums_batch) {
       t.stats = buffer<S>(s.value[k]);
       t.dstats = buffer<S>(s.gradient[k]);
     } else {
       t.y = rows_of(buffer<T>(s.value[k]), n.local.y);
       t.dy = rows_of(buffer<T>(s.gradient[k]), n.local.y);
     }
-    if (s.aux[k] >= 0) t.aux = buffer<A>(s.aux[k]) + row * op(k).aux(n.local.x, n.local.y);
-    if (op(k).states > 0) {
+    if (s.aux[k] >= 0) t.aux = buffer<A>(s.aux[k]) + row * n.aux;
+    if (n.states > 0) {
       t.state0 = at<A>(layout_.states) + s.state[k];
-      t.state1 = t.state0 + place::algebra::cut(op(k).state, n.w[0], P::ways).size();
+      t.state1 = t.state0 + n.state_size;
     }
     t.labels = at<int>(layout_.labels) + row;
-    if constexpr (P::schedule.targets > 0) t.targets = at<float>(layout_.targets) + row * P::schedule.targets;
+    if (s.targets > 0) t.targets = at<float>(layout_.targets) + row * program_.targets;
     t.loss = at<A>(layout_.losses) + range.begin - share_.replica(m_.replica()).begin + i;
     t.scale = A{1} / static_cast<A>(share_.samples);
     t.where.layer = static_cast<std::uint32_t>(n.op);
-    t.where.sample = long{range.begin + i} * P::request.rows;
-    t.where.features = n.whole.size();
-    t.where.feature = n.y.kind == place::Kind::Shard && n.y.dim == 0 ? m_.way() * n.local.y.size() : 0;
+    t.where.sample = long{range.begin + i} * program_.rows;
+    t.where.features = n.features;
+    t.where.feature = n.features_cut ? m_.way() * n.local.y.size() : 0;
     t.where.first_slice = i == 0 && round_ == 0;
     t.pass = pass_;
     return t;
   }
   T const* weight(int k, int which) const {
-    return at<T>(layout_.copies) + P::schedule.weight[P::schedule.first_weight[k] + which].offset;
+    return at<T>(layout_.copies) + program_.weight[program_.first_weight[k] + which].offset;
   }
   /// Branch p of a sum that a rank is taking. The first are where peers read them and the next round finds them.
   A* gradient(int k, int which, int p) const {
-    schedule::Weight const w = P::schedule.weight[P::schedule.first_weight[k] + which];
-    if (p < layout_.kept) return at<A>(layout_.gradients) + p * P::schedule.weight_elements + w.offset;
-    long const before = which == 0 ? 0 : P::schedule.weight[P::schedule.first_weight[k]].count;
-    return at<A>(layout_.scratch) + (p - layout_.kept) * P::schedule.most_weight_leaf + before;
+    schedule::Weight const w = program_.weight[program_.first_weight[k] + which];
+    if (p < layout_.kept) return at<A>(layout_.gradients) + p * program_.weight_elements + w.offset;
+    long const before = which == 0 ? 0 : program_.weight[program_.first_weight[k]].count;
+    return at<A>(layout_.scratch) + (p - layout_.kept) * program_.most_weight_leaf + before;
   }
-  S* sum(int p) const { return at<S>(layout_.batch_sums) + p * P::schedule.most_sum_leaf; }
+  S* sum(int p) const { return at<S>(layout_.batch_sums) + p * program_.most_sum_leaf; }
 
   /// The output of a backward step, from slice i on.
   void aim(op::Operands<T>& t, schedule::Step const& step, int i) const {
     if (step.what != schedule::Do::BackwardInput) return;
-    long const row = long{i} * P::request.rows;
+    long const row = long{i} * program_.rows;
     t.dx = step.dx < 0 ? nullptr : buffer<T>(step.dx) + row * node(step.node).local.x.size();
     t.dx2 = step.dx2 < 0 ? nullptr : buffer<T>(step.dx2) + row * node(step.node).local.x2.size();
   }
   /// The operands of the operations fused to node k, whose operands are t; stored in `to`, to which t then points.
   void behind(op::Operands<T>& t, op::Operands<T>* to, int k, bool back, int i) const {
     t.tail = to;
-    for (int j = 0; j < P::schedule.tail(k, back); ++j) {
-      int const m = P::schedule.behind(k, back, j), from = m < 0 ? k : m;
+    for (int j = 0; j < program_.tail(k, back); ++j) {
+      int const m = program_.behind(k, back, j), from = m < 0 ? k : m;
       op::Operands<T>& o = to[j] = operands(from, i);
       o.slices = t.slices;
       if (m < 0) o.dy = t.dx;
       if (back)
-        o.dx = buffer<T>(P::schedule.gradient[node(from).in0]) + long{i} * P::request.rows * node(from).local.x.size();
+        o.dx = buffer<T>(program_.gradient[node(from).in0]) + long{i} * program_.rows * node(from).local.x.size();
     }
   }
 
+  schedule::Program const& program_;
   Member const& m_;
   schedule::Share const& share_;
-  Layout const& layout_;
+  schedule::LayoutView const layout_;
   std::byte* base_;
   op::Pass const* pass_;
   int round_ = 0;

@@ -7,31 +7,29 @@
 
 namespace cleave::backend::host {
 
-template <class P, class On = Host> class Prepare : public Pointers<P> {
-  using Base = Pointers<P>;
+/// `kernels` are those of the program's nodes.
+template <class N, class On = Host> class Prepare : public Pointers<N> {
+  using Base = Pointers<N>;
 
  public:
-  using T = typename P::number;
+  using T = N;
   using Made = Action<T, On>;
-  using Table = host::Table<P, On>;
-  using Loss = meta::at<typename P::ops, P::ops::size - 1>;
   using A = tensor::accumulate_t<T>;
-  using Layout = schedule::Layout<P::ops::size>;
-  static constexpr bool narrow = sizeof(T) < sizeof(A);
-  static constexpr bool rounded = narrow && P::format.ordered;
 
-  using Base::Base;
+  Prepare(schedule::Program const& program, Kernels<T, On> const* kernels, Member const& m,
+          schedule::Share const& share, schedule::LayoutView const& layout, std::byte* base, op::Pass const* pass)
+      : Base(program, m, share, layout, base, pass), kernels_(kernels) {}
 
   /// The actions of each round. A layer's sum continues from the round before; what is done with the complete sum is
   /// done in the last round only.
   std::vector<std::vector<Made>> training() {
     std::vector<std::vector<Made>> all;
     training_ = true;
-    for (round_ = 0; round_ < rounds; ++round_) {
-      for (int s = 0; s < P::schedule.steps; ++s) {
-        schedule::Do const what = P::schedule.step[s].what;
+    for (round_ = 0; round_ < program_.rounds; ++round_) {
+      for (int s = 0; s < program_.steps; ++s) {
+        schedule::Do const what = program_.step[s].what;
         bool const once = what == schedule::Do::Start || what == schedule::Do::Norm || what == schedule::Do::Update;
-        if (!once || round_ == rounds - 1) add(s);
+        if (!once || round_ == program_.rounds - 1) add(s);
       }
       all.push_back(std::exchange(out_, {}));
     }
@@ -39,11 +37,11 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
   }
   std::vector<std::vector<Made>> evaluation() {
     std::vector<std::vector<Made>> all;
-    for (round_ = 0; round_ < rounds; ++round_) {
-      for (int s = 0; s < P::schedule.forward_steps; ++s) {
-        schedule::Step const step = P::schedule.step[s];
+    for (round_ = 0; round_ < program_.rounds; ++round_) {
+      for (int s = 0; s < program_.forward_steps; ++s) {
+        schedule::Step const step = program_.step[s];
         bool const sums = step.what == schedule::Do::Sum ||
-                          (step.what == schedule::Do::Forward && is_op(step.node) && op(step.node).sums_batch);
+                          (step.what == schedule::Do::Forward && step.node >= 0 && node(step.node).sums_batch);
         if (!sums) add(s);
       }
       all.push_back(std::exchange(out_, {}));
@@ -54,14 +52,12 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
  private:
   using Base::aim;
   using Base::gradient;
-  using Base::is_op;
   using Base::layout_;
   using Base::m_;
   using Base::node;
-  using Base::op;
   using Base::operands;
+  using Base::program_;
   using Base::round_;
-  using Base::rounds;
   using Base::share_;
   using Base::slices;
   using Base::sum;
@@ -80,7 +76,7 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
 
   void add(int s) {
     using enum schedule::Do;
-    schedule::Step const step = P::schedule.step[s];
+    schedule::Step const step = program_.step[s];
     int const k = step.node;
     if (is_linked(s)) return;
     if (typename Made::Call const all = linking(s)) {
@@ -92,16 +88,16 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
     }
     switch (step.what) {
       case Forward:
-        if (training_ && op(k).is_loss && On::template loss_with_gradient<Loss>) return;
-        if (op(k).sums_batch) return summed(s, k, Table::table.of[k].forward);
+        if (training_ && kernels_[k].loss_with_gradient) return;
+        if (node(k).sums_batch) return summed(s, k, kernels_[k].forward);
         return each_slice(k, [&](op::Operands<T> const& t, int i) {
-          kernel(s, Table::table.of[k].forward, t);
+          kernel(s, kernels_[k].forward, t);
           behind(k, false, i);
         });
       case BackwardInput:
         return each_slice(k, [&](op::Operands<T>& t, int i) {
           aim(t, step, i);
-          kernel(s, Table::table.of[k].backward_input, t);
+          kernel(s, kernels_[k].backward_input, t);
           behind(k, true, i);
         });
       case BackwardWeight:
@@ -109,17 +105,17 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
           Made& a = emit(Act::UpdateWeight, s);
           a.t = operands(k, 0);
           a.t.dw0 = gradient(k, 0, 0);
-          if (op(k).weights > 1) a.t.dw1 = gradient(k, 1, 0);
-          a.update = Table::table.of[k].update_weight;
-          a.n = P::schedule.weight[P::schedule.first_weight[k]].offset;
+          if (node(k).weights > 1) a.t.dw1 = gradient(k, 1, 0);
+          a.update = kernels_[k].update_weight;
+          a.n = program_.weight[program_.first_weight[k]].offset;
           return;
         }
         if (sent_as_factors(k)) return;
         reclaim(k);
-        return summed(s, k, Table::table.of[k].backward_weight);
+        return summed(s, k, kernels_[k].backward_weight);
       case Start:
       case Update:
-        if (!steps_alone(P::schedule.bucket[k].node)) emit(step.what == Start ? Act::Start : Act::Update, s).bucket = k;
+        if (!steps_alone(program_.bucket[k].node)) emit(step.what == Start ? Act::Start : Act::Update, s).bucket = k;
         return;
       case Sum:
       case SumBack: {
@@ -133,9 +129,9 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
         Made& a = emit(Act::Add, s);
         a.add_to = this->template buffer<T>(step.dx);
         a.add_from = this->template buffer<T>(step.dx2);
-        bool const rows = k < 0 ? P::placed.input == place::shard(place::batch) : node(k).rows_cut;
-        Shape const shape = k < 0 ? P::signatures.op[0].x : node(k).local.y;
-        a.n = long{slices(rows).size()} * P::request.rows * shape.size();
+        bool const rows = k < 0 ? program_.input_cut : node(k).rows_cut;
+        Shape const shape = k < 0 ? program_.input : node(k).local.y;
+        a.n = long{slices(rows).size()} * program_.rows * shape.size();
         return;
       }
       case Norm:
@@ -150,27 +146,27 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
 
   /// If no other rank and no other slice contributes to a gradient, the weights are updated as it is computed.
   bool steps_alone(int k) const {
-    bool const world = node(k).w[0].kind == place::Kind::Replicate;
-    return Table::table.of[k].update_weight && m_.size(world ? Axis::World : Axis::Data) == 1;
+    bool const world = node(k).replicated;
+    return kernels_[k].update_weight && m_.size(world ? Axis::World : Axis::Data) == 1;
   }
 
   /// Then every rank computes the whole gradient from the factors of all, when they have arrived.
   bool sent_as_factors(int k) const {
-    for (int b = 0; b < P::schedule.buckets; ++b) {
-      schedule::Bucket const& bucket = P::schedule.bucket[b];
-      if (bucket.factors > 0 && bucket.leaf == op(k).leaf) return m_.size(axis_of(bucket)) > 1;
+    for (int b = 0; b < program_.buckets; ++b) {
+      schedule::Bucket const& bucket = program_.bucket[b];
+      if (bucket.factors > 0 && bucket.leaf == node(k).leaf) return m_.size(axis_of(bucket)) > 1;
     }
     return false;
   }
   /// Before a layer's first gradient of a pass. The backward pass visits the buckets from last to first.
   void reclaim(int k) {
-    for (; unclaimed_ >= 0 && P::schedule.bucket[unclaimed_].leaf >= op(k).leaf; --unclaimed_) {
+    for (; unclaimed_ >= 0 && program_.bucket[unclaimed_].leaf >= node(k).leaf; --unclaimed_) {
       emit(Act::Reclaim, 0).bucket = unclaimed_;
     }
   }
 
   void behind(int k, bool back, int i) {
-    int const n = P::schedule.tail(k, back);
+    int const n = program_.tail(k, back);
     if (n == 0) return;
     Made& a = out_.back();
     a.tail = std::shared_ptr<op::Operands<T>[]>(new op::Operands<T>[static_cast<std::size_t>(n)] {});
@@ -178,28 +174,28 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
   }
 
   /// The kernel of step s and of those linked to it, if there is one.
-  static typename Made::Call linking(int s) {
-    schedule::Step const step = P::schedule.step[s];
+  typename Made::Call linking(int s) const {
+    schedule::Step const step = program_.step[s];
     bool const back = step.what == schedule::Do::BackwardInput;
-    return back || step.what == schedule::Do::Forward ? Table::table.of[step.node].linked[back] : nullptr;
+    return back || step.what == schedule::Do::Forward ? kernels_[step.node].linked[back] : nullptr;
   }
   /// Whether it is part of an earlier step's kernel.
-  static bool is_linked(int s) {
+  bool is_linked(int s) const {
     int first = s;
-    while (P::schedule.step[first].linked) --first;
+    while (program_.step[first].linked) --first;
     return first < s && linking(first);
   }
   /// The operands of step s are followed by those of its epilogue, then by the next step's, and so on.
   void linked(int s, int i) {
     Made& a = out_.back();
-    bool const back = P::schedule.step[s].what == schedule::Do::BackwardInput;
-    int const links = P::schedule.links(s);
+    bool const back = program_.step[s].what == schedule::Do::BackwardInput;
+    int const links = program_.links(s);
     int n = links;
-    for (int l = 0; l <= links; ++l) n += P::schedule.tail(P::schedule.step[s + l].node, back);
+    for (int l = 0; l <= links; ++l) n += program_.tail(program_.step[s + l].node, back);
     a.tail = std::shared_ptr<op::Operands<T>[]>(new op::Operands<T>[static_cast<std::size_t>(n)] {});
     op::Operands<T>*t = &a.t, *free = a.tail.get();
     for (int l = 0; l <= links; ++l) {
-      schedule::Step const step = P::schedule.step[s + l];
+      schedule::Step const step = program_.step[s + l];
       if (l > 0) {
         t = free++;
         *t = operands(step.node, i);
@@ -207,12 +203,12 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
         aim(*t, step, i);
       }
       Base::behind(*t, free, step.node, back, i);
-      free += P::schedule.tail(step.node, back);
+      free += program_.tail(step.node, back);
     }
   }
   /// put(operands, slice) for each slice of this rank, or once if a kernel takes all of them.
   template <class Put> void each_slice(int k, Put put) const {
-    int const n = slices(node(k).rows_cut).size(), at_once = Table::table.of[k].takes_slices ? n : 1;
+    int const n = slices(node(k).rows_cut).size(), at_once = kernels_[k].takes_slices ? n : 1;
     for (int i = 0; i < n; i += at_once) {
       op::Operands<T> t = operands(k, i);
       t.slices = at_once;
@@ -225,22 +221,22 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
     schedule::Range const range = slices(node(k).rows_cut);
     schedule::TreeSum& tree = tree_[static_cast<std::size_t>(k)];
     auto const stack = [&](int which) -> decltype(Made::branches.dw0) {
-      if (op(k).sums_batch || op(k).weights <= which) return {};
-      return {gradient(k, which, 0), gradient(k, which, layout_.kept), P::schedule.weight_elements,
-              P::schedule.most_weight_leaf, layout_.kept};
+      if (node(k).sums_batch || node(k).weights <= which) return {};
+      return {gradient(k, which, 0), gradient(k, which, layout_.kept), program_.weight_elements,
+              program_.most_weight_leaf, layout_.kept};
     };
     auto const later = [&](int i) { return round_ > 0 || i > 0; };
     for (int i = 0; i < range.size();) {
       Made& a = emit(Act::Kernel, step);
-      a.make_sums = Table::table.of[k].make_sums;
+      a.make_sums = kernels_[k].make_sums;
       a.t = operands(k, i);
-      a.branches = {stack(0), stack(1), {sum(0), sum(1), 0, P::schedule.most_sum_leaf}};
-      a.branches.depth = P::format.ordered ? tree.depth : later(i);
-      a.branches.rounded = rounded;
+      a.branches = {stack(0), stack(1), {sum(0), sum(1), 0, program_.most_sum_leaf}};
+      a.branches.depth = ordered() ? tree.depth : later(i);
+      a.branches.rounded = rounded();
       for (a.t.slices = 0; i < range.size(); ++i, ++a.t.slices) {
         schedule::TreeSum next = tree;
-        int merges = !P::format.ordered && later(i);
-        if (P::format.ordered) next.push({range.begin + i, 1}, [&](int, int) { ++merges; });
+        int merges = !ordered() && later(i);
+        if (ordered()) next.push({range.begin + i, 1}, [&](int, int) { ++merges; });
         if (!a.branches.push(merges)) break;
         tree = next;
       }
@@ -249,16 +245,16 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
 
   /// One kernel for each slice, each a leaf; siblings are merged when both are complete.
   void summed(int step, int k, typename Made::Call call) {
-    if (Table::table.of[k].make_sums) return summed_at_once(step, k);
+    if (kernels_[k].make_sums) return summed_at_once(step, k);
     schedule::Range const range = slices(node(k).rows_cut);
     schedule::TreeSum& tree = tree_[static_cast<std::size_t>(k)];
-    int const weights = op(k).sums_batch ? 0 : op(k).weights;
-    bool const stats = op(k).sums_batch || op(k).stats_input;
-    long const stats_size = op(k).sums_batch ? node(k).local.y.size() : node(k).local.x2.size();
+    int const weights = node(k).sums_batch ? 0 : node(k).weights;
+    bool const stats = node(k).sums_batch || node(k).stats_input;
+    long const stats_size = node(k).sums_batch ? node(k).local.y.size() : node(k).local.x2.size();
     auto const each = [&](int to, int from) {
       for (int w = 0; w < weights; ++w) {
         merge(step, gradient(k, w, to), from < 0 ? nullptr : gradient(k, w, from),
-              P::schedule.weight[P::schedule.first_weight[k] + w].count);
+              program_.weight[program_.first_weight[k] + w].count);
       }
       if (stats && from >= 0) {
         Made& a = emit(Act::MergeBatchSums, step);
@@ -269,14 +265,14 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
     };
     for (int i = 0; i < range.size(); ++i) {
       bool const first = round_ == 0 && i == 0;
-      int const p = P::format.ordered ? tree.depth : first ? 0 : 1;
+      int const p = ordered() ? tree.depth : first ? 0 : 1;
       op::Operands<T> t = operands(k, i);
       if (weights > 0) t.dw0 = gradient(k, 0, p);
       if (weights > 1) t.dw1 = gradient(k, 1, p);
-      if (stats) (op(k).sums_batch ? t.stats : t.dstats) = sum(p);
+      if (stats) (node(k).sums_batch ? t.stats : t.dstats) = sum(p);
       kernel(step, call, t);
-      if (rounded) each(p, -1);
-      if (P::format.ordered) {
+      if (rounded()) each(p, -1);
+      if (ordered()) {
         tree.push({range.begin + i, 1}, each);
       } else if (!first) {
         each(0, 1);
@@ -288,14 +284,18 @@ template <class P, class On = Host> class Prepare : public Pointers<P> {
     a.to = to;
     a.from = from;
     a.n = n;
-    a.rounded = rounded;
+    a.rounded = rounded();
   }
 
+  bool ordered() const { return program_.format.ordered; }
+  bool rounded() const { return sizeof(T) < sizeof(A) && ordered(); }
+
+  Kernels<T, On> const* kernels_;
   std::vector<Made> out_;
   bool training_ = false;
   std::vector<schedule::TreeSum> tree_ = std::vector<schedule::TreeSum>(  // of each node, over the rounds
-      static_cast<std::size_t>(P::placed.count), schedule::TreeSum{share_.micro_batches});
-  int unclaimed_ = P::schedule.buckets - 1;
+      static_cast<std::size_t>(program_.nodes), schedule::TreeSum{share_.micro_batches});
+  int unclaimed_ = program_.buckets - 1;
 };
 
 }  // namespace cleave::backend::host

@@ -2,93 +2,83 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../execution/actions.hpp"
+#include "exchange.hpp"
 
 namespace cleave::backend::host {
 
 /// Micro-batch by micro-batch with the layer's kernels, and in the order in which Direct sums: under Ordered, and in
-/// formats that are not low-precision, with the same bits. An exchange like Direct.
-template <class P> class Factors {
- public:
-  using T = typename P::number;
-  using A = tensor::accumulate_t<T>;
-  using Layout = schedule::Layout<P::ops::size>;
-  static constexpr bool reads_peers = false, rounded = sizeof(T) < sizeof(A) && P::format.ordered;
+/// formats that are not low-precision, with the same bits.
+template <class N> class Factors : public WholeExchange<Factors<N>, N> {
+  using Base = WholeExchange<Factors<N>, N>;
+  using Base::bucket, Base::layout_, Base::m_, Base::of_, Base::rounded;
 
-  void prepare(Member& m, schedule::Share const& share, Layout const& layout) {
-    m_ = &m;
-    layout_ = &layout;
-    share_ = share;
-  }
+ public:
+  using T = N;
+  using A = tensor::accumulate_t<T>;
+
+  explicit Factors(Summing<T> const& of) : Base(of), share_(*of.share) {}
   /// | x (local samples, K) | dy (local samples, N) |
-  void start(int b) {
-    place::Node const& n = node(b);
-    int const x = n.in0 < 0 ? P::schedule.input_value : P::schedule.value[n.in0];
+  void start(int b) override {
+    schedule::ProgramNode const& n = node(b);
+    int const x = n.in0 < 0 ? of_.program->input_value : of_.program->value[n.in0];
     long const own = samples(b, m_->index(axis_of(bucket(b))));
     T* const to = message(m_->rank, b);
-    std::copy_n(m_->at<T const>(m_->rank, layout_->buffer[x]), own * n.local.x.size(), to);
-    std::copy_n(m_->at<T const>(m_->rank, layout_->buffer[P::schedule.gradient[bucket(b).node]]),
+    std::copy_n(m_->template at<T const>(m_->rank, layout_->buffer[x]), own * n.local.x.size(), to);
+    std::copy_n(m_->template at<T const>(m_->rank, layout_->buffer[of_.program->gradient[bucket(b).node]]),
                 own * n.local.y.size(), to + own * n.local.x.size());
   }
-  static int stages(int) { return 1; }
-  int whom(int, int) const { return everybody; }
-  void run(int b, int) {
+  void run(int b, int) override {
     Axis const ax = axis_of(bucket(b));
     schedule::TreeSum sum{share_.micro_batches};
     for (int i = 0; i < m_->size(ax); ++i) {
       int const peer = m_->peer(ax, i), slices = share_.of(bucket(b).world, i, 0).size();
       long const elements = samples(b, i) * bucket(b).factors;
       m_->read_from(peer, elements, sizeof(T));
-      m_->fetch<T>(peer, layout_->encoded[b], 0, elements);
+      m_->template fetch<T>(peer, layout_->encoded[b], 0, elements);
       for (int s = 0; s < slices; ++s) {
-        int const level = P::format.ordered ? sum.depth : (i > 0) + (s > 0);
+        int const level = of_.ordered() ? sum.depth : (i > 0) + (s > 0);
         leaf(b, peer, samples(b, i), s, level);
-        if (P::format.ordered) {
+        if (of_.ordered()) {
           sum.push({share_.of(bucket(b).world, i, 0).begin + s, 1}, [&](int to, int from) { add(b, to, from); });
         } else if (s > 0) {
           add(b, level - 1, level);
         }
       }
-      if (!P::format.ordered && i > 0) add(b, 0, 1);
+      if (!of_.ordered() && i > 0) add(b, 0, 1);
     }
   }
-  void step(int b, Stepping<T> const& stepping) {
-    stepping.template step<typename P::optimizer>(bucket(b).offset, bucket(b).count, level_of(b, 0));
-  }
+  void step(int b, Stepping<T> const& stepping) { stepping.step(bucket(b).offset, bucket(b).count, level_of(b, 0)); }
   A const* whole(int b) const { return level_of(b, 0); }
 
  private:
-  static constexpr schedule::Bucket const& bucket(int b) { return P::schedule.bucket[b]; }
-  static constexpr place::Node const& node(int b) { return P::placed.node[bucket(b).node]; }
-  long samples(int b, int index) const { return long{share_.of(bucket(b).world, index, 0).size()} * P::request.rows; }
-  T* message(int rank, int b) const { return m_->at<T>(rank, layout_->encoded[b]); }
+  schedule::ProgramNode const& node(int b) const { return of_.program->node[bucket(b).node]; }
+  long samples(int b, int index) const { return long{share_.of(bucket(b).world, index, 0).size()} * of_.program->rows; }
+  T* message(int rank, int b) const { return m_->template at<T>(rank, layout_->encoded[b]); }
   A* level_of(int b, int level) const {
-    if (level == 0) return m_->at<A>(m_->rank, layout_->gradients) + bucket(b).offset;
-    return m_->at<A>(m_->rank, layout_->factor_levels) + (level - 1) * bucket(b).count;
+    if (level == 0) return m_->template at<A>(m_->rank, layout_->gradients) + bucket(b).offset;
+    return m_->template at<A>(m_->rank, layout_->factor_levels) + (level - 1) * bucket(b).count;
   }
-  void add(int b, int to, int from) { add_range<T>(level_of(b, to), level_of(b, from), bucket(b).count, rounded); }
+  void add(int b, int to, int from) { add_range<T>(level_of(b, to), level_of(b, from), bucket(b).count, rounded()); }
   /// The gradient of all weights of the bucket over micro-batch `slice` of a peer, which has `samples_there` samples.
   void leaf(int b, int peer, long samples_there, int slice, int level) {
-    place::Node const& n = node(b);
-    long const first = long{slice} * P::request.rows;
+    schedule::ProgramNode const& n = node(b);
+    long const first = long{slice} * of_.program->rows;
     T const* const x = message(peer, b) + first * n.local.x.size();
     T const* const dy = message(peer, b) + samples_there * n.local.x.size() + first * n.local.y.size();
-    for (int w = 0; w < P::schedule.weights; ++w) {  // the product's, then the bias's
-      schedule::Weight const& weight = P::schedule.weight[w];
+    for (int w = 0; w < of_.program->weights; ++w) {  // the product's, then the bias's
+      schedule::Weight const& weight = of_.program->weight[w];
       if (weight.offset < bucket(b).offset || weight.offset >= bucket(b).offset + bucket(b).count) continue;
       op::Operands<T> t;
       t.x = x;
       t.dy = dy;
       t.dw0 = level_of(b, level) + weight.offset - bucket(b).offset;
-      Table<P, Host>::table.of[weight.node].backward_weight({m_->at<std::byte>(m_->rank, layout_->workspace)}, t);
+      of_.kernels[weight.node].backward_weight({m_->template at<std::byte>(m_->rank, layout_->workspace)}, t);
     }
-    if (!rounded) return;
+    if (!rounded()) return;
     A* const v = level_of(b, level);
     for (long i = 0; i < bucket(b).count; ++i) v[i] = rounded_to<T>(v[i]);
   }
 
-  Member* m_ = nullptr;
-  Layout const* layout_ = nullptr;
   schedule::Share share_;
 };
 

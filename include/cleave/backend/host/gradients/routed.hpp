@@ -2,41 +2,38 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../execution/actions.hpp"
+#include "exchange.hpp"
 
 namespace cleave::backend::host {
 
-/// Sums have the accumulator's format; what is sent has that of the data. An exchange like Direct.
-template <class P> class Routed {
- public:
-  using T = typename P::number;
-  using A = tensor::accumulate_t<T>;
-  using R = typename P::route;
-  using Layout = schedule::Layout<P::ops::size>;
-  static constexpr bool narrow = sizeof(T) < sizeof(A), reads_peers = false, rounded = narrow && P::format.ordered;
-  using Wire = std::conditional_t<narrow, T, A>;
+/// Sums have the accumulator's format; what is sent has that of the data.
+template <class N> class Routed : public WholeExchange<Routed<N>, N> {
+  using Base = WholeExchange<Routed<N>, N>;
+  using Base::bucket, Base::layout_, Base::m_, Base::narrow, Base::of_;
 
-  void prepare(Member& m, schedule::Share const&, Layout const& layout) {
-    m_ = &m;
-    layout_ = &layout;
-  }
-  void start(int b) {
+ public:
+  using T = N;
+  using A = tensor::accumulate_t<T>;
+  using Wire = typename Base::Wire;
+
+  using Base::Base;
+  void start(int b) override {
     if constexpr (narrow) {
       long const n = bucket(b).count;
       for (long i = 0; i < n; ++i) wire(m_->rank, b)[i] = static_cast<T>(sums(b)[i]);
     }
   }
-  int stages(int b) const { return R::rounds(bucket(b).count, group(b)); }
-  int whom(int b, int round) const {
+  int stages(int b) const override { return of_.functions->rounds(bucket(b).count, group(b)); }
+  int whom(int b, int round) const override {
     send::Move const m = move(b, round);
     return m.any() ? m_->peer(axis_of(bucket(b)), m.peer) : nobody;
   }
-  void run(int b, int round) {
+  void run(int b, int round) override {
     send::Move const m = move(b, round);
     if (!m.any()) return;
     int const peer = m_->peer(axis_of(bucket(b)), m.peer);
     m_->read_from(peer, m.end - m.begin, sizeof(Wire));
-    m_->fetch<Wire>(peer, offset(b), m.begin, m.end - m.begin);
+    m_->template fetch<Wire>(peer, offset(b), m.begin, m.end - m.begin);
     Wire const* const from = wire(peer, b);
     Wire* const to = wire(m_->rank, b);
     if (!m.add) {
@@ -44,29 +41,24 @@ template <class P> class Routed {
       return;
     }
     A* const sum = sums(b);
+    bool const rounded = this->rounded();
     for (long i = m.begin; i < m.end; ++i) {
       A const v = sum[i] + static_cast<A>(from[i]);
       sum[i] = rounded ? rounded_to<T>(v) : v;
       if constexpr (narrow) to[i] = static_cast<T>(sum[i]);
     }
   }
-  void step(int b, Stepping<T> const& stepping) {
-    stepping.template step<typename P::optimizer>(bucket(b).offset, bucket(b).count, wire(m_->rank, b));
-  }
+  void step(int b, Stepping<T> const& stepping) { stepping.step(bucket(b).offset, bucket(b).count, wire(m_->rank, b)); }
   Wire const* whole(int b) const { return wire(m_->rank, b); }
 
  private:
-  static constexpr schedule::Bucket const& bucket(int b) { return P::schedule.bucket[b]; }
   send::Group group(int b) const { return schedule::group(bucket(b).world, m_->world->ranks(), sizeof(Wire)); }
   send::Move move(int b, int round) const {
-    return R::move(bucket(b).count, m_->index(axis_of(bucket(b))), group(b), round);
+    return of_.functions->move(bucket(b).count, m_->index(axis_of(bucket(b))), group(b), round);
   }
-  A* sums(int b) const { return m_->at<A>(m_->rank, layout_->gradients) + bucket(b).offset; }
+  A* sums(int b) const { return Base::sums(0, bucket(b).offset); }
   long offset(int b) const { return layout_->wire + bucket(b).offset * static_cast<long>(sizeof(Wire)); }
-  Wire* wire(int rank, int b) const { return m_->at<Wire>(rank, offset(b)); }
-
-  Member* m_ = nullptr;
-  Layout const* layout_ = nullptr;
+  Wire* wire(int rank, int b) const { return m_->template at<Wire>(rank, offset(b)); }
 };
 
 }  // namespace cleave::backend::host

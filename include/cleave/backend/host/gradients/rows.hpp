@@ -5,40 +5,37 @@
 #include <cstring>
 
 #include "../../../schedule/rows.hpp"
-#include "../execution/actions.hpp"
+#include "exchange.hpp"
 
 namespace cleave::backend::host {
 
-/// The sums are those of Direct, bit for bit: a missing row is zero. An exchange like Direct.
-template <class P> class SparseRows {
- public:
-  using T = typename P::number;
-  using A = tensor::accumulate_t<T>;
-  using Layout = schedule::Layout<P::ops::size>;
-  static constexpr bool narrow = sizeof(T) < sizeof(A), reads_peers = false;
-  using Wire = std::conditional_t<narrow, T, A>;
+/// The sums are those of Direct, bit for bit: a missing row is zero.
+template <class N> class SparseRows : public WholeExchange<SparseRows<N>, N> {
+  using Base = WholeExchange<SparseRows<N>, N>;
+  using Base::bucket, Base::layout_, Base::m_, Base::of_, Base::sums;
 
-  void prepare(Member& m, schedule::Share const& share, Layout const& layout) {
-    m_ = &m;
-    layout_ = &layout;
-    m.sparse.resize(m.received.size());
+ public:
+  using T = N;
+  using A = tensor::accumulate_t<T>;
+  using Wire = typename Base::Wire;
+
+  explicit SparseRows(Summing<T> const& of) : Base(of) {
+    m_->sparse.resize(m_->received.size());
     int longest = 1;
-    for (int b = 0; b < P::schedule.buckets; ++b) longest = std::max(longest, P::schedule.bucket[b].row);
+    for (int b = 0; b < of.program->buckets; ++b) longest = std::max(longest, bucket(b).row);
     none_.assign(static_cast<std::size_t>(longest), Wire{});
     for (Axis a : {Axis::Data, Axis::World}) {
       Reduction& how = reduction_[a == Axis::World];
-      how = reduction(m, a, share, P::format.ordered, narrow && P::format.ordered);
+      how = this->reduction_over(a);
       reads_[a == Axis::World].resize(how.leaves.size());
     }
   }
-  void start(int b) {
+  void start(int b) override {
     for (Leaf const& l : reduction_[bucket(b).world].leaves) {
       if (l.rank == m_->rank) write(b, l.branch);
     }
   }
-  static int stages(int) { return 1; }
-  int whom(int, int) const { return everybody; }
-  void run(int b, int) {
+  void run(int b, int) override {
     schedule::Bucket const& all = bucket(b);
     Reduction const& how = reduction_[all.world];
     std::vector<Read>& reads = reads_[all.world];
@@ -63,9 +60,6 @@ template <class P> class SparseRows {
       for (Read& r : reads) r.at += r.next() == row;
     }
   }
-  void step(int b, Stepping<T> const& stepping) {
-    stepping.template step<typename P::optimizer>(bucket(b).offset, bucket(b).count, sums(0, bucket(b).offset));
-  }
   A const* whole(int b) const { return sums(0, bucket(b).offset); }
 
  private:
@@ -81,14 +75,10 @@ template <class P> class SparseRows {
     }
   };
 
-  static constexpr schedule::Bucket const& bucket(int b) { return P::schedule.bucket[b]; }
-  A* sums(int branch, long offset) const {
-    return m_->at<A>(m_->rank, layout_->gradients) + branch * P::schedule.weight_elements + offset;
-  }
   long place(int b, int branch) const { return layout_->encoded[b] + branch * layout_->rows_apart[b]; }
   void write(int b, int branch) {
     schedule::Bucket const& all = bucket(b);
-    std::byte* const out = m_->at<std::byte>(m_->rank, place(b, branch));
+    std::byte* const out = m_->template at<std::byte>(m_->rank, place(b, branch));
     A const* const g = sums(branch, all.offset);
     Wire* const values = reinterpret_cast<Wire*>(out + schedule::rows_header);
     long rows = 0;
@@ -115,18 +105,16 @@ template <class P> class SparseRows {
     schedule::Bucket const& all = bucket(b);
     long const from = place(b, branch);
     Read r;
-    m_->fetch<std::byte>(peer, from, 0, schedule::rows_header);
-    std::memcpy(&r.rows, m_->at<std::byte>(peer, from), sizeof r.rows);
+    m_->template fetch<std::byte>(peer, from, 0, schedule::rows_header);
+    std::memcpy(&r.rows, m_->template at<std::byte>(peer, from), sizeof r.rows);
     long const bytes = schedule::rows_bytes(all, r.rows, sizeof(Wire));
-    m_->fetch<std::byte>(peer, from, schedule::rows_header, bytes - schedule::rows_header);
+    m_->template fetch<std::byte>(peer, from, schedule::rows_header, bytes - schedule::rows_header);
     m_->read_rows(peer, r.rows, r.rows * all.row, schedule::rows_header, bytes - schedule::rows_header);
-    r.values = m_->at<Wire const>(peer, from + schedule::rows_header);
+    r.values = m_->template at<Wire const>(peer, from + schedule::rows_header);
     r.indices = reinterpret_cast<std::byte const*>(r.values + r.rows * all.row);
     return r;
   }
 
-  Member* m_ = nullptr;
-  Layout const* layout_ = nullptr;
   Reduction reduction_[2];  // over the replicas, over all ranks
   std::vector<Read> reads_[2];
   std::vector<Wire> none_;

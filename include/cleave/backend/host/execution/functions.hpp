@@ -1,0 +1,43 @@
+// backend/host/execution/functions.hpp - a program with the functions of the plan's layers and policies, by their format.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../../../schedule/program.hpp"
+#include "../../../send/route.hpp"
+#include "actions.hpp"
+#include "feed.hpp"
+
+namespace cleave::backend::host {
+
+template <class T> class Exchange;  // gradients/exchange.hpp
+template <class T> struct Summing;
+
+/// Functions of a plan that are not of one node; N is the format of the data.
+template <class N> struct Functions {
+  using T = N;
+  using A = tensor::accumulate_t<T>;
+  decltype(Stepping<T>::step_sums) step_sums = nullptr;
+  decltype(Stepping<T>::step_data) step_data = nullptr;
+  A (*clip_scale)(double squares) = nullptr;
+  // How gradients become their sum: those of most buckets, of buckets of rows, of buckets that go as factors.
+  std::unique_ptr<Exchange<T>> (*exchange)(Summing<T> const&) = nullptr;
+  std::unique_ptr<Exchange<T>> (*rows_exchange)(Summing<T> const&) = nullptr;
+  std::unique_ptr<Exchange<T>> (*factors_exchange)(Summing<T> const&) = nullptr;
+  // Of a codec, where gradients are encoded (send/codec.hpp); of a route, where they take one (send/route.hpp).
+  void (*encode)(long n, A const* g, A* left, std::byte* out) = nullptr;
+  void (*add)(long n, std::byte const* in, A* to) = nullptr;
+  void (*decode)(long n, std::byte const* in, A* to) = nullptr;
+  int (*rounds)(long elements, send::Group) = nullptr;
+  send::Move (*move)(long elements, int rank, send::Group, int round) = nullptr;
+  void (*score)(T const* x, int const* label, float const* target, schedule::Range rows, long valid, Seen&) = nullptr;
+  void (*start)(std::uint64_t seed, int way, A* weights, A* states) = nullptr;
+  Wanted wanted;
+};
+
+/// A program with the functions that it names.
+template <class N> struct Executable {
+  schedule::Program program;
+  Kernels<N, Host> const* kernels = nullptr;
+  Functions<N> const* functions = nullptr;
+};
+}  // namespace cleave::backend::host

@@ -1,0 +1,155 @@
+// schedule/program.hpp - a plan's schedule as one value: what an executor reads, whatever the plan.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "arena.hpp"
+
+namespace cleave::schedule {
+
+/// An operation on its ranks, or a conversion between two of them: what executors ask of a node.
+struct ProgramNode {
+  int op = -1;             // the operation's number in the model; -1: a conversion
+  int in0 = -1, in1 = -2;  // nodes; -1 the model's input, -2 none
+  int leaf = -1;           // the layer
+  int weights = 0, states = 0;
+  bool is_loss = false, sums_batch = false, stats_input = false;
+  bool rows_cut = false;      // the batch is cut over the model axis too
+  bool from_rows = false;     // of a conversion: its input's batch is
+  bool replicated = false;    // its weights are copied over the model axis, and their gradients summed over all ranks
+  bool features_cut = false;  // a way holds a part of the output's first dimension
+  op::Verb forward = op::Verb::None, backward = op::Verb::None;  // of a conversion
+  op::Local local;
+  long features = 0;    // elements of a whole sample of y, over all ways
+  long aux = 0;         // numbers kept of a sample for the way back
+  long state_size = 0;  // elements of a running statistic on this rank
+};
+
+/// Spans over constants of the plan that it is made of, and scalars. Copied freely; owns nothing.
+struct Program {
+  Step const* step = nullptr;
+  Weight const* weight = nullptr;
+  Bucket const* bucket = nullptr;
+  ProgramNode const* node = nullptr;
+  OfNorm const* norm = nullptr;
+  int steps = 0, forward_steps = 0, weights = 0, buckets = 0, nodes = 0, norms = 0;
+  // Of each node, as Schedule has them.
+  int const *value = nullptr, *aux = nullptr, *gradient = nullptr, *first_weight = nullptr, *bias = nullptr,
+            *map = nullptr, *forward_tail = nullptr, *backward_tail = nullptr;
+  long const* state = nullptr;
+  bool const* adds = nullptr;
+  long weight_elements = 0, state_elements = 0, most_weight_leaf = 0, most_sum_leaf = 0, targets = 0;
+  int input_value = -1;
+  int last = -1;           // the node that the loss reads
+  bool input_cut = false;  // the ways of a replica are handed parts of its batch
+  Shape input;             // one sample
+  int ways = 1, rows = 1, rounds = 1, micro_batches = 1;
+  bool clips = false, served = false;
+  Format format;
+
+  constexpr int tail(int k, bool back) const { return back ? adds[k] + backward_tail[k] : forward_tail[k]; }
+  constexpr int behind(int k, bool back, int i) const {
+    if (back && adds[k] && i == 0) return -1;
+    return back ? k - 1 - (i - adds[k]) : k + 1 + (bias[k] >= 0) + (map[k] >= 0) + i;
+  }
+  constexpr int links(int s) const {
+    int n = 0;
+    while (!step[s].linked && s + n + 1 < steps && step[s + n + 1].linked) ++n;
+    return n;
+  }
+};
+
+template <class P> class ProgramOf {
+  static constexpr int count = P::placed.count;
+  struct Nodes {
+    ProgramNode of[count + 1];
+  };
+  static constexpr Nodes nodes() {
+    Nodes out;
+    for (int k = 0; k < count; ++k) {
+      auto const& n = P::placed.node[k];
+      ProgramNode& to = out.of[k];
+      to.op = n.op;
+      to.in0 = n.in0;
+      to.in1 = n.in1;
+      to.rows_cut = n.rows_cut;
+      to.from_rows = n.from_rows;
+      to.replicated = n.w[0].kind == place::Kind::Replicate;
+      to.features_cut = n.y.kind == place::Kind::Shard && n.y.dim == 0;
+      to.forward = n.conversion.forward;
+      to.backward = n.conversion.backward;
+      to.local = n.local;
+      to.features = n.whole.size();
+      if (n.op < 0) continue;
+      auto const& s = P::signatures.op[n.op];
+      to.leaf = s.leaf;
+      to.weights = s.weights;
+      to.states = s.states;
+      to.is_loss = s.is_loss;
+      to.sums_batch = s.sums_batch;
+      to.stats_input = s.stats_input;
+      to.aux = s.aux(n.local.x, n.local.y);
+      if (s.states > 0) to.state_size = place::algebra::cut(s.state, n.w[0], P::ways).size();
+    }
+    return out;
+  }
+  struct Norms {
+    OfNorm of[P::schedule.weights + 1];
+    int count = 0;
+  };
+  static constexpr Norms norms() {
+    Norms out;
+    each_of_norm<P>([&](OfNorm const& n) { out.of[out.count++] = n; });
+    return out;
+  }
+  static constexpr Nodes node = nodes();
+  static constexpr Norms norm = norms();
+
+ public:
+  static constexpr Program make() {
+    auto const& s = P::schedule;
+    Program p;
+    p.step = s.step;
+    p.weight = s.weight;
+    p.bucket = s.bucket;
+    p.node = node.of;
+    p.norm = norm.of;
+    p.steps = s.steps;
+    p.forward_steps = s.forward_steps;
+    p.weights = s.weights;
+    p.buckets = s.buckets;
+    p.nodes = count;
+    p.norms = norm.count;
+    p.value = s.value;
+    p.aux = s.aux;
+    p.gradient = s.gradient;
+    p.first_weight = s.first_weight;
+    p.bias = s.bias;
+    p.map = s.map;
+    p.forward_tail = s.forward_tail;
+    p.backward_tail = s.backward_tail;
+    p.state = s.state;
+    p.adds = s.adds;
+    p.weight_elements = s.weight_elements;
+    p.state_elements = s.state_elements;
+    p.most_weight_leaf = s.most_weight_leaf;
+    p.most_sum_leaf = s.most_sum_leaf;
+    p.targets = s.targets;
+    p.input_value = s.input_value;
+    p.last = P::placed.last;
+    p.input_cut = P::placed.input == place::shard(place::batch);
+    p.input = P::Net::input::shape;
+    p.ways = P::ways;
+    p.rows = P::request.rows;
+    p.rounds = P::request.rounds;
+    p.micro_batches = P::micro_batches;
+    p.clips = P::clips;
+    p.served = P::served;
+    p.format = P::format;
+    return p;
+  }
+};
+
+/// Of plan P.
+template <class P> inline constexpr Program program = ProgramOf<P>::make();
+
+}  // namespace cleave::schedule
