@@ -19,9 +19,11 @@ struct ProgramNode {
   bool features_cut = false;  // a way holds a part of the output's first dimension
   op::Verb forward = op::Verb::None, backward = op::Verb::None;  // of a conversion
   op::Local local;
-  long features = 0;    // elements of a whole sample of y, over all ways
-  long aux = 0;         // numbers kept of a sample for the way back
-  long state_size = 0;  // elements of a running statistic on this rank
+  op::Weight weight[2];     // whole, over all ways
+  place::Placement cut[2];  // of these, over the model axis
+  long features = 0;        // elements of a whole sample of y, over all ways
+  long aux = 0;             // numbers kept of a sample for the way back
+  long state_size = 0;      // elements of a running statistic on this rank
 };
 
 /// Spans over constants of the plan that it is made of, and scalars. Copied freely; owns nothing.
@@ -83,6 +85,10 @@ template <class P> class ProgramOf {
       auto const& s = P::signatures.op[n.op];
       to.leaf = s.leaf;
       to.weights = s.weights;
+      for (int w = 0; w < 2; ++w) {
+        to.weight[w] = s.w[w];
+        to.cut[w] = n.w[w];
+      }
       to.states = s.states;
       to.is_loss = s.is_loss;
       to.sums_batch = s.sums_batch;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "../../send/codec.hpp"
-#include "execution/start.hpp"
 #include "execution/table.hpp"
 #include "gradients/direct.hpp"
 #include "gradients/encoded.hpp"
@@ -63,7 +62,6 @@ template <class P> constexpr Functions<typename P::number> functions_of() {
     f.move = [](long elements, int rank, send::Group g, int round) { return P::route::move(elements, rank, g, round); };
   }
   f.score = &score_rows<P, T>;
-  f.start = &start<P, A>;
   f.wanted = wanted<P>();
   return f;
 }

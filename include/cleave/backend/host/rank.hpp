@@ -9,6 +9,7 @@
 #include "execution/arena.hpp"
 #include "execution/functions.hpp"
 #include "execution/prepare.hpp"
+#include "execution/start.hpp"
 #include "gradients/gradients.hpp"
 
 namespace cleave::backend::host {
@@ -58,7 +59,7 @@ template <class N> class Rank : public Arena<N> {
     stepping_.apart = program_.weight_elements;
     stepping_.step_sums = functions_.step_sums;
     stepping_.step_data = functions_.step_data;
-    functions_.start(seed, m_.way(), weights(), states());
+    host::start(program_, seed, m_.way(), weights(), states());
     this->refresh_copies();
     if (world.remote()) {
       world.shadow(bytes());

@@ -34,12 +34,12 @@ template <class P, class Machine, class Link> class Together {
 
   void convert(int step, int round) {
     schedule::Step const s = P::schedule.step[step];
-    place::Node const& n = P::placed.node[s.node];
+    schedule::ProgramNode const& n = schedule::program<P>.node[s.node];
     bool const forward = s.what == schedule::Do::Convert;
     int const from = !forward    ? P::schedule.gradient[s.node]
                      : n.in0 < 0 ? P::schedule.input_value
                                  : P::schedule.value[n.in0];
-    op::Verb const verb = forward ? n.conversion.forward : n.conversion.backward;
+    op::Verb const verb = forward ? n.forward : n.backward;
     bool const from_rows = forward ? n.from_rows : n.rows_cut, to_rows = forward ? n.rows_cut : n.from_rows;
     if (verb != op::Verb::Slice) ranks_.meet(host::Axis::Model);
     ranks_.open_all(&One::compute, host::Did::Line, step, round);
@@ -47,7 +47,7 @@ template <class P, class Machine, class Link> class Together {
       if (phase > 0) ranks_.meet(host::Axis::Model);
       ranks_.phase(&One::compute, [&](One& one) {
         schedule::Range const own = one.m.slices(ranks_.share, false, round);
-        host::Value v{n.whole.size(), long{own.size()} * P::request.rows, {0}};
+        host::Value v{n.features, long{own.size()} * P::request.rows, {0}};
         for (int w = 0; w < P::ways; ++w) {
           int const end = ranks_.share.part(one.m.replica() * P::ways + w, round).end;
           v.row.push_back(long{end - own.begin} * P::request.rows);

@@ -186,7 +186,9 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   long sent_bytes(int rank) const { return total(rank, &host::Member::received_bytes); }
 
  private:
-  static constexpr place::Node const& last() { return P::placed.node[P::placed.count - 1]; }
+  static constexpr schedule::ProgramNode const& last() {
+    return schedule::program<P>.node[schedule::program<P>.nodes - 1];
+  }
   template <class E> E* in_arena(One const& one, long offset) const { return ranks_.template in_arena<E>(one, offset); }
   long losses_of_rank() const { return long{ranks_.share.most_of_a_replica()} * static_cast<long>(sizeof(A)); }
   op::Pass pass(long step, bool training) const {
@@ -202,7 +204,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   void start(One& one) {
     std::vector<A> weights(static_cast<std::size_t>(P::schedule.weight_elements)),
         states(static_cast<std::size_t>(P::schedule.state_elements));
-    host::start<P>(seed_, one.m.way(), weights.data(), states.data());
+    host::start(schedule::program<P>, seed_, one.m.way(), weights.data(), states.data());
     machine_.clear(base_, one.arena, ranks_.layout.memory.total);
     write(one.m.rank, ranks_.layout.weights, weights.data(), static_cast<long>(weights.size() * sizeof(A)));
     if (!states.empty())
@@ -300,7 +302,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   }
   std::byte* output(int rank, int round) const { return outputs_ + (long{rank} * rounds + round) * output_bytes(); }
   void count(One const& one, int b, long valid, host::Seen& seen) const {
-    constexpr place::Node const& of = P::placed.node[P::placed.last];
+    schedule::ProgramNode const& of = schedule::program<P>.node[schedule::program<P>.last];
     if (!of.rows_cut && one.m.way() != 0) return;
     for (int round = 0; round < rounds; ++round) {
       schedule::Range const r = one.m.slices(ranks_.share, of.rows_cut, round);

@@ -86,7 +86,7 @@ template <class P, class Machine, class Link> class Inbox {
   template <class E> E* in(long offset) const { return reinterpret_cast<E*>(here_ + offset); }
   static constexpr long input_size = P::Net::input::shape.size();
   schedule::Range fed(One const& one, int round) const {
-    return one.m.slices(ranks_.share, P::placed.input == place::shard(place::batch), round);
+    return one.m.slices(ranks_.share, schedule::program<P>.input_cut, round);
   }
   long samples(One const& one, int round) const { return long{fed(one, round).size()} * P::request.rows; }
   long labelled(One const& one, int round) const { return long{told(one, round).size()} * P::request.rows; }

@@ -30,7 +30,6 @@ template <class N> struct Functions {
   int (*rounds)(long elements, send::Group) = nullptr;
   send::Move (*move)(long elements, int rank, send::Group, int round) = nullptr;
   void (*score)(T const* x, int const* label, float const* target, schedule::Range rows, long valid, Seen&) = nullptr;
-  void (*start)(std::uint64_t seed, int way, A* weights, A* states) = nullptr;
   Wanted wanted;
 };
 

@@ -32,7 +32,7 @@ template <class P, class On> struct Table {
   }();
 
   template <int K> static constexpr Kernels<T, On> kernels() {
-    constexpr place::Node const& n = P::placed.node[K];
+    constexpr auto const& n = P::placed.node[K];
     if constexpr (n.op >= 0) {
       using Op = meta::at<typename P::ops, static_cast<std::size_t>(n.op)>;
       constexpr bool bias = P::schedule.bias[K] >= 0;
