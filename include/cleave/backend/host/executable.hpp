@@ -18,7 +18,7 @@
 
 namespace cleave::backend::host {
 
-template <class E> std::unique_ptr<Exchange<typename E::T>> make_exchange(Summing<typename E::T> const& of) {
+template <class E> std::unique_ptr<Exchange<typename E::T>> make_exchange(ExchangeContext<typename E::T> const& of) {
   return std::make_unique<E>(of);
 }
 

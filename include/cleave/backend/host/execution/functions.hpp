@@ -10,7 +10,7 @@
 namespace cleave::backend::host {
 
 template <class T> class Exchange;  // gradients/exchange.hpp
-template <class T> struct Summing;
+template <class T> struct ExchangeContext;
 
 /// Functions of a plan that are not of one node; N is the format of the data.
 template <class N> struct Functions {
@@ -20,9 +20,9 @@ template <class N> struct Functions {
   decltype(Stepping<T>::step_data) step_data = nullptr;
   A (*clip_scale)(double squares) = nullptr;
   // How gradients become their sum: those of most buckets, of buckets of rows, of buckets that go as factors.
-  std::unique_ptr<Exchange<T>> (*exchange)(Summing<T> const&) = nullptr;
-  std::unique_ptr<Exchange<T>> (*rows_exchange)(Summing<T> const&) = nullptr;
-  std::unique_ptr<Exchange<T>> (*factors_exchange)(Summing<T> const&) = nullptr;
+  std::unique_ptr<Exchange<T>> (*exchange)(ExchangeContext<T> const&) = nullptr;
+  std::unique_ptr<Exchange<T>> (*rows_exchange)(ExchangeContext<T> const&) = nullptr;
+  std::unique_ptr<Exchange<T>> (*factors_exchange)(ExchangeContext<T> const&) = nullptr;
   // Of a codec, where gradients are encoded (send/codec.hpp); of a route, where they take one (send/route.hpp).
   void (*encode)(long n, A const* g, A* left, std::byte* out) = nullptr;
   void (*add)(long n, std::byte const* in, A* to) = nullptr;

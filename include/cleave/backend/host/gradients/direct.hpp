@@ -17,7 +17,7 @@ template <class N> class Direct : public WholeExchange<Direct<N>, N> {
   using A = tensor::accumulate_t<T>;
   using Wire = typename Exchange<N>::Wire;
 
-  explicit Direct(Summing<T> const& of)
+  explicit Direct(ExchangeContext<T> const& of)
       : Base(of), reduction_{this->reduction_over(Axis::Data), this->reduction_over(Axis::World)} {}
   bool reads_peers() const override { return true; }
   void start(int b) override {

@@ -8,7 +8,7 @@
 namespace cleave::backend::host {
 
 /// What an exchange is told of its rank; all of it outlives the exchange.
-template <class T> struct Summing {
+template <class T> struct ExchangeContext {
   schedule::Program const* program = nullptr;
   Functions<T> const* functions = nullptr;
   Kernels<T, Host> const* kernels = nullptr;
@@ -27,7 +27,7 @@ template <class T> class Exchange {
   static constexpr bool narrow = sizeof(T) < sizeof(A);
   using Wire = std::conditional_t<narrow, T, A>;  // an element as it is sent
 
-  explicit Exchange(Summing<T> const& of) : of_(of), m_(of.m), layout_(of.layout) {}
+  explicit Exchange(ExchangeContext<T> const& of) : of_(of), m_(of.m), layout_(of.layout) {}
   virtual ~Exchange() = default;
   Exchange(Exchange const&) = delete;
   Exchange& operator=(Exchange const&) = delete;
@@ -53,7 +53,7 @@ template <class T> class Exchange {
   bool rounded() const { return narrow && of_.ordered(); }
   Reduction reduction_over(Axis a) const { return reduction(*m_, a, *of_.share, of_.ordered(), rounded()); }
 
-  Summing<T> const of_;
+  ExchangeContext<T> const of_;
   Member* const m_;
   schedule::LayoutView const* const layout_;
 };

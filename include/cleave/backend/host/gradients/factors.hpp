@@ -16,7 +16,7 @@ template <class N> class Factors : public WholeExchange<Factors<N>, N> {
   using T = N;
   using A = tensor::accumulate_t<T>;
 
-  explicit Factors(Summing<T> const& of) : Base(of), share_(*of.share) {}
+  explicit Factors(ExchangeContext<T> const& of) : Base(of), share_(*of.share) {}
   /// | x (local samples, K) | dy (local samples, N) |
   void start(int b) override {
     schedule::ProgramNode const& n = node(b);

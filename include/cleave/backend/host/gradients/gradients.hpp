@@ -14,7 +14,7 @@ template <class N> class Gradients {
   using T = N;
   using A = tensor::accumulate_t<T>;
 
-  void prepare(Summing<T> const& of) {
+  void prepare(ExchangeContext<T> const& of) {
     of_ = of;
     m_ = of.m;
     schedule::Program const& program = *of.program;
@@ -120,7 +120,7 @@ template <class N> class Gradients {
     stage_ = 0;
   }
 
-  Summing<T> of_;
+  ExchangeContext<T> of_;
   Member* m_ = nullptr;
   std::unique_ptr<Exchange<T>> exchange_, rows_, factors_;
   std::vector<int> start_step_;  // of each bucket

@@ -19,7 +19,7 @@ template <class N> class SparseRows : public WholeExchange<SparseRows<N>, N> {
   using A = tensor::accumulate_t<T>;
   using Wire = typename Base::Wire;
 
-  explicit SparseRows(Summing<T> const& of) : Base(of) {
+  explicit SparseRows(ExchangeContext<T> const& of) : Base(of) {
     m_->sparse.resize(m_->received.size());
     int longest = 1;
     for (int b = 0; b < of.program->buckets; ++b) longest = std::max(longest, bucket(b).row);
