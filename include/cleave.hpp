@@ -82,8 +82,12 @@
 // backend/host: threads as ranks, in shared memory.
 #include "cleave/backend/host/rank.hpp"
 
-// run: training; on a virtual clock, cleave/parameter_server/simulated.hpp.
+// train: trainers, checkpoints, devices.
+#include "cleave/train/check_layer.hpp"
+
+// parameter_server: replicas around a server; on a virtual clock, cleave/parameter_server/simulated.hpp.
+#include "cleave/parameter_server/served.hpp"
+
+// cli: the command line of a plan; data: what it reads; report: what it writes.
 #include "cleave/cli/by_portions.hpp"
 #include "cleave/cli/run.hpp"
-#include "cleave/parameter_server/served.hpp"
-#include "cleave/train/check_layer.hpp"
