@@ -1,13 +1,13 @@
-// backend/host/map.cpp - the gradient of a map has the bits of its definition.
+// backend/host/kernels/map.cpp - the gradient of a map has the bits of its definition.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 
 #include <cstring>
 
-#include <cleave/backend/host/map.hpp>
+#include <cleave/backend/host/kernels/map.hpp>
 #include <cleave/layer/activation.hpp>
 
-#include "compare.hpp"
+#include "../compare.hpp"
 
 namespace {
 
