@@ -194,7 +194,7 @@ for plan in served in-step; do
     until { grep -q "replica 1 of .* has joined" 0.out && grep -q "^replica 0: step" 0.out; } || ! kill -0 "${process[0]}" 2>/dev/null; do sleep 0.01; done
     kill -TERM "${process[$r]}"
     pair_wants 75 "$plan, a signal to rank $r"
-    grep -q "stopped since .* was stopped by SIGTERM" $((1 - r)).err || fail "$plan, a signal to rank $r: the other does not say why"
+    grep -q "stopped because .* was stopped by SIGTERM" $((1 - r)).err || fail "$plan, a signal to rank $r: the other does not say why"
     [ -s $plan-one$r/cleave.server0.safetensors ] && [ -s $plan-one$r/checkpoint.safetensors ] || fail "$plan: not saved"
   done
   cp -r $plan $plan-done
@@ -215,7 +215,7 @@ cmp in-step/checkpoint.safetensors whole-pair/checkpoint.safetensors
 # A helper of Sandblaster that gets a signal helps on; it is stopped where its coordinator is
 pair portions --epochs 300 --out portions
 until [ -s portions/metrics.jsonl ] || ! kill -0 "${process[0]}" 2>/dev/null; do sleep 0.01; done
-kill -TERM "${process[1]}"
+kill -STOP "${process[0]}" && kill -TERM "${process[1]}" && kill -CONT "${process[0]}" || echo "portions: ended before the signal"
 pair_wants 0 "a coordinator that has finished"
 pair portions --epochs 300 --resume auto --out portions  # finished: no portion is given out
 pair_wants 0 "a finished run by portions"

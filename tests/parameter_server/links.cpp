@@ -23,7 +23,7 @@ Closed const lost("the server has closed the connection");
 
 /// A server for two replicas, whose deadline is short: it soon refuses a replica whose number is taken.
 struct Live {
-  ParameterServer<Train> server{0, 2, 1, 0, 1, Milliseconds(400)};
+  ParameterServer<Train> server{0, 2, 1, 0, 1, Milliseconds(2000)};
   std::thread thread{[this] { server.serve(); }};
   ~Live() {
     server.stop();
@@ -56,7 +56,7 @@ TEST_CASE("one that is refused to the end of its patience ends with why") {
   Live const live;
   Links old(live.at(), hello(2), "net", {}, patience), links(live.at(), hello(2), "net", {}, patience);
   old.connect(patience, patience);
-  links.set_patience(Milliseconds(1000), {});
+  links.set_patience(Milliseconds(3000), {});
   CHECK_THROWS_WITH_AS(links.connect_again(lost, {}),
                        doctest::Contains("has closed the connection, and refuses this client: 127.0.0.1"), Error);
 }

@@ -118,6 +118,7 @@ template <class P> class Host {
       server_ = std::make_unique<ParameterServer<P>>(meeting.port(), replicas, seed, 0, 1, std::chrono::seconds(60),
                                                      std::move(door));
       server_->serve_one_run();
+      server_->hold(true);
       container_ = *a.container;
       load(say, out, resume);
       server_->keep(out, std::chrono::milliseconds(0));  // replica 0 says when
@@ -134,9 +135,25 @@ template <class P> class Host {
     a.replica = &a.given_replica;
     a.reconnect = &a.none;  // this server ends with the run
   }
-  /// Saves what the server holds. A file that cannot be written is told, and tried again.
-  void save() {
-    if (server_) server_->save();
+  /// Saves what the server holds. False if a file cannot be written; that is reported, and tried again.
+  bool save() { return !server_ || server_->save(); }
+  /// The training of this process has diverged: the server's file stays as it is.
+  void diverged() {
+    if (server_) server_->save_no_more();
+  }
+  /// Without MPI, waits until no other replica trains, or 60 seconds without one; calls `meanwhile` again and again.
+  /// False if a signal came first.
+  template <class F> bool wait_for_others(F meanwhile) {
+    auto last = std::chrono::steady_clock::now();
+    while (server_ && !by_mpi_ && server_->trains()) {
+      if (StopSignals::received() != 0) return false;
+      auto const now = std::chrono::steady_clock::now();
+      if (server_->replicas() > 0) last = now;
+      if (now - last > std::chrono::seconds(60)) break;  // one has not come
+      meanwhile();
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return true;
   }
   /// Has there been an update since the run has begun, or was resumed? Where the server is another process: true.
   bool changed() { return !server_ || server_->updates(container_) != loaded_; }
@@ -175,11 +192,12 @@ template <class P> class Host {
   /// Asked by the server's thread.
   bool stops() {
     if (!leaves_ || StopSignals::received() == 0) return false;
-    cut_off_ = server_->connections() > 0;
+    cut_off_ = server_->trains();
     if (cut_off_) server_->stop_replicas("rank 0, which holds the server, was stopped by " + signal());
     return true;
   }
   void end() {
+    if (server_) server_->hold(false);
     if (server_ && (by_mpi_ || std::uncaught_exceptions() > 0)) server_->stop();
     leaves_ = true;
     if (thread_.joinable()) thread_.join();

@@ -155,7 +155,7 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
       std::string const at = meeting.tell(0);
       Helped const helped = help<P, Ranks>(backend::tcp::Address::of(at), ranks, data_number, seed, batches.feed(),
                                            std::chrono::seconds(60), meeting.token());
-      // Where the coordinator was stopped, or has gone, this helper is stopped too; where it has finished, it is done.
+      // A helper that received a signal ends as stopped unless the coordinator has finished; any other is done.
       return StopSignals::received() != 0 && !helped.finished ? ExitCode::stopped : 0;
     }
     std::atomic<bool> finished{false};

@@ -40,8 +40,7 @@ int join(std::FILE* say, Apart const& a, Host<P>& host, int replicas, std::uint6
     Client<P> reader(addresses, *a.container, -1, replicas, seed, deadline, token);
     reader.reconnect(std::chrono::seconds(*a.reconnect), lost);
     files.save(reader, seed, true);
-    host.save();
-    return reader.steps();
+    return std::pair{reader.steps(), host.save()};
   };
   double loss = 0;
   long own = 0;
@@ -56,20 +55,25 @@ int join(std::FILE* say, Apart const& a, Host<P>& host, int replicas, std::uint6
     int const signal = StopSignals::received();
     std::string const why = signal != 0         ? "by " + StopSignals::name_of(signal)
                             : elsewhere.empty() ? "by a signal to another process"
-                                                : "since " + elsewhere;
+                                                : "because " + elsewhere;
     auto const save_and_tell = [&] {
-      long const at = save_held();
+      if (!host.changed()) {
+        std::fprintf(stderr, "replica %d: stopped %s; nothing was written: no step was made\n", *a.replica,
+                     why.c_str());
+        return;
+      }
+      auto const [at, whole] = save_held();
       std::fprintf(stderr, "replica %d: stopped %s; saved %s, step %ld%s\n", *a.replica, why.c_str(),
-                   files.last.c_str(), at, a.given_join.empty() ? "" : "; go on with --resume auto");
+                   files.last.c_str(), at, a.given_join.empty() || !whole ? "" : "; go on with --resume auto");
     };
     if (!a.given_join.empty() && saves) save_and_tell();
     if (!a.given_join.empty() && !saves) std::fprintf(stderr, "replica %d: stopped %s\n", *a.replica, why.c_str());
     // A server that was started by hand saves what it holds when it is stopped, maybe before this client.
-    if (a.given_join.empty()) wrote("replica " + std::to_string(*a.replica) + ": not saved here", save_and_tell);
+    if (a.given_join.empty()) wrote("replica " + std::to_string(*a.replica), save_and_tell);
   };
+  auto saved = begin;
   if (*a.replica >= 0) {
     long epoch = -1, seen = -1;
-    auto saved = begin;
     auto const due = [&](long step) {
       std::chrono::duration<double> const since = std::chrono::steady_clock::now() - saved;
       return every.due(std::exchange(seen, step), step, batches.steps_per_epoch(), since.count());
@@ -81,7 +85,7 @@ int join(std::FILE* say, Apart const& a, Host<P>& host, int replicas, std::uint6
             if (StopSignals::received() != 0) throw Stopped{};
             if (seen < 0) {
               seen = step;
-              if (step > *a.replica)  // where replicas do not wait, they begin at a step of their own
+              if (step > (P::agreed::waits ? 0 : *a.replica))  // replicas that do not wait begin at different steps
                 std::fprintf(say, "replica %d: resumed at step %ld of %ld\n", *a.replica, step, last);
             }
             if (*a.replica == 0 && due(step)) {
@@ -104,11 +108,20 @@ int join(std::FILE* say, Apart const& a, Host<P>& host, int replicas, std::uint6
       stopped = true;
       elsewhere = e.what();
     } catch (Diverged const&) {
+      host.diverged();
       throw;
     } catch (Error const&) {  // another replica was stopped first
       if (StopSignals::received() == 0) throw;
       stopped = true;
     }
+    // What others still make is to be in the last checkpoint too.
+    if (!stopped && !host.wait_for_others([&] {
+          std::chrono::duration<double> const since = std::chrono::steady_clock::now() - saved;
+          if (!every.after(since.count())) return;
+          wrote("replica 0", save_held);
+          saved = std::chrono::steady_clock::now();
+        }))
+      stopped = true;
     if (stopped) save_stopped();
   }
   // Made by all processes, whether they were stopped or are done.

@@ -223,8 +223,9 @@ template <class P> class Conversation {
           if (g_.over) return;
           if (due < shards) g_.pending[due] = false;
           failure = c_.failure;
-          stops = c_.stops && !too_late_;
-          if (c_.stops && too_late_) failure += "; start the server again with --resume auto";
+          bool const late = too_late_ && !server_.one_run;  // a server of one run ends with it
+          stops = c_.stops && !late;
+          if (c_.stops && late) failure += "; start the server again with --resume auto";
         }
         if (due == shards && stops) {
           std::lock_guard one_frame(g_.writing);

@@ -42,14 +42,22 @@ template <class P> class ParameterServer {
   /// all of its part. Before `load` and `serve`.
   void serve_one_run() { of_.one_run = true; }
 
-  /// Tells all replicas that are there to stop, and why.
+  /// While held, a server does not end because it has no clients.
+  void hold(bool held) { held_ = held; }
+  /// From now on nothing is saved: what the server holds is worth less than what is on disk.
+  void save_no_more() { saves_ = false; }
+
+  /// Tells all connected replicas to stop, and why, within a second.
   void stop_replicas(std::string const& why) {
+    backend::tcp::Deadline const by(std::min(deadline_, backend::tcp::Milliseconds(1000)));
     std::lock_guard lock(guests_);
     for (auto& g : guest_) {
       if (g->gone || !g->admitted || g->replica < 0) continue;
+      std::unique_lock one_frame(g->writing, std::defer_lock);
+      while (!one_frame.try_lock() && by.left().count() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      if (!one_frame) continue;  // it takes nothing: it will find its connection closed
       try {
-        std::lock_guard one_frame(g->writing);
-        backend::tcp::stop(g->socket, why, std::min(deadline_, backend::tcp::Milliseconds(1000)));
+        backend::tcp::stop(g->socket, why, std::max(by.left(), backend::tcp::Milliseconds(1)));
       } catch (Error const&) {  // it has gone
       }
     }
@@ -102,10 +110,12 @@ template <class P> class ParameterServer {
     for (int s = of_.part; s < shards; s += of_.parts) c->server.look(s, [&](auto& shard) { all += shard.version(); });
     return all;
   }
-  /// How many connections there are now.
-  int connections() {
-    return count([](Guest const&) { return true; });
+  /// How many replicas are connected.
+  int replicas() {
+    return count([](Guest const& g) { return g.admitted && g.replica >= 0; });
   }
+  /// Whether a replica is connected or still to come.
+  bool trains() { return replicas() > 0 || !all_have_come(); }
   /// Where a container of this name is saved in a folder.
   std::string file_of(std::string const& name, std::string const& folder) const {
     return folder + "/" + name + ending();
@@ -130,7 +140,7 @@ template <class P> class ParameterServer {
     while (!over_ && !(end && end())) {
       any = let_in(backend::tcp::Milliseconds(50)) || any;
       auto const now = std::chrono::steady_clock::now();
-      if (clear() > 0) last = now;
+      if (clear() > 0 || held_) last = now;
       if (!folder_.empty() && every_.count() > 0 && now - saved > every_) {
         save();
         saved = std::chrono::steady_clock::now();
@@ -140,7 +150,7 @@ template <class P> class ParameterServer {
     }
     stop();
     send_away();
-    return folder_.empty() || save();
+    return folder_.empty() || !saves_ || save();
   }
 
  private:
@@ -182,7 +192,7 @@ template <class P> class ParameterServer {
   }
   bool all_have_come() {
     std::lock_guard lock(guests_);
-    return std::all_of(container_.begin(), container_.end(), [](auto const& named) {
+    return !container_.empty() && std::all_of(container_.begin(), container_.end(), [](auto const& named) {
       std::lock_guard one(named.second->mutex);
       auto const& life = named.second->life;
       return std::all_of(life.begin(), life.end(), [](int of_replica) { return of_replica > 0; });
@@ -275,7 +285,7 @@ template <class P> class ParameterServer {
   ServerOf of_;
   backend::tcp::Milliseconds deadline_;
   Replica<P> start_;  // the weights that a container begins with
-  std::atomic<bool> over_{false};
+  std::atomic<bool> over_{false}, held_{false}, saves_{true};
   std::mutex guests_;
   std::vector<std::unique_ptr<Guest>> guest_;
   std::map<std::string, std::unique_ptr<Container>> container_;

@@ -21,6 +21,10 @@ bool save_container(Container<P>& c, std::string const& name, ServerOf const& of
   using A = typename Server<P>::A;
   std::vector<std::pair<std::string, std::vector<A>>> values;
   std::vector<std::int64_t> versions, done;
+  {  // before the weights: a step may be repeated after a crash, but none is left out
+    std::lock_guard lock(c.mutex);
+    done.assign(c.done.begin(), c.done.end());
+  }
   for (int s = of.part; s < Server<P>::shards; s += of.parts) {
     c.server.look(s, [&](auto& shard) {
       std::string const which = "shard" + std::to_string(s);
@@ -31,10 +35,6 @@ bool save_container(Container<P>& c, std::string const& name, ServerOf const& of
       }
       versions.push_back(shard.version());
     });
-  }
-  {
-    std::lock_guard lock(c.mutex);
-    done.assign(c.done.begin(), c.done.end());
   }
   std::int64_t const updates = std::accumulate(versions.begin(), versions.end(), std::int64_t{0});
   if (updates == c.saved) return false;

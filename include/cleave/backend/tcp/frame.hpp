@@ -10,6 +10,9 @@
 
 namespace cleave::backend::tcp {
 
+/// Increased whenever what follows changes.
+inline constexpr int protocol = 2;
+
 //   replica                                server
 //     | Hello(plan, replica; container) -->  |  Refused(why; version 1: for now), or, where the server has a token,
 //     | <---------- Challenge(nonce), Proof(code) --> see greeting.hpp, and then

@@ -232,6 +232,10 @@ class Socket {
     ::setsockopt(handle_, IPPROTO_TCP, TCP_KEEPINTVL, &between, sizeof between);
     ::setsockopt(handle_, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 #endif
+#if defined(TCP_USER_TIMEOUT)
+    unsigned const unanswered = 40000;  // ms; there are no probes while sent bytes are not acknowledged
+    ::setsockopt(handle_, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered, sizeof unanswered);
+#endif
   }
   static std::string text_of(sockaddr const* of, socklen_t size) {
     char host[NI_MAXHOST] = "a client", port[NI_MAXSERV] = "0";
