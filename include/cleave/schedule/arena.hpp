@@ -125,6 +125,7 @@ struct LayoutView : Regions {
         left(of.left),
         left_of_sum(of.left_of_sum),
         rows_apart(of.rows_apart) {}
+  template <int Ops> LayoutView(Layout<Ops> const&&) = delete;  // it would not outlive the view
 };
 
 /// The number of sums that a rank holds over its micro-batches: the result, and the intermediate ones.

@@ -99,3 +99,22 @@ TEST_CASE("host gemm: several blocks of k, of rows, of columns") {
   check<f64, 17, 129, 700>();
   check<bf16, 23, 1100, 513>();
 }
+
+TEST_CASE("host gemm: rows too long to be packed whole stay within the workspace") {
+  constexpr int M = 8, N = 320, K = 36000;
+  Workspace const space;
+  auto const a = numbers<f32>(long{M} * K, 1), b = numbers<f32>(long{K} * N, 2);
+  on_every_isa([&] {
+    host::Context const c = space;
+    auto got = poisoned<float>(long{M} * N);
+    host::gemm<float, M, N, K>(c.workspace, host::Rows<f32, K>{a.data()}, host::Columns<f32, N>{b.data()},
+                               host::Store<float, N>{got.data()});
+    for (int j = 0; j < N; j += 37) {
+      double sum = 0;
+      for (int k = 0; k < K; ++k)
+        sum += double{a[static_cast<std::size_t>(k)]} *
+               double{b[static_cast<std::size_t>(k) * N + static_cast<std::size_t>(j)]};
+      CHECK(std::abs(sum - double{got[static_cast<std::size_t>(j)]}) < 0.05);
+    }
+  });
+}

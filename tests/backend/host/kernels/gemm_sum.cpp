@@ -83,6 +83,8 @@ TEST_CASE("a sum over slices has the bits of its products, merged in the order o
   check<f32, 100, 130, 2, f32>({0, 6, 6});
   check<f64, 37, 75, 5, f64>({0, 7, 8});
   check<f32, 300, 40, 1, f32>({0, 4, 4});
+  check<f32, 1, 512, 100, f32>({0, 4, 4});  // wide tiles of few rows, of which few slices fit
+  check<f32, 2, 1024, 128, f32>({0, 3, 4});
 }
 
 TEST_CASE("it goes on with the branches that are there, and leaves those that have no sibling") {

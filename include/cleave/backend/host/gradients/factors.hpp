@@ -47,7 +47,6 @@ template <class N> class Factors : public WholeExchange<Factors<N>, N> {
       if (!of_.ordered() && i > 0) add(b, 0, 1);
     }
   }
-  void step(int b, Stepping<T> const& stepping) { stepping.step(bucket(b).offset, bucket(b).count, level_of(b, 0)); }
   A const* whole(int b) const { return level_of(b, 0); }
 
  private:

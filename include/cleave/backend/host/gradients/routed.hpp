@@ -48,7 +48,6 @@ template <class N> class Routed : public WholeExchange<Routed<N>, N> {
       if constexpr (narrow) to[i] = static_cast<T>(sum[i]);
     }
   }
-  void step(int b, Stepping<T> const& stepping) { stepping.step(bucket(b).offset, bucket(b).count, wire(m_->rank, b)); }
   Wire const* whole(int b) const { return wire(m_->rank, b); }
 
  private:

@@ -35,7 +35,8 @@ template <class S, class E, long M, long N, long K, bool Add, long Most, class A
   static constexpr bool b_in_place = b_may_lie && Most == 1;
   static constexpr bool a_in_place = readable<E, A>() && (panels <= 4 || M * K * long{sizeof(E)} <= (32L << 10));
   static constexpr long most_depth = panel_bytes / (width * long{sizeof(E)});
-  static constexpr long depth = even_block(K, b_in_place ? K : most_depth < 32 ? 32 : most_depth);
+  static constexpr long lying = a_in_place ? K : smaller(K, rows_bytes / (tile.rows * long{sizeof(E)}));  // of B
+  static constexpr long depth = even_block(K, b_in_place ? lying : most_depth < 32 ? 32 : most_depth);
   static constexpr bool one_block = depth >= K;  // then sums never leave their tile
   static constexpr bool sums_wait = !Out::in_place && !one_block;
   static constexpr long rows_limit = a_in_place ? M * Most : down(rows_bytes / (depth * long{sizeof(E)}), tile.rows);

@@ -15,7 +15,8 @@ namespace cleave::backend::host {
 template <class S, class E, long M, long N, long K, class T, class A, class B> struct GemmSum {
   static constexpr int lanes = S::template lanes<E>;
   static constexpr long vectors = (N + lanes - 1) / lanes;
-  static constexpr Tile tile = best_tile(M, vectors, S::most_registers);
+  static constexpr long most_vectors = 2 * panel_bytes / (K * lanes * long{sizeof(E)});  // in which one slice fits
+  static constexpr Tile tile = best_tile(M, smaller(vectors, most_vectors), S::most_registers);
   static constexpr int width = tile.vectors * lanes, rest = static_cast<int>(M % tile.rows);
   static constexpr int side = static_cast<int>(N % width), side_vectors = (side + lanes - 1) / lanes;
   static constexpr bool a_in_place = readable<E, A>() && (N + width - 1) / width <= 2;
