@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <string_view>
+
 #include "arena.hpp"
 
 namespace cleave::schedule {
@@ -9,6 +11,7 @@ namespace cleave::schedule {
 /// An operation on its ranks, or a conversion between two of them: what executors ask of a node.
 struct ProgramNode {
   int op = -1;             // the operation's number in the model; -1: a conversion
+  std::string_view name;   // of the operation
   int in0 = -1, in1 = -2;  // nodes; -1 the model's input, -2 none
   int leaf = -1;           // the layer
   int weights = 0, states = 0;
@@ -21,6 +24,7 @@ struct ProgramNode {
   op::Local local;
   op::Weight weight[2];     // whole, over all ways
   place::Placement cut[2];  // of these, over the model axis
+  Shape state;              // of a running statistic, over all ways
   long features = 0;        // elements of a whole sample of y, over all ways
   long aux = 0;             // numbers kept of a sample for the way back
   long state_size = 0;      // elements of a running statistic on this rank
@@ -83,6 +87,8 @@ template <class P> class ProgramOf {
       to.features = n.whole.size();
       if (n.op < 0) continue;
       auto const& s = P::signatures.op[n.op];
+      to.name = s.name;
+      to.state = s.state;
       to.leaf = s.leaf;
       to.weights = s.weights;
       for (int w = 0; w < 2; ++w) {

@@ -23,42 +23,42 @@ struct Kept {
 };
 
 /// Learned tensors first, "3.weight" and "3.bias" for layer 3; then the optimizer's state; then running statistics.
-template <class P> std::vector<Kept> kept() {
+inline std::vector<Kept> kept(Description const& plan) {
   std::vector<Kept> out;
-  auto const& s = P::schedule;
-  for (int i = 0; i < s.weights; ++i) {
-    place::Node const& n = P::placed.node[s.weight[i].node];
-    place::Signature const& op = P::signatures.op[n.op];
-    bool const bias = s.weight[i].which == 1 || std::string_view(op.name) == "bias";
-    out.push_back({std::to_string(op.leaf) + (bias ? ".bias" : ".weight"), op.w[s.weight[i].which].shape,
-                   n.w[s.weight[i].which], s.weight[i].offset, backend::host::Region::Weights});
+  schedule::Program const& p = plan.program;
+  for (int i = 0; i < p.weights; ++i) {
+    schedule::ProgramNode const& n = p.node[p.weight[i].node];
+    int const which = p.weight[i].which;
+    bool const bias = which == 1 || n.name == "bias";
+    out.push_back({std::to_string(n.leaf) + (bias ? ".bias" : ".weight"), n.weight[which].shape, n.cut[which],
+                   p.weight[i].offset, backend::host::Region::Weights});
   }
-  for (int m = 0; m < P::optimizer::moments; ++m) {
-    for (int i = 0; i < s.weights; ++i) {
+  for (int m = 0; m < plan.moments; ++m) {
+    for (int i = 0; i < p.weights; ++i) {
       Kept k = out[static_cast<std::size_t>(i)];
       k.name += ".moment" + std::to_string(m);
-      k.offset += m * s.weight_elements;
+      k.offset += m * p.weight_elements;
       k.region = backend::host::Region::Moments;
-      out.push_back(k);
+      out.push_back(std::move(k));
     }
   }
-  for (int k = 0; k < P::placed.count; ++k) {
-    place::Node const& n = P::placed.node[k];
-    if (n.op < 0 || P::signatures.op[n.op].states == 0) continue;
-    place::Signature const& op = P::signatures.op[n.op];
-    for (int i = 0; i < op.states; ++i) {
-      out.push_back({std::to_string(op.leaf) + (i == 0 ? ".running_mean" : ".running_var"), op.state, n.w[0],
-                     s.state[k] + i * n.local.w0.size(), backend::host::Region::States});
+  for (int k = 0; k < p.nodes; ++k) {
+    schedule::ProgramNode const& n = p.node[k];
+    for (int i = 0; i < n.states; ++i) {
+      out.push_back({std::to_string(n.leaf) + (i == 0 ? ".running_mean" : ".running_var"), n.state, n.cut[0],
+                     p.state[k] + i * n.local.w0.size(), backend::host::Region::States});
     }
   }
   return out;
 }
+template <class P> std::vector<Kept> kept() { return kept(description<P>); }
 
 /// One tensor assembled from the ways of a trainer (`Trainer` or `Served`).
 template <class Trained> auto whole(Trained& trainer, Kept const& k) {
   std::vector<typename Trained::A> out(static_cast<std::size_t>(k.shape.size()));
-  for (int way = 0; way < Trained::plan::ways; ++way) {
-    schedule::each_run(k.shape, k.placement, way, Trained::plan::ways, [&](long local, long global, long count) {
+  int const ways = description_of(trainer).program.ways;
+  for (int way = 0; way < ways; ++way) {
+    schedule::each_run(k.shape, k.placement, way, ways, [&](long local, long global, long count) {
       trainer.read(way, k.region, k.offset + local, count, out.data() + global);
     });
   }
@@ -72,11 +72,12 @@ inline std::vector<std::size_t> extents(Shape s) {
 }
 
 /// The settings that must be the same in the file and in the program.
-template <class P> std::string plan_text() {
-  return "batch " + std::to_string(P::batch) + " in " + std::to_string(P::micro_batches) + " micro-batches, " +
-         std::to_string(P::ways) + " ways, " + std::string(tensor::name_of<typename P::number>) + ", " +
-         (P::format.ordered ? "ordered" : "fastest") + ", " + std::to_string(P::optimizer::moments) + " moments";
+inline std::string plan_text(Description const& plan) {
+  return "batch " + std::to_string(plan.batch) + " in " + std::to_string(plan.request.micro_batches) +
+         " micro-batches, " + std::to_string(plan.program.ways) + " ways, " + std::string(plan.number) + ", " +
+         (plan.program.format.ordered ? "ordered" : "fastest") + ", " + std::to_string(plan.moments) + " moments";
 }
+template <class P> std::string plan_text() { return plan_text(description<P>); }
 
 /// Tests the bits, so that it works under any compiler option.
 template <class A> constexpr bool is_finite(A value) {
@@ -109,9 +110,9 @@ inline void check_finite(std::string const& name, io::NamedTensor const& t, std:
 template <class Trained>
 void save(Trained& trainer, std::string const& path, std::uint64_t seed, bool write = true,
           Preprocessing const* preprocessing = nullptr, io::Metadata const& more = {}) {
-  using P = typename Trained::plan;
   using A = typename Trained::A;
-  std::vector<Kept> const all = kept<P>();
+  Description const& plan = description_of(trainer);
+  std::vector<Kept> const all = kept(plan);
   std::vector<std::vector<A>> data;
   std::vector<io::NamedTensor> tensors;
   for (Kept const& k : all) data.push_back(whole(trainer, k));
@@ -122,14 +123,15 @@ void save(Trained& trainer, std::string const& path, std::uint64_t seed, bool wr
                        {reinterpret_cast<unsigned char const*>(data[i].data()), data[i].size() * sizeof(A)}});
   }
   std::vector<std::vector<A>> owed;
-  if constexpr (keeps_residuals<P> && requires { trainer.residuals(0); }) {
+  if constexpr (requires { trainer.residuals(0); }) {
     bool asked = write;
     if constexpr (requires { Trained::asked_by_all; }) asked = write || Trained::asked_by_all;
-    for (int r = 0; asked && r < trainer.ranks().world(); ++r) {
+    bool const keeps = keeps_residuals_in(plan.program);
+    for (int r = 0; keeps && asked && r < trainer.ranks().world(); ++r) {
       std::vector<A> of_rank = trainer.residuals(r);
       if (write) owed.push_back(std::move(of_rank));
     }
-    trainer.meet();  // a process that continues training overwrites them
+    if (keeps) trainer.meet();  // a process that continues training overwrites them
   }
   for (std::size_t r = 0; r < owed.size() && !owed[r].empty(); ++r) {
     tensors.push_back({residual_name(static_cast<int>(r)),
@@ -144,10 +146,10 @@ void save(Trained& trainer, std::string const& path, std::uint64_t seed, bool wr
   }
   if (!write) return;  // another process does
   io::Metadata about{{"cleave", version},
-                     {"plan", plan_text<P>()},
+                     {"plan", plan_text(plan)},
                      {"step", std::to_string(trainer.steps())},
                      {"seed", std::to_string(seed)},
-                     {"residuals", residual_layout<P>()}};
+                     {"residuals", residual_layout(plan.program)}};
   about.insert(about.end(), more.begin(), more.end());
   if (preprocessing) add_preprocessing(*preprocessing, tensors, about);
   io::save_safetensors(path, std::move(tensors), about);
@@ -175,8 +177,11 @@ inline std::uint64_t saved_seed(io::SafeTensors const& file, std::string const& 
 inline std::uint64_t saved_seed(std::string const& path) { return saved_seed(io::load_safetensors(path), path); }
 
 /// The number of steps of a checkpoint. Random numbers count steps in 32 bits, a server in an int.
+inline long saved_step(Description const& plan, io::SafeTensors const& file, std::string const& path) {
+  return static_cast<long>(saved_number(file, path, "step", plan.program.served ? 2'147'483'647 : 4'294'967'295));
+}
 template <class P> long saved_step(io::SafeTensors const& file, std::string const& path) {
-  return static_cast<long>(saved_number(file, path, "step", P::served ? 2'147'483'647 : 4'294'967'295));
+  return saved_step(description<P>, file, path);
 }
 
 /// A valid checkpoint, but of another plan than the program's.
@@ -184,63 +189,61 @@ struct OtherPlan : Error {
   using Error::Error;
 };
 
-/// Reads a checkpoint and checks all of it against plan P, except residuals, which depend on the ranks. Throws Error.
-template <class P> io::SafeTensors read_checkpoint(std::string const& path) {
-  using A = tensor::accumulate_t<typename P::number>;
+/// Reads a checkpoint and checks all of it against a plan, except residuals, which depend on the ranks. Throws Error.
+inline io::SafeTensors read_checkpoint(Description const& plan, std::string const& path) {
   io::SafeTensors file = io::load_safetensors(path);
-  std::string const* const plan = file.find_metadata("plan");
-  if (!plan) throw Error(path + ": not a checkpoint of cleave: its metadata has no plan");
-  saved_step<P>(file, path);
+  std::string const* const text = file.find_metadata("plan");
+  if (!text) throw Error(path + ": not a checkpoint of cleave: its metadata has no plan");
+  saved_step(plan, file, path);
   saved_seed(file, path);
-  if (*plan != plan_text<P>())
-    throw OtherPlan(path + ": saved under another plan (" + *plan + "); this one is " + plan_text<P>());
-  for (Kept const& k : kept<P>()) {
+  std::string const own = plan_text(plan);
+  if (*text != own) throw OtherPlan(path + ": saved under another plan (" + *text + "); this one is " + own);
+  auto const width = static_cast<std::size_t>(plan.program.format.sum);
+  for (Kept const& k : kept(plan)) {
     io::NamedTensor const* t = file.find(k.name);
     if (!t) throw OtherPlan(path + ": has no tensor " + k.name + ", which this model needs");
-    if (t->shape != extents(k.shape) || t->bytes.size() != static_cast<std::size_t>(k.shape.size()) * sizeof(A)) {
+    if (t->shape != extents(k.shape) || t->bytes.size() != static_cast<std::size_t>(k.shape.size()) * width) {
       throw OtherPlan(path + ": tensor " + k.name + " has another shape or number format than this model's");
     }
     check_finite(k.name + " of " + path, *t, "; it was saved after training had diverged");
   }
   return file;
 }
-
-/// Whether the plan has layers that draw random numbers in training.
-template <class P> constexpr bool drops() {
-  for (int i = 0; i < P::ops::size; ++i) {
-    if (std::string_view(P::signatures.op[i].name) == "dropout") return true;
-  }
-  return false;
+template <class P> io::SafeTensors read_checkpoint(std::string const& path) {
+  return read_checkpoint(description<P>, path);
 }
 
 /// Loads a checkpoint into every rank, and sets the seed to that of the file. Nothing is changed unless the whole file
 /// is valid and fits the plan.
 template <class Trained> void load(Trained& trainer, std::string const& path) {
-  using P = typename Trained::plan;
   using A = typename Trained::A;
-  io::SafeTensors const file = read_checkpoint<P>(path);
+  Description const& plan = description_of(trainer);
+  io::SafeTensors const file = read_checkpoint(plan, path);
   std::uint64_t const seed = saved_seed(file, path);
   if constexpr (requires { trainer.seed(); }) {  // has passed its seed on
-    if (drops<P>() && trainer.seed() != seed) {
+    if (plan.draws && trainer.seed() != seed) {
       throw Error(path + ": trained with seed " + std::to_string(seed) + ", this trainer was made with " +
                   std::to_string(trainer.seed()) + "; make it with session::saved_seed(path)");
     }
   }
-  if constexpr (keeps_residuals<P> && requires { trainer.residuals(0); }) {
-    auto const owed = saved_residuals<P, A>(file, path, trainer.ranks());
-    for (int r = 0; r < trainer.ranks().world(); ++r) trainer.set_residuals(r, owed[static_cast<std::size_t>(r)]);
+  if constexpr (requires { trainer.residuals(0); }) {
+    if (keeps_residuals_in(plan.program)) {
+      auto const owed = saved_residuals<A>(plan.program, file, path, trainer.ranks());
+      for (int r = 0; r < trainer.ranks().world(); ++r) trainer.set_residuals(r, owed[static_cast<std::size_t>(r)]);
+    }
   }
-  for (Kept const& k : kept<P>()) {
+  int const ways = plan.program.ways;
+  for (Kept const& k : kept(plan)) {
     std::vector<A> values(static_cast<std::size_t>(k.shape.size()));
     std::memcpy(values.data(), file.find(k.name)->bytes.data(), values.size() * sizeof(A));
-    for (int way = 0; way < P::ways; ++way) {
-      schedule::each_run(k.shape, k.placement, way, P::ways, [&](long local, long global, long count) {
+    for (int way = 0; way < ways; ++way) {
+      schedule::each_run(k.shape, k.placement, way, ways, [&](long local, long global, long count) {
         trainer.write(way, k.region, k.offset + local, count, values.data() + global);
       });
     }
   }
   trainer.refresh_copies();
-  trainer.set_steps(saved_step<P>(file, path));
+  trainer.set_steps(saved_step(plan, file, path));
   if constexpr (requires { trainer.set_seed(seed); }) trainer.set_seed(seed);
 }
 

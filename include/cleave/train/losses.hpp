@@ -11,49 +11,45 @@
 #include "../meta/error.hpp"
 #include "../plan/unsaid.hpp"
 #include "../schedule/slices.hpp"
+#include "description.hpp"
 
 namespace cleave::session {
 
 /// The remedy if there are more replicas, each with `each` micro-batches, than the plan has: fewer of them, or a number
 /// of micro-batches, a multiple of `unit`, that divides the batch.
-template <class P> std::string way_out(long replicas, int each, int unit) {
-  long const most = P::micro_batches / each, wanted = replicas * each;
-  int const enough = wanted > P::batch ? 0 : plan::fewest_micro_batches(P::batch, static_cast<int>(wanted), unit);
-  return (most > 0 ? "run at most " + std::to_string(most * P::ways) + " ranks, or " : "") +
+inline std::string way_out(Description const& plan, long replicas, int each, int unit) {
+  long const most = plan.request.micro_batches / each, wanted = replicas * each;
+  int const enough = wanted > plan.batch ? 0 : plan::fewest_micro_batches(plan.batch, static_cast<int>(wanted), unit);
+  return (most > 0 ? "run at most " + std::to_string(most * plan.program.ways) + " ranks, or " : "") +
          (enough > 0 ? "say MicroBatches<" + std::to_string(enough) + "> in the plan"
                      : "say a Batch that is a multiple of " + std::to_string(wanted) + ", with MicroBatches<" +
-                           std::to_string(wanted) + ">, in the plan, not Batch<" + std::to_string(P::batch) + ">");
+                           std::to_string(wanted) + ">, in the plan, not Batch<" + std::to_string(plan.batch) + ">");
 }
 
 /// Returns `replicas`, or throws an error that says how many the plan can have.
-template <class P> int checked_replicas(int replicas) {
-  if (P::replicas > 0 && replicas != P::replicas) {
-    throw Error("this plan runs on exactly " + std::to_string(P::replicas) + " replicas, got " +
+inline int checked_replicas(Description const& plan, int replicas) {
+  if (plan.replicas > 0 && replicas != plan.replicas) {
+    throw Error("this plan runs on exactly " + std::to_string(plan.replicas) + " replicas, got " +
                 std::to_string(replicas));
   }
-  bool const all_cut = [] {
-    for (int k = 0; k < P::placed.count; ++k) {
-      if (P::placed.node[k].rows_cut) return true;
-    }
-    return false;
-  }();
-  int const ways = all_cut ? P::ways : 1, rounds = P::request.rounds;
+  bool all_cut = false;
+  for (int k = 0; k < plan.program.nodes; ++k) all_cut = all_cut || plan.program.node[k].rows_cut;
+  int const micro_batches = plan.request.micro_batches, rounds = plan.request.rounds;
+  int const ways = all_cut ? plan.program.ways : 1;
   if (replicas < 1) throw Error("a plan runs on replicas from 1 on, got " + std::to_string(replicas));
-  if (long{replicas} * ways * rounds > P::micro_batches) {
+  if (long{replicas} * ways * rounds > micro_batches) {
     std::string const x_rounds = rounds > 1 ? " x " + std::to_string(rounds) + " rounds" : "";
     throw Error(std::to_string(replicas) + " replicas x " + std::to_string(ways) + " ways" + x_rounds +
-                " cannot share " + std::to_string(P::micro_batches) + " micro-batches: every rank needs one" +
-                (rounds > 1 ? " in every round" : "") + "; " +
-                way_out<P>(replicas, ways * rounds, all_cut ? P::ways : 1));
+                " cannot share " + std::to_string(micro_batches) + " micro-batches: every rank needs one" +
+                (rounds > 1 ? " in every round" : "") + "; " + way_out(plan, replicas, ways * rounds, ways));
   }
-  if constexpr (!std::is_void_v<typename P::route>) {
-    if (!P::route::fits({replicas, 1, sizeof(typename P::number)})) {
-      throw Error(std::to_string(replicas) +
-                  " replicas do not fill the nodes of this plan's route; run a multiple of what it has in a node");
-    }
+  if (plan.routed && !plan.fits(replicas)) {
+    throw Error(std::to_string(replicas) +
+                " replicas do not fill the nodes of this plan's route; run a multiple of what it has in a node");
   }
   return replicas;
 }
+template <class P> int checked_replicas(int replicas) { return checked_replicas(description<P>, replicas); }
 
 /// The feature of a plan that devices do not support yet; empty if it can run on one.
 template <class P> constexpr std::string_view stays_on_host() {
@@ -65,19 +61,21 @@ template <class P> constexpr std::string_view stays_on_host() {
 }
 
 /// The mean over a batch from the sums of its micro-batches, in the tree of all sums over the batch.
-template <class P, class A> double mean_loss(A const* of, long step) {
-  schedule::TreeSum sum{P::micro_batches};
+template <class A> double mean_loss(Description const& plan, A const* of, long step) {
+  int const micro_batches = plan.request.micro_batches;
+  schedule::TreeSum sum{micro_batches};
   A stack[schedule::most_branches];
-  for (int s = 0; s < P::micro_batches; ++s) {
+  for (int s = 0; s < micro_batches; ++s) {
     stack[sum.depth] = of[s];
     sum.push({s, 1}, [&](int a, int b) { stack[a] += stack[b]; });
   }
-  double const mean = static_cast<double>(stack[0]) / P::batch;
+  double const mean = static_cast<double>(stack[0]) / plan.batch;
   if (!std::isfinite(mean)) {
     throw Diverged("the loss is not finite at step " + std::to_string(step) +
                    ": training has diverged; a smaller learning rate or a longer warm-up may help");
   }
   return mean;
 }
+template <class P, class A> double mean_loss(A const* of, long step) { return mean_loss(description<P>, of, step); }
 
 }  // namespace cleave::session

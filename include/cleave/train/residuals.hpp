@@ -8,35 +8,44 @@
 
 #include "../io/safetensors.hpp"
 #include "../op/verb.hpp"
-#include "../schedule/arena.hpp"
+#include "../schedule/program.hpp"
 
 namespace cleave::session {
 
-template <class P> constexpr bool keeps_residuals = P::format.encoding.on&& P::format.encoding.feedback && !P::served;
+constexpr bool keeps_residuals_in(schedule::Program const& p) {
+  return p.format.encoding.on && p.format.encoding.feedback && !p.served;
+}
+template <class P> constexpr bool keeps_residuals = keeps_residuals_in(schedule::program<P>);
 
 /// visit(bucket, of_sum, first, count) for the residuals of a rank: of its gradient's elements of a bucket, and of its
 /// part of the sum. Elements count from the bucket's first.
-template <class P, class Visit> void each_residual(schedule::Ranks ranks, int rank, Visit visit) {
-  for (int b = 0; b < P::schedule.buckets; ++b) {
-    schedule::Bucket const& bucket = P::schedule.bucket[b];
+template <class Visit> void each_residual(schedule::Program const& p, schedule::Ranks ranks, int rank, Visit visit) {
+  for (int b = 0; b < p.buckets; ++b) {
+    schedule::Bucket const& bucket = p.bucket[b];
     int const n = bucket.world ? ranks.world() : ranks.data, index = bucket.world ? rank : rank / ranks.model;
     if (bucket.apart() || n == 1) continue;
     visit(b, false, 0L, bucket.count);
-    if (!P::format.encoding.resums) continue;
+    if (!p.format.encoding.resums) continue;
     visit(b, true, op::part_begin(bucket.count, index, n), op::part_size(bucket.count, index, n));
   }
 }
-template <class P> long residuals(schedule::Ranks ranks, int rank) {
+template <class P, class Visit> void each_residual(schedule::Ranks ranks, int rank, Visit visit) {
+  each_residual(schedule::program<P>, ranks, rank, visit);
+}
+inline long residuals(schedule::Program const& p, schedule::Ranks ranks, int rank) {
   long all = 0;
-  each_residual<P>(ranks, rank, [&](int, bool, long, long count) { all += count; });
+  each_residual(p, ranks, rank, [&](int, bool, long, long count) { all += count; });
   return all;
 }
+template <class P> long residuals(schedule::Ranks ranks, int rank) {
+  return residuals(schedule::program<P>, ranks, rank);
+}
 /// The layout of a rank's residuals, one after the other.
-template <class P> std::string residual_layout() {
-  if (!keeps_residuals<P>) return "none";
-  std::string text(P::format.encoding.name);
-  for (int b = 0; b < P::schedule.buckets; ++b) {
-    schedule::Bucket const& bucket = P::schedule.bucket[b];
+inline std::string residual_layout(schedule::Program const& p) {
+  if (!keeps_residuals_in(p)) return "none";
+  std::string text(p.format.encoding.name);
+  for (int b = 0; b < p.buckets; ++b) {
+    schedule::Bucket const& bucket = p.bucket[b];
     if (!bucket.apart()) text += " " + std::to_string(bucket.offset) + "+" + std::to_string(bucket.count);
   }
   return text;
@@ -45,24 +54,24 @@ inline std::string residual_name(int rank) { return "rank" + std::to_string(rank
 
 /// The residuals of each rank, from a file: its residuals or, if another number of ranks has saved them, the sum of all
 /// for the first rank that sums a bucket: nothing is lost, only delayed. (One replica sends nothing, and drops them.)
-template <class P, class A>
-std::vector<std::vector<A>> saved_residuals(io::SafeTensors const& file, std::string const& path,
-                                            schedule::Ranks ranks) {
+template <class A>
+std::vector<std::vector<A>> saved_residuals(schedule::Program const& p, io::SafeTensors const& file,
+                                            std::string const& path, schedule::Ranks ranks) {
   std::vector<std::vector<A>> now(static_cast<std::size_t>(ranks.world()));
   for (int r = 0; r < ranks.world(); ++r)
-    now[static_cast<std::size_t>(r)].resize(static_cast<std::size_t>(residuals<P>(ranks, r)));
+    now[static_cast<std::size_t>(r)].resize(static_cast<std::size_t>(residuals(p, ranks, r)));
   int saved = 0;
   while (file.find(residual_name(saved))) ++saved;
   if (saved == 0 || ranks.world() == 1) return now;
   std::string const* const layout = file.find_metadata("residuals");
-  if (!layout || *layout != residual_layout<P>()) {
+  if (!layout || *layout != residual_layout(p)) {
     throw Error(path + ": its gradients were compressed as " + (layout ? *layout : "nobody says") + ", here as " +
-                residual_layout<P>() + "; say the same Compress and Buckets");
+                residual_layout(p) + "; say the same Compress and Buckets");
   }
   schedule::Ranks const then{saved / ranks.model, ranks.model};
   for (int r = 0; r < saved; ++r) {
     io::NamedTensor const* t = file.find(residual_name(r));
-    if (then.world() != saved || t->bytes.size() != static_cast<std::size_t>(residuals<P>(then, r)) * sizeof(A)) {
+    if (then.world() != saved || t->bytes.size() != static_cast<std::size_t>(residuals(p, then, r)) * sizeof(A)) {
       throw Error(path + ": tensor " + residual_name(r) + " does not fit this plan's messages of gradients");
     }
     std::vector<A> had(t->bytes.size() / sizeof(A));
@@ -72,10 +81,10 @@ std::vector<std::vector<A>> saved_residuals(io::SafeTensors const& file, std::st
       continue;
     }
     A const* from = had.data();
-    each_residual<P>(then, r, [&](int b, bool, long first, long count) {
-      int const keeper = P::schedule.bucket[b].world ? 0 : r % ranks.model;
+    each_residual(p, then, r, [&](int b, bool, long first, long count) {
+      int const keeper = p.bucket[b].world ? 0 : r % ranks.model;
       long at = 0;
-      each_residual<P>(ranks, keeper, [&](int its, bool of_sum, long, long its_count) {
+      each_residual(p, ranks, keeper, [&](int its, bool of_sum, long, long its_count) {
         A* const to = now[static_cast<std::size_t>(keeper)].data() + at;
         for (long i = 0; its == b && !of_sum && i < count; ++i) to[first + i] += from[i];
         at += its_count;

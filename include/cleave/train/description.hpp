@@ -1,0 +1,58 @@
+// train/description.hpp - what trainers, checkpoints and programs ask of a plan, as one value.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <string_view>
+#include <type_traits>
+
+#include "../schedule/program.hpp"
+#include "../tensor/number.hpp"
+
+namespace cleave::session {
+
+/// A plan without its layers' and policies' types. Copied freely; owns nothing.
+struct Description {
+  schedule::Program program;
+  place::Request request;
+  std::string_view number;  // name of the number format
+  int batch = 1;            // samples of a step
+  int replicas = 0;         // that the plan fixes; 0: any number
+  int moments = 0;          // tensors that the optimizer keeps, per weight
+  bool draws = false;       // some layer draws random numbers in training
+  bool routed = false;
+  bool (*fits)(int replicas) = nullptr;  // of a route: whether so many replicas fill its nodes
+
+  constexpr schedule::Share share(schedule::Ranks ranks) const { return schedule::shared(request, ranks); }
+};
+
+template <class P> constexpr bool fills_nodes(int replicas) {
+  return P::route::fits({replicas, 1, sizeof(typename P::number)});
+}
+
+template <class P> constexpr Description describe() {
+  Description d;
+  d.program = schedule::program<P>;
+  d.request = P::request;
+  d.number = tensor::name_of<typename P::number>;
+  d.batch = P::batch;
+  d.replicas = P::replicas;
+  d.moments = P::optimizer::moments;
+  for (int k = 0; k < d.program.nodes; ++k) d.draws = d.draws || d.program.node[k].name == "dropout";
+  if constexpr (!std::is_void_v<typename P::route>) {
+    d.routed = true;
+    d.fits = &fills_nodes<P>;
+  }
+  return d;
+}
+/// Of plan P.
+template <class P> inline constexpr Description description = describe<P>();
+/// Of a trainer's plan.
+template <class Trained> constexpr Description const& description_of(Trained const& trainer) {
+  if constexpr (requires { trainer.description(); }) {
+    return trainer.description();
+  } else {
+    return description<typename Trained::plan>;
+  }
+}
+
+}  // namespace cleave::session
