@@ -86,22 +86,23 @@ TEST_CASE("--resume auto takes the newest that is whole, tells of those that are
     auto const bytes = io::read_file(folder / "log");
     return std::string(bytes.begin(), bytes.end());
   };
-  CHECK(files.newest<P>(log).empty());
+  CHECK(files.newest(session::description<P>, log).empty());
   for (long step : {10, 20, 30}) {
     trainer.set_steps(step);
     saver.save();
     if (step == 10) saver.save_if_best(1);
   }
-  CHECK(files.newest<P>(log) == files.last);
+  CHECK(files.newest(session::description<P>, log) == files.last);
   CHECK(said().empty());
-  CHECK_THROWS_WITH_AS(files.newest<Other>(log), doctest::Contains("saved under another plan"), Error);
+  CHECK_THROWS_WITH_AS(files.newest(session::description<Other>, log), doctest::Contains("saved under another plan"),
+                       Error);
   cut(files.last);
-  CHECK(files.newest<P>(log) == files.previous);
+  CHECK(files.newest(session::description<P>, log) == files.previous);
   CHECK(said().find("skipped " + files.last) != std::string::npos);
   cut(files.previous);
-  CHECK(files.newest<P>(log) == files.best);
+  CHECK(files.newest(session::description<P>, log) == files.best);
   cut(files.best);
-  CHECK(files.newest<P>(log).empty());
+  CHECK(files.newest(session::description<P>, log).empty());
   std::fclose(log);
 }
 

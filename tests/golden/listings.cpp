@@ -152,7 +152,7 @@ template <class P> std::string text(int replicas) {
   for (int rank = 0, first = 0; rank <= ranks.world(); ++rank) {  // ranks that send alike share a line
     auto const of = [&](bool evaluation) {
       schedule::Traffic const t =
-          schedule::traffic(P::schedule, P::placed, P::request_of(replicas), P::format, ranks, rank, evaluation);
+          schedule::traffic(schedule::program<P>, P::request_of(replicas), ranks, rank, evaluation);
       return std::to_string(t.elements_per_step) + " elements, " + std::to_string(t.bytes_per_step) +
              " bytes, at most " + std::to_string(t.most_bytes_per_step) + ", in " + std::to_string(t.messages) +
              " messages";

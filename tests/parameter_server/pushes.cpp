@@ -48,7 +48,7 @@ template <class P> auto by_threads(int replicas, int steps, double* loss = nullp
   double const last = t.train(0, steps, feed).back();
   if (loss) *loss = last;
   schedule::Traffic const step =
-      schedule::traffic(P::schedule, P::placed, P::request_of(replicas), P::format, P::ranks_of(replicas), 0);
+      schedule::traffic(schedule::program<P>, P::request_of(replicas), P::ranks_of(replicas), 0);
   long bytes = 0, pushes = 0;
   for (int r = 0; r < replicas; ++r) {
     bytes += t.sent_bytes(r * P::ways);

@@ -38,7 +38,7 @@ template <class P> auto by_server(int replicas, int steps) {
   t.train(steps / 2, steps - steps / 2, feed<P>());
   CHECK(t.allocated(0) == t.memory().total);
   schedule::Traffic const step =
-      schedule::traffic(P::schedule, P::placed, P::request_of(replicas), P::format, P::ranks_of(replicas), 0);
+      schedule::traffic(schedule::program<P>, P::request_of(replicas), P::ranks_of(replicas), 0);
   CHECK(t.sent(0) == steps * step.elements_per_step);
   CHECK(t.sent_bytes(0) == steps * step.bytes_per_step);
   return weights<P>(t);

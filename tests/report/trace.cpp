@@ -76,7 +76,7 @@ template <class P, class Trained> void traces(Trained&& trainer, int replicas, b
   trainer.train(0, 1, feed<P>());
   trainer.trace(2);
   trainer.train(1, 3, feed<P>());  // the last is no longer traced
-  session::Trace const trace = session::trace_of<P>(trainer.timelines());
+  session::Trace const trace = session::trace_of(schedule::program<P>, trainer.timelines());
   CHECK(trace.steps == 2);
   CHECK(trace.lost == 0);
   Json const json = scratch::parse_json(trace.json);
@@ -131,7 +131,7 @@ template <class P, class Trained> void traces_served(Trained&& trainer, int repl
   trainer.train(0, 2, feed<P>());
   trainer.trace(2);
   trainer.train(2, 4, feed<P>());
-  session::Trace const trace = session::trace_of<P>(trainer.timelines());
+  session::Trace const trace = session::trace_of(schedule::program<P>, trainer.timelines());
   CHECK(trace.lost == 0);
   Tracks const all = tracks(scratch::parse_json(trace.json));
   for (int replica = 0; replica < replicas; ++replica) {

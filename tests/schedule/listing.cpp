@@ -27,7 +27,7 @@ TEST_CASE("what is printed as sent is the most of any rank, and the sum of all, 
                     schedule::text::grouped(most / 3) + " elements, " + schedule::text::grouped(4 * most / 3) +
                     " bytes, 2 collectives; by all " + std::to_string(replicas) +
                     " ranks: " + schedule::text::grouped(sum / 3) + " elements\n") == 0);
-    auto const v = schedule::volumes(P::schedule, P::placed, P::request, P::format, {replicas, 1});
+    auto const v = schedule::volumes(schedule::program<P>, P::request, {replicas, 1});
     CHECK(v.most.elements_per_step == most / 3);
     CHECK(v.elements_of_all == sum / 3);
   };

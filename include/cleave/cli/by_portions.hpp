@@ -140,7 +140,7 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
   std::fprintf(say, "%s", schedule::listing<P>({1, 1}).c_str());
   if (plan_only) return 0;
 
-  std::string const resume = resume_path<P>(resume_given, out, say, launch.rank == 0, process);
+  std::string const resume = resume_path(description<P>, resume_given, out, say, launch.rank == 0, process);
   StopSignals const signals;
   auto const sets = read_for<P, Data>(say, data, limit, resume);
   std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(seed_given) : saved_seed(resume);

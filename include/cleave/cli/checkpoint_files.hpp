@@ -26,11 +26,11 @@ inline std::string written_through(std::string path) {
   throw Error(path + ": too many symbolic links");
 }
 
-/// Bytes of the tensors of a checkpoint of plan P, without residuals.
-template <class P> long checkpoint_bytes() {
+/// Bytes of the tensors of a checkpoint of a plan, without residuals.
+inline long checkpoint_bytes(Description const& plan) {
   long elements = 0;
-  for (Kept const& k : kept<P>()) elements += k.shape.size();
-  return elements * static_cast<long>(sizeof(tensor::accumulate_t<typename P::number>));
+  for (Kept const& k : kept(plan)) elements += k.shape.size();
+  return elements * plan.program.format.sum;
 }
 
 class CheckpointFiles {
@@ -99,13 +99,13 @@ class CheckpointFiles {
 
   /// `last` if it is valid, else the newer of the others, or empty. Reports broken ones; throws Error if one that it
   /// reads is valid but of another plan, since the run would overwrite it.
-  template <class P> std::string newest(std::FILE* say) const {
+  std::string newest(Description const& plan, std::FILE* say) const {
     std::string found;
     long step = -1;
     for (std::string const& path : {last, previous, best}) {
       if (!io::exists(path)) continue;
       try {
-        long const its = saved_step<P>(read_checkpoint<P>(path), path);
+        long const its = saved_step(plan, read_checkpoint(plan, path), path);
         if (path == last) return path;  // the others may be of an earlier run
         if (its > step) found = path, step = its;
       } catch (OtherPlan const& e) {
@@ -147,11 +147,10 @@ class CheckpointFiles {
 };
 
 /// The file that --resume names; empty: a fresh start. With "auto", rank 0 searches, and all ranks use its result.
-template <class P>
-std::string resume_path(std::string const& given, std::string const& out, std::FILE* say, bool leads,
-                        backend::mpi::Process const& process) {
+inline std::string resume_path(Description const& plan, std::string const& given, std::string const& out,
+                               std::FILE* say, bool leads, backend::mpi::Process const& process) {
   if (given != "auto") return given;
-  std::string found = process.from_first(leads ? CheckpointFiles(out).newest<P>(say) : "");
+  std::string found = process.from_first(leads ? CheckpointFiles(out).newest(plan, say) : "");
   std::fprintf(say, "--resume auto: %s\n",
                found.empty() ? ("no checkpoint in " + out + ", a fresh start").c_str() : found.c_str());
   return found;
@@ -173,13 +172,11 @@ template <class Write> bool wrote(std::string const& who, Write write) {
 /// Saves a run: at intervals, when it stops, at its end; and names the last good file when it fails.
 template <class Trained> class Saver {
  public:
-  using P = typename Trained::plan;
-
   /// Checks the folder. A `resumed` run continues to compare with its best.
   Saver(Trained& trainer, std::string program, std::string const& folder, std::uint64_t seed, bool writes, bool resumed)
       : files(folder), trainer_(trainer), program_(std::move(program)), seed_(seed), writes_(writes) {
     if (writes_) {
-      files.check(checkpoint_bytes<P>());
+      files.check(checkpoint_bytes(description_of(trainer)));
       best_ = resumed ? files.best_loss() : std::numeric_limits<double>::infinity();
     }
     if constexpr (requires { trainer.sum_over_processes(&best_, 1); }) trainer.sum_over_processes(&best_, 1);

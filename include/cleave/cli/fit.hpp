@@ -49,41 +49,48 @@ template <class Trained> Next agree_on(Trained& trainer, Next mine, bool leads) 
 }
 
 /// How many steps to make in a call of train, so that a signal is noticed within about a quarter of a second.
-template <class P> class Pace {
- public:
-  static constexpr int most = P::served ? 64 : 16;
-  /// Replicas around a server rest at the end of a call: too short a call would make fast ones wait for slow ones.
-  explicit Pace([[maybe_unused]] int replicas) {
-    if constexpr (P::served) {
-      int const round = std::max(P::agreed::pace.push, P::agreed::pace.fetch);
-      least_ = std::min(most, round > 1 ? round : P::agreed::waits ? 4 : 4 * replicas);
-    }
-  }
-  int next() const {
-    return per_step_ > 0 ? static_cast<int>(std::clamp<double>(0.25 / per_step_, least_, most)) : least_;
-  }
-  void took(int steps, double seconds) { per_step_ = seconds / steps; }
+struct Pace {
+  int least = 1, most = 16;
+  double per_step = 0;  // seconds
 
- private:
-  int least_ = 1;
-  double per_step_ = 0;
+  int next() const { return per_step > 0 ? static_cast<int>(std::clamp<double>(0.25 / per_step, least, most)) : least; }
+  void took(int steps, double seconds) { per_step = seconds / steps; }
+};
+/// Replicas around a server rest at the end of a call: too short a call would make fast ones wait for slow ones.
+template <class P> Pace pace_of([[maybe_unused]] int replicas) {
+  Pace pace;
+  if constexpr (P::served) {
+    pace.most = 64;
+    int const round = std::max(P::agreed::pace.push, P::agreed::pace.fetch);
+    pace.least = std::min(pace.most, round > 1 ? round : P::agreed::waits ? 4 : 4 * replicas);
+  }
+  return pace;
+}
+
+/// What a training loop takes from a plan and its data class, besides the plan's description.
+struct Course {
+  Rate rate;
+  Variation variation;
+  Pace pace;
 };
 
 /// One training by a trainer, from the step at which it is.
-template <class P, class Data, class Trained, class Set> class Fitting {
+template <class Trained, class Set> class Fitting {
  public:
-  Fitting(Trained& trainer, Job const& job, Sets<Set> const& sets)
+  Fitting(Trained& trainer, Job const& job, Sets<Set> const& sets, Course const& course)
       : trainer_(trainer),
+        plan_(description_of(trainer)),
         job_(job),
         sets_(sets),
-        batches_(sets.training, sets.preprocessing.scaling, P::batch, job.seed, true, variation_of<Data>()),
-        test_(sets.held_out, sets.preprocessing.scaling, P::batch, job.seed, false),
+        batches_(sets.training, sets.preprocessing.scaling, plan_.batch, job.seed, true, course.variation),
+        test_(sets.held_out, sets.preprocessing.scaling, plan_.batch, job.seed, false),
         per_epoch_(batches_.steps_per_epoch()),
         first_(trainer.steps()),
         last_(per_epoch_ * job.epochs),
-        rate_(P::rate.over(last_)),
+        rate_(course.rate.over(last_)),
+        pace_(course.pace),
         saver_(trainer, job.program, job.out, job.seed, job.leads, first_ > 0),
-        progress_(job.say, last_ - first_, P::batch) {
+        progress_(job.say, last_ - first_, plan_.batch) {
     saver_.files.preprocessing = &sets.preprocessing;
     trainer.set_rate(rate_);
     if (job.tracing) trainer.trace(job.tracing.steps);
@@ -128,11 +135,10 @@ template <class P, class Data, class Trained, class Set> class Fitting {
  private:
   /// False if it was stopped before the last step.
   bool train(Metrics& metrics) {
-    Pace<P> pace(trainer_.ranks().data);
     saved_at_ = progress_.elapsed();
     for (long step = first_; step < last_;) {
       long const epoch = step / per_epoch_, begin = epoch * per_epoch_,
-                 end = std::min({last_, begin + per_epoch_, step + pace.most - (step - begin) % pace.most});
+                 end = std::min({last_, begin + per_epoch_, step + pace_.most - (step - begin) % pace_.most});
       batches_.shuffle(epoch);
       double sum = 0;
       long const from = step;
@@ -140,7 +146,7 @@ template <class P, class Data, class Trained, class Set> class Fitting {
       while (step < end && !stop) {
         Next const next = agree_on(
             trainer_,
-            {StopSignals::received() != 0, job_.save_every.after(progress_.elapsed() - saved_at_), pace.next()},
+            {StopSignals::received() != 0, job_.save_every.after(progress_.elapsed() - saved_at_), pace_.next()},
             job_.leads);
         if (step > first_ && (due(step) || next.save)) save();
         stop = next.stop;
@@ -148,7 +154,7 @@ template <class P, class Data, class Trained, class Set> class Fitting {
         int const count = static_cast<int>(std::min<long>(next.steps, job_.save_every.next(step, end) - step));
         double const since = progress_.elapsed();
         for (double l : trainer_.train(step, count, batches_.feed())) sum += l;
-        pace.took(count, progress_.elapsed() - since);
+        pace_.took(count, progress_.elapsed() - since);
         seconds_ += progress_.elapsed() - since;
         step += count;
       }
@@ -212,20 +218,20 @@ template <class P, class Data, class Trained, class Set> class Fitting {
       std::fprintf(job_.say, "wrote %s\n", files.c_str());
     }
     if (job_.tracing) {
-      all = wrote(job_.program, [&] { job_.tracing.template write<P>(job_.say, trainer_.timelines()); }) && all;
+      all = wrote(job_.program, [&] { job_.tracing.write(job_.say, plan_.program, trainer_.timelines()); }) && all;
     }
     tell_json(false);
     return all ? 0 : ExitCode::error;
   }
   double speed() const {
-    return seconds_ > 0 ? static_cast<double>(trainer_.steps() - first_) * P::batch / seconds_ : 0;
+    return seconds_ > 0 ? static_cast<double>(trainer_.steps() - first_) * plan_.batch / seconds_ : 0;
   }
   void tell_sums() {
     std::fprintf(job_.say, "held-out %s of %d %s; %.1f s, %.0f %s/s\n", text_of(score_).c_str(), sets_.held_out.count,
                  plural_of<Set>, seconds_, speed(), plural_of<Set>);
     std::fprintf(job_.say, "rank 0 sent %s elements%s\n", schedule::text::grouped(trainer_.sent(0)).c_str(),
                  waiting(trainer_.waited(0), trainer_.exposed(0)).c_str());
-    if constexpr (P::served) std::fprintf(job_.say, "%s", trainer_.ledger().text().c_str());
+    if constexpr (requires { trainer_.ledger(); }) std::fprintf(job_.say, "%s", trainer_.ledger().text().c_str());
   }
   void tell_json(bool stopped) {
     io::JsonLine line;
@@ -238,7 +244,7 @@ template <class P, class Data, class Trained, class Set> class Fitting {
         .add("ranks", job_.ranks)
         .add("steps", trainer_.steps());
     if (std::optional<double> const exposed = trainer_.exposed(0)) line.add("exposed_seconds", *exposed);
-    if constexpr (P::served) {
+    if constexpr (requires { trainer_.ledger(); }) {
       long dropped = 0;
       for (long d : trainer_.ledger().dropped) dropped += d;
       line.add("mean_staleness", trainer_.ledger().mean_age()).add("dropped", dropped);
@@ -248,21 +254,33 @@ template <class P, class Data, class Trained, class Set> class Fitting {
   }
 
   Trained& trainer_;
+  Description const& plan_;
   Job const& job_;
   Sets<Set> const& sets_;
   Batches<Set> batches_, test_;
   long per_epoch_, first_, last_;
   long asked_ = first_;  // the step at which it was asked last whether a save is due
   Rate rate_;
+  Pace pace_;
   Saver<Trained> saver_;
   Progress progress_;
   backend::host::Score score_{};
   double loss_ = 0, seconds_ = 0, saved_at_ = 0;
 };
 
+template <class Trained, class Set>
+int fit(Trained& trainer, Job const& job, Sets<Set> const& sets, Course const& course) {
+  return Fitting<Trained, Set>(trainer, job, sets, course).run();
+}
+/// Trains by any trainer of plan P. Those on threads share one loop for all plans of a number format.
 template <class P, class Data, class Trained, class Set>
 int fit(Trained& trainer, Job const& job, Sets<Set> const& sets) {
-  return Fitting<P, Data, Trained, Set>(trainer, job, sets).run();
+  Course const course{P::rate, variation_of<Data>(), pace_of<P>(trainer.ranks().data)};
+  if constexpr (std::is_base_of_v<HostTrainer<typename P::number>, Trained>) {
+    return fit<HostTrainer<typename P::number>, Set>(trainer, job, sets, course);
+  } else {
+    return fit<Trained, Set>(trainer, job, sets, course);
+  }
 }
 
 }  // namespace cleave::session

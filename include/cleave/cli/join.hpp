@@ -32,7 +32,7 @@ int join(std::FILE* say, Apart const& a, Host<P>& host, int replicas, std::uint6
   CheckpointFiles files(out);
   files.preprocessing = &preprocessing;
   bool const saves = *a.replica <= 0 || a.given_join.empty();
-  if (saves) files.check(checkpoint_bytes<P>());  // before others count on this replica
+  if (saves) files.check(checkpoint_bytes(description<P>));  // before others count on this replica
   Client<P, Ranks> client(addresses, *a.container, *a.replica, replicas, seed, deadline, token);
   client.reconnect(std::chrono::seconds(*a.reconnect), lost);
   if (*a.replica >= 0 && tracing) client.trace(tracing.steps);
@@ -131,7 +131,7 @@ int join(std::FILE* say, Apart const& a, Host<P>& host, int replicas, std::uint6
   if (*a.replica >= 0) {
     std::fprintf(say, "replica %d has done its part: %ld gradients%s\n", *a.replica, own,
                  own == 0 ? ", no step was left" : "");
-    if (tracing) tracing.write<P>(say, client.timelines());
+    if (tracing) tracing.write(say, schedule::program<P>, client.timelines());
   }
   double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Client<P> reader(addresses, *a.container, -1, replicas, seed, deadline, token);

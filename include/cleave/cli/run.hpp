@@ -215,7 +215,7 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
     throw Error("--resume " + resume_given + ": a client's weights are the server's; say --resume to the server");
   }
   bool const server_resumes = P::served && (apart.joins() || launch.size > 1);  // clients have its weights
-  std::string const resume = server_resumes ? "" : resume_path<P>(resume_given, out, say, leads, process);
+  std::string const resume = server_resumes ? "" : resume_path(description<P>, resume_given, out, say, leads, process);
   StopSignals const signals;
   auto const sets = read_for<P, Data>(say, data, limit, resume);
   if (tracing) check_trace(tracing.path);

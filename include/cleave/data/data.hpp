@@ -106,18 +106,23 @@ inline void check_tokens(std::string const& name, auto const& set, int vocabular
     }
   }
 }
+/// What a plan needs of its data.
+struct Needs {
+  long values = 0;                // of a sample's input
+  backend::host::Wanted answers;  // by the loss
+  int vocabulary = 0;             // of a model that reads tokens; else 0
+  int batch = 1;                  // samples of a step
+};
 /// Throws Error if a set does not fit the model. `name` is the set's.
-template <class P, class Set> void check_set(std::string const& name, Set const& set, Inputs inputs) {
+template <class Set> void check_set(std::string const& name, Set const& set, Inputs inputs, Needs const& needs) {
   check_sizes(name, set);
-  constexpr long values = P::Net::input::shape.size();
-  if (static_cast<long>(set.input(0).size()) != values) {
+  if (static_cast<long>(set.input(0).size()) != needs.values) {
     throw Error(name + ": samples of " + std::to_string(set.input(0).size()) + " values, the model takes " +
-                std::to_string(values));
+                std::to_string(needs.values));
   }
-  constexpr backend::host::Wanted w = backend::host::wanted<P>();
-  check_labels(name, set, w);
-  if constexpr (std::is_same_v<Set, io::Samples>) check_targets(name, set, w);
-  if constexpr (P::tokens.vocabulary > 0) check_tokens(name, set, P::tokens.vocabulary, inputs);
+  check_labels(name, set, needs.answers);
+  if constexpr (std::is_same_v<Set, io::Samples>) check_targets(name, set, needs.answers);
+  if (needs.vocabulary > 0) check_tokens(name, set, needs.vocabulary, inputs);
 }
 
 /// A resumed run uses the preprocessing of its checkpoint `resume`; otherwise it follows from the training set.
@@ -149,8 +154,8 @@ Preprocessing preprocessing_of(std::FILE* say, Set const& training, Inputs input
 }
 
 /// Reads and checks both sets, and determines the preprocessing of their inputs.
-template <class P, class Data>
-auto read_for(std::FILE* say, std::string const& folder, int limit, std::string const& resume = {}) {
+template <class Data>
+auto read_sets(std::FILE* say, std::string const& folder, int limit, std::string const& resume, Needs const& needs) {
   std::string note;
   using Set = decltype(Data::read(folder, io::Split::Train, note));
   Sets<Set> s{Data::read(folder, io::Split::Train, note), Data::read(folder, io::Split::Test, note), {}};
@@ -158,8 +163,8 @@ auto read_for(std::FILE* say, std::string const& folder, int limit, std::string 
   if (limit > 0) s.training.keep_first(limit);
   std::string const name(Data::name);
   constexpr Inputs inputs = inputs_of<Data, Set>();
-  check_set<P>(name + ", training set", s.training, inputs);
-  check_set<P>(name + ", test set", s.held_out, inputs);
+  check_set(name + ", training set", s.training, inputs, needs);
+  check_set(name + ", test set", s.held_out, inputs, needs);
   if constexpr (std::is_same_v<Set, io::Images>) {
     io::Images const &t = s.training, &h = s.held_out;
     auto const size = [](io::Images const& i) {
@@ -167,12 +172,18 @@ auto read_for(std::FILE* say, std::string const& folder, int limit, std::string 
     };
     if (size(t) != size(h)) throw Error(name + ": training images are " + size(t) + ", test images " + size(h));
   }
-  if (s.training.count < P::batch) {
+  if (s.training.count < needs.batch) {
     throw Error(name + ": " + std::to_string(s.training.count) + " samples are fewer than one batch of " +
-                std::to_string(P::batch));
+                std::to_string(needs.batch));
   }
   s.preprocessing = preprocessing_of(say, s.training, inputs, resume);
   return s;
+}
+/// For plan P.
+template <class P, class Data>
+auto read_for(std::FILE* say, std::string const& folder, int limit, std::string const& resume = {}) {
+  return read_sets<Data>(say, folder, limit, resume,
+                         {P::Net::input::shape.size(), backend::host::wanted<P>(), P::tokens.vocabulary, P::batch});
 }
 
 }  // namespace session

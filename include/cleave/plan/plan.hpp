@@ -204,13 +204,13 @@ template <class P, int Replicas> constexpr schedule::Memory memory_of() {
 }
 template <class P, int Replicas, int Rank> constexpr schedule::Traffic traffic_of() {
   if constexpr (legal<P>)
-    return schedule::traffic(P::schedule, P::placed, P::request_of(Replicas), P::format, P::ranks_of(Replicas),
+    return schedule::traffic(schedule::program<P>, P::request_of(Replicas), P::ranks_of(Replicas),
                              P::served ? Rank % P::ways : Rank);
   return {};
 }
 template <class P, int Replicas> constexpr schedule::Volumes volumes_of() {
   if constexpr (legal<P>)
-    return schedule::volumes(P::schedule, P::placed, P::request_of(Replicas), P::format, P::ranks_of(Replicas));
+    return schedule::volumes(schedule::program<P>, P::request_of(Replicas), P::ranks_of(Replicas));
   return {};
 }
 

@@ -17,14 +17,14 @@ namespace cleave::session {
 
 /// Names of spans, in the words of --plan: "forward 0.product+bias+relu", "all_reduce 0.product", "wait update
 /// 0.product".
-template <class P> std::string span_name(backend::host::Span const& s) {
+inline std::string span_name(schedule::Program const& p, backend::host::Span const& s) {
   using enum backend::host::Did;
   if (s.did == Load) return "load";
   if (s.did == Pull) return "pull weights";
   if (s.did == Push) return "push";
   if (s.line < 0) return "wait for weights";
-  schedule::Step const line = P::schedule.step[s.line];
-  std::string const about = " " + schedule::subject<P>(s.line);
+  schedule::Step const line = p.step[s.line];
+  std::string const about = " " + schedule::subject(p, s.line);
   switch (s.did) {
     case Merge:
       return "merge" + about;
@@ -44,7 +44,7 @@ struct Trace {
 
 /// The trace-event format (docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU): a process for each
 /// rank, a thread for each of its tracks, an event for each span; microseconds from the first.
-template <class P> Trace trace_of(std::vector<backend::host::Timeline const*> const& ranks) {
+inline Trace trace_of(schedule::Program const& p, std::vector<backend::host::Timeline const*> const& ranks) {
   using backend::host::Lane;
   Trace out;
   std::vector<std::string> events;
@@ -70,7 +70,7 @@ template <class P> Trace trace_of(std::vector<backend::host::Timeline const*> co
   auto const micros = [](long ns) { return static_cast<double>(ns) / 1000; };
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     if (!ranks[r]) continue;
-    std::string const way = P::ways > 1 ? ", way " + std::to_string(r % P::ways) : "";
+    std::string const way = p.ways > 1 ? ", way " + std::to_string(r % static_cast<std::size_t>(p.ways)) : "";
     names(r, -1, "process_name", "rank " + std::to_string(r) + way);
     names(r, static_cast<int>(Lane::Compute), "thread_name", "compute");
     names(r, static_cast<int>(Lane::Sums), "thread_name", "sums");
@@ -78,10 +78,10 @@ template <class P> Trace trace_of(std::vector<backend::host::Timeline const*> co
       io::JsonLine args;
       args.add("step", s.step);
       if (s.line >= 0) args.add("line", s.line);
-      if (P::request.rounds > 1) args.add("round", s.round);
+      if (p.rounds > 1) args.add("round", s.round);
       events.push_back(io::JsonLine()
                            .add("ph", "X")
-                           .add("name", span_name<P>(s))
+                           .add("name", span_name(p, s))
                            .add("pid", r)
                            .add("tid", static_cast<int>(s.lane))
                            .add("ts", micros(s.begin - zero))
@@ -123,8 +123,9 @@ struct Tracing {
   int steps = 0;
   explicit operator bool() const { return !path.empty(); }
 
-  template <class P> void write(std::FILE* say, std::vector<backend::host::Timeline const*> const& ranks) const {
-    Trace const t = trace_of<P>(ranks);
+  void write(std::FILE* say, schedule::Program const& p,
+             std::vector<backend::host::Timeline const*> const& ranks) const {
+    Trace const t = trace_of(p, ranks);
     write_trace(path, t.json);
     std::fprintf(say, "wrote %s: the first %ld steps in %ld spans%s; open it in ui.perfetto.dev or chrome://tracing\n",
                  path.c_str(), t.steps, t.spans, t.lost > 0 ? ", and some did not fit" : "");

@@ -45,44 +45,44 @@ inline std::string placement(place::Placement p) {
 
 /// The subject of a line: "0.product+bias+relu", or the placements of a conversion. In backward_input, "2.product+relu"
 /// means that the gradient also passes through the relu before the product.
-template <class P> std::string subject(int line) {
-  Step const s = P::schedule.step[line];
+inline std::string subject(Program const& p, int line) {
+  Step const s = p.step[line];
   bool const bucket = s.what == Do::Start || s.what == Do::Update;
-  int const n = bucket ? P::schedule.bucket[s.node].node : s.node;
+  int const n = bucket ? p.bucket[s.node].node : s.node;
   if (s.what == Do::Norm) return "gradients";
   if (n < 0) return {};
-  place::Node const& node = P::placed.node[n];
+  ProgramNode const& node = p.node[n];
   if (node.op < 0) {
     bool const forth = s.what == Do::Convert;
     return forth ? text::placement(node.x) + " -> " + text::placement(node.y)
                  : text::placement(place::gradient(node.y)) + " -> " + text::placement(place::gradient(node.x));
   }
-  place::Signature const& op = P::signatures.op[node.op];
-  std::string out = std::to_string(op.leaf) + "." + std::string(op.name);
+  std::string out = std::to_string(node.leaf) + "." + std::string(node.name);
   if (s.what == Do::Forward) {
-    int const bias = P::schedule.bias[n], map = P::schedule.map[n];
-    if (bias >= 0) out += "+bias";
-    if (map >= 0) out += "+" + std::string(P::signatures.op[P::placed.node[map].op].name);
+    for (int const m : {p.bias[n], p.map[n]}) {
+      if (m >= 0) out += "+" + std::string(p.node[m].name);
+    }
   }
   bool const back = s.what == Do::BackwardInput;
-  int const tail = back || s.what == Do::Forward ? P::schedule.tail(n, back) : 0;
+  int const tail = back || s.what == Do::Forward ? p.tail(n, back) : 0;
   for (int i = 0; i < tail; ++i) {
-    int const m = P::schedule.behind(n, back, i);
-    out += "+" + std::string(m < 0 ? "add" : P::signatures.op[P::placed.node[m].op].name);
+    int const m = p.behind(n, back, i);
+    out += "+" + std::string(m < 0 ? "add" : p.node[m].name);
   }
   return out;
 }
+template <class P> std::string subject(int line) { return subject(program<P>, line); }
 
 /// The message of a step on the rank that sends most; `even`: all ranks send the same amount.
 struct Largest {
   Message message;
   bool even = true;
 };
-template <class P> Largest largest(Step s, place::Request request, Ranks ranks) {
+inline Largest largest(Program const& p, Step s, place::Request request, Ranks ranks) {
   auto const size = [](Message const& m) { return m.bytes + m.most_bytes; };
-  Largest l{message(s, P::schedule, P::placed, request, P::format, ranks, 0)};
+  Largest l{message(s, p, request, ranks, 0)};
   for (int r = 1; r < ranks.world() && l.message.verb != op::Verb::None; ++r) {
-    Message const m = message(s, P::schedule, P::placed, request, P::format, ranks, r);
+    Message const m = message(s, p, request, ranks, r);
     if (size(m) != size(l.message)) l.even = false;
     if (size(m) > size(l.message)) l.message = m;
   }
@@ -90,28 +90,25 @@ template <class P> Largest largest(Step s, place::Request request, Ranks ranks) 
 }
 
 /// One line per step: number, kind, operation, output shape, its placement on the model axis, and the traffic of each
-/// rank; "up to" is that of the rank that sends most.
-template <class P> std::string listing(Ranks mesh) {
-  Ranks const ranks = P::ranks_of(mesh.data);
-  place::Request const request = P::request_of(mesh.data);
+/// rank; "up to" is that of the rank that sends most. `request` and `ranks` are those of the ranks that sum together.
+inline std::string listing(Program const& p, place::Request const& request, Ranks ranks) {
   std::string out;
-  if (P::request.rounds > 1) {
-    out = "in each of " + std::to_string(P::request.rounds) + " rounds, but " +
-          (P::request.clips ? "start, norm and update" : "start and update") + " in the last alone:\n";
+  if (p.rounds > 1) {
+    out = "in each of " + std::to_string(p.rounds) + " rounds, but " +
+          (p.clips ? "start, norm and update" : "start and update") + " in the last alone:\n";
   }
-  for (int k = 0; k < P::schedule.steps; ++k) {
-    Step const s = P::schedule.step[k];
+  for (int k = 0; k < p.steps; ++k) {
+    Step const s = p.step[k];
     bool const bucket = s.what == Do::Start || s.what == Do::Update;
-    int const n = bucket ? P::schedule.bucket[s.node].node : s.node;
+    int const n = bucket ? p.bucket[s.node].node : s.node;
     std::string line = text::left(std::to_string(k), 4) + "  " + text::pad(std::string(name(s.what)), 16) +
-                       text::pad(subject<P>(k), 34);
-    if (s.what == Do::Forward && !P::signatures.op[P::placed.node[n].op].is_loss) {
-      line += text::pad(text::shape(P::placed.node[n].local.y), 20) +
-              (ranks.model > 1 ? text::placement(P::placed.node[n].y) : "");
+                       text::pad(subject(p, k), 34);
+    if (s.what == Do::Forward && !p.node[n].is_loss) {
+      line += text::pad(text::shape(p.node[n].local.y), 20) + (ranks.model > 1 ? text::placement(p.node[n].y) : "");
     }
-    if (s.what == Do::Norm) line += text::grouped(P::schedule.weight_elements) + " weights";
-    if (bucket) line += text::grouped(P::schedule.bucket[s.node].count) + " weights";
-    auto const [m, even] = largest<P>(s, request, ranks);
+    if (s.what == Do::Norm) line += text::grouped(p.weight_elements) + " weights";
+    if (bucket) line += text::grouped(p.bucket[s.node].count) + " weights";
+    auto const [m, even] = largest(p, s, request, ranks);
     if (m.verb != op::Verb::None) {
       std::string const whom = m.verb == op::Verb::Push ? "to the server, "
                                                         : "over " + std::to_string(m.ranks) +
@@ -127,9 +124,9 @@ template <class P> std::string listing(Ranks mesh) {
       } else if (m.factors) {
         line += " of factors";
       } else if (m.routed) {
-        line += " by " + std::string(P::format.path.name);
+        line += " by " + std::string(p.format.path.name);
       } else if (m.encoded) {
-        line += " as " + std::string(P::format.encoding.name) + ", " + text::grouped(m.bytes) + " bytes";
+        line += " as " + std::string(p.format.encoding.name) + ", " + text::grouped(m.bytes) + " bytes";
       }
     }
     while (!line.empty() && line.back() == ' ') line.pop_back();
@@ -137,20 +134,21 @@ template <class P> std::string listing(Ranks mesh) {
   }
   return out;
 }
+/// Of plan P on a mesh of replicas and ways.
+template <class P> std::string listing(Ranks mesh) {
+  return listing(program<P>, P::request_of(mesh.data), P::ranks_of(mesh.data));
+}
 
 /// The traffic of the rank that sends most in a step, in total and by collective; the sum over all ranks (with a
 /// server: the ranks of one replica); and the bytes that each rank allocates, by category.
-template <class P> std::string summary(Ranks mesh) {
-  Ranks const ranks = P::ranks_of(mesh.data);
-  place::Request const request = P::request_of(mesh.data);
-  Volumes const sends = volumes(P::schedule, P::placed, request, P::format, ranks);
+inline std::string summary(Program const& p, place::Request const& request, Ranks ranks, Memory const& m) {
+  Volumes const sends = volumes(p, request, ranks);
   Traffic const& t = sends.most;
-  Memory const m = layout(P::schedule, request, P::format, ranks).memory;
   std::string out = (sends.even ? "sent per step and rank: " : "sent per step by the rank that sends most: ") +
                     text::grouped(t.elements_per_step) + " elements, " + text::grouped(t.bytes_per_step) + " bytes, " +
-                    std::to_string(t.messages) + (P::served ? " messages" : " collectives");
+                    std::to_string(t.messages) + (p.served ? " messages" : " collectives");
   if (ranks.world() > 1) {
-    out += "; by all " + std::to_string(ranks.world()) + " ranks" + (P::served ? " of a replica: " : ": ") +
+    out += "; by all " + std::to_string(ranks.world()) + " ranks" + (p.served ? " of a replica: " : ": ") +
            text::grouped(sends.elements_of_all) + " elements";
   }
   out += "\n";
@@ -165,6 +163,12 @@ template <class P> std::string summary(Ranks mesh) {
            text::left(text::grouped(m.bytes[c]), 14) + " bytes\n";
   }
   return out;
+}
+/// Of plan P on a mesh of replicas and ways.
+template <class P> std::string summary(Ranks mesh) {
+  Ranks const ranks = P::ranks_of(mesh.data);
+  place::Request const request = P::request_of(mesh.data);
+  return summary(program<P>, request, ranks, layout(P::schedule, request, P::format, ranks).memory);
 }
 
 }  // namespace cleave::schedule

@@ -24,6 +24,7 @@ struct ProgramNode {
   op::Local local;
   op::Weight weight[2];     // whole, over all ways
   place::Placement cut[2];  // of these, over the model axis
+  place::Placement x, y;    // of the first input and of the output
   Shape state;              // of a running statistic, over all ways
   long features = 0;        // elements of a whole sample of y, over all ways
   long aux = 0;             // numbers kept of a sample for the way back
@@ -35,9 +36,10 @@ struct Program {
   Step const* step = nullptr;
   Weight const* weight = nullptr;
   Bucket const* bucket = nullptr;
+  Buffer const* buffer = nullptr;
   ProgramNode const* node = nullptr;
   OfNorm const* norm = nullptr;
-  int steps = 0, forward_steps = 0, weights = 0, buckets = 0, nodes = 0, norms = 0;
+  int steps = 0, forward_steps = 0, weights = 0, buckets = 0, buffers = 0, nodes = 0, norms = 0;
   // Of each node, as Schedule has them.
   int const *value = nullptr, *aux = nullptr, *gradient = nullptr, *first_weight = nullptr, *bias = nullptr,
             *map = nullptr, *forward_tail = nullptr, *backward_tail = nullptr;
@@ -83,6 +85,8 @@ template <class P> class ProgramOf {
       to.features_cut = n.y.kind == place::Kind::Shard && n.y.dim == 0;
       to.forward = n.conversion.forward;
       to.backward = n.conversion.backward;
+      to.x = n.x;
+      to.y = n.y;
       to.local = n.local;
       to.features = n.whole.size();
       if (n.op < 0) continue;
@@ -123,12 +127,14 @@ template <class P> class ProgramOf {
     p.step = s.step;
     p.weight = s.weight;
     p.bucket = s.bucket;
+    p.buffer = s.buffer;
     p.node = node.of;
     p.norm = norm.of;
     p.steps = s.steps;
     p.forward_steps = s.forward_steps;
     p.weights = s.weights;
     p.buckets = s.buckets;
+    p.buffers = s.buffers;
     p.nodes = count;
     p.norms = norm.count;
     p.value = s.value;

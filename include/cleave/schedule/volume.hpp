@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "arena.hpp"
+#include "program.hpp"
 
 namespace cleave::schedule {
 
@@ -60,9 +60,9 @@ constexpr void push_rows(Message& m, Bucket const& b, Format f, long all) {
   m.most_bytes = m.most_rows * row_bytes(b, f.pushed);
 }
 
-template <int Ops>
-constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> const& placed, place::Request request,
-                          Format f, Ranks ranks, int rank) {
+/// Of a step on a rank. `request` and `ranks` are those of the ranks that sum together (Plan::request_of, ranks_of).
+constexpr Message message(Step step, Program const& s, place::Request request, Ranks ranks, int rank) {
+  Format const& f = s.format;
   int const replica = rank / ranks.model, way = rank % ranks.model;
   int const mine[] = {replica, rank};
   Share const share = shared(request, ranks);
@@ -102,7 +102,7 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
       encode(m, f.encoding, mine[m.world]);
   } else if (step.what == Do::Sum || step.what == Do::SumBack) {
     bytes_each = f.batch_sum;
-    sum(placed.node[step.node].rows_cut, placed.node[step.node].local.y.size());
+    sum(s.node[step.node].rows_cut, s.node[step.node].local.y.size());
   } else if (step.what == Do::Norm && ranks.model > 1) {  // each way has the squares of its weights
     bytes_each = norm_word;
     m.verb = op::Verb::AllGather;
@@ -110,14 +110,14 @@ constexpr Message message(Step step, Schedule<Ops> const& s, place::Placed<Ops> 
     m.elements = m.ranks = ranks.model;
     m.sent = op::sent(m.verb, m.elements, 1, m.ranks);
   } else if (step.what == Do::Convert || step.what == Do::ConvertBack) {
-    place::Node const& n = placed.node[step.node];
-    m.verb = step.what == Do::Convert ? n.conversion.forward : n.conversion.backward;
+    ProgramNode const& n = s.node[step.node];
+    m.verb = step.what == Do::Convert ? n.forward : n.backward;
     m.model = true;
     m.ranks = ranks.model;
     m.times = request.rounds;
     bool const rows = n.rows_cut || n.from_rows, to_rows = step.what == Do::Convert ? n.rows_cut : n.from_rows;
     for (int round = 0; round < request.rounds; ++round) {
-      long const slice = request.rows * n.whole.size(), elements = share.own(replica, round).size() * slice;
+      long const slice = request.rows * n.features, elements = share.own(replica, round).size() * slice;
       long const part = m.verb == op::Verb::AllReduce ? op::part_size(elements, way, m.ranks)
                         : rows                        ? share.part(rank, round).size() * slice
                                                       : elements / m.ranks;
@@ -140,13 +140,11 @@ struct Traffic {
   constexpr long operator[](op::Verb v) const { return elements[static_cast<int>(v)]; }
 };
 
-template <int Ops>
-constexpr Traffic traffic(Schedule<Ops> const& s, place::Placed<Ops> const& placed, place::Request request, Format f,
-                          Ranks ranks, int rank, bool evaluation = false) {
+constexpr Traffic traffic(Program const& s, place::Request request, Ranks ranks, int rank, bool evaluation = false) {
   Traffic t;
   for (int k = 0; k < (evaluation ? s.forward_steps : s.steps); ++k) {
     if (evaluation && s.step[k].what == Do::Sum) continue;  // running statistics replace it
-    Message const m = message(s.step[k], s, placed, request, f, ranks, rank);
+    Message const m = message(s.step[k], s, request, ranks, rank);
     if (m.bytes == 0) continue;
     t.elements_per_step += m.sent;
     t.bytes_per_step += m.bytes;
@@ -164,12 +162,10 @@ struct Volumes {
   long elements_of_all = 0, bytes_of_all = 0;
   bool even = true;  // all send the same number of bytes
 };
-template <int Ops>
-constexpr Volumes volumes(Schedule<Ops> const& s, place::Placed<Ops> const& placed, place::Request request, Format f,
-                          Ranks ranks) {
+constexpr Volumes volumes(Program const& s, place::Request request, Ranks ranks) {
   Volumes v;
   for (int r = 0; r < ranks.world(); ++r) {
-    Traffic const t = traffic(s, placed, request, f, ranks, r);
+    Traffic const t = traffic(s, request, ranks, r);
     v.elements_of_all += t.elements_per_step;
     v.bytes_of_all += t.bytes_per_step;
     if (r > 0 && t.bytes_per_step != v.most.bytes_per_step) v.even = false;

@@ -49,7 +49,7 @@ template <class M, class P> constexpr Step step(int replicas) {
   double free = 0, arrives[P::schedule.buckets + 1]{};
   for (int k = 0; k < P::schedule.steps; ++k) {
     schedule::Step const s = P::schedule.step[k];
-    schedule::Message const m = schedule::message(s, P::schedule, P::placed, request, P::format, ranks, 0);
+    schedule::Message const m = schedule::message(s, schedule::program<P>, request, ranks, 0);
     if (s.what == schedule::Do::Start) {
       free = (free > out.total ? free : out.total) + sending<M, P>(m, ranks);
       arrives[s.node] = free;

@@ -14,7 +14,7 @@ template <class Trained> std::string miscounted(Trained const& trainer, long ste
   using P = typename Trained::plan;
   for (int r = 0; r < trainer.ranks().world(); ++r) {
     auto const of = [&](bool evaluation) {
-      return schedule::traffic(P::schedule, P::placed, P::request, P::format, trainer.ranks(), r, evaluation);
+      return schedule::traffic(schedule::program<P>, P::request, trainer.ranks(), r, evaluation);
     };
     schedule::Traffic const step = of(false), pass = of(true);
     backend::host::Member::Sparse const rows = trainer.sent_rows(r);

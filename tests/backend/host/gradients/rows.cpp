@@ -53,7 +53,7 @@ template <class P> std::vector<typename Trainer<P>::A> trained(int replicas, int
     CHECK(rows.bytes == rows.rows * each);
     CHECK(rows.elements == rows.rows * features);
     schedule::Traffic const step =
-        schedule::traffic(P::schedule, P::placed, P::request, P::format, t.ranks(), r * P::ways);
+        schedule::traffic(schedule::program<P>, P::request, t.ranks(), r * P::ways);
     CHECK(t.sent_bytes(r * P::ways) <= steps * step.most_bytes_per_step);
     if (!counts) continue;
     // Rows that are not zero, each an index and its elements, and a header; the words are counted by hand.
