@@ -269,18 +269,13 @@ template <class Trained, class Set> class Fitting {
 };
 
 template <class Trained, class Set>
-int fit(Trained& trainer, Job const& job, Sets<Set> const& sets, Course const& course) {
+int fit_for(Trained& trainer, Job const& job, Sets<Set> const& sets, Course const& course) {
   return Fitting<Trained, Set>(trainer, job, sets, course).run();
 }
-/// Trains by any trainer of plan P. Those on threads share one loop for all plans of a number format.
+/// Trains by any trainer of plan P.
 template <class P, class Data, class Trained, class Set>
 int fit(Trained& trainer, Job const& job, Sets<Set> const& sets) {
-  Course const course{P::rate, variation_of<Data>(), pace_of<P>(trainer.ranks().data)};
-  if constexpr (std::is_base_of_v<HostTrainer<typename P::number>, Trained>) {
-    return fit<HostTrainer<typename P::number>, Set>(trainer, job, sets, course);
-  } else {
-    return fit<Trained, Set>(trainer, job, sets, course);
-  }
+  return fit_for(common(trainer), job, sets, {P::rate, variation_of<Data>(), pace_of<P>(trainer.ranks().data)});
 }
 
 }  // namespace cleave::session

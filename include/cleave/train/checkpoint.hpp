@@ -104,12 +104,9 @@ inline void check_finite(std::string const& name, io::NamedTensor const& t, std:
   if (t.dtype == io::Dtype::F32) check_each<float>(name, t.bytes, why);
 }
 
-/// Saves the whole state of a trainer. Called by all processes of a run; the one with `write` replaces the file
-/// atomically. `preprocessing`, if given, is saved with the weights; `more` is added to the file's metadata. Throws
-/// Diverged if a number is not finite, and Error if the file cannot be written; an earlier file is then unchanged.
 template <class Trained>
-void save(Trained& trainer, std::string const& path, std::uint64_t seed, bool write = true,
-          Preprocessing const* preprocessing = nullptr, io::Metadata const& more = {}) {
+void save_state(Trained& trainer, std::string const& path, std::uint64_t seed, bool write,
+                Preprocessing const* preprocessing, io::Metadata const& more) {
   using A = typename Trained::A;
   Description const& plan = description_of(trainer);
   std::vector<Kept> const all = kept(plan);
@@ -153,6 +150,15 @@ void save(Trained& trainer, std::string const& path, std::uint64_t seed, bool wr
   about.insert(about.end(), more.begin(), more.end());
   if (preprocessing) add_preprocessing(*preprocessing, tensors, about);
   io::save_safetensors(path, std::move(tensors), about);
+}
+
+/// Saves the whole state of a trainer. Called by all processes of a run; the one with `write` replaces the file
+/// atomically. `preprocessing`, if given, is saved with the weights; `more` is added to the file's metadata. Throws
+/// Diverged if a number is not finite, and Error if the file cannot be written; an earlier file is then unchanged.
+template <class Trained>
+void save(Trained& trainer, std::string const& path, std::uint64_t seed, bool write = true,
+          Preprocessing const* preprocessing = nullptr, io::Metadata const& more = {}) {
+  save_state(common(trainer), path, seed, write, preprocessing, more);
 }
 
 /// The metadata under `key`, a whole number from 0 to `most`; throws Error for anything else.
@@ -213,9 +219,7 @@ template <class P> io::SafeTensors read_checkpoint(std::string const& path) {
   return read_checkpoint(description<P>, path);
 }
 
-/// Loads a checkpoint into every rank, and sets the seed to that of the file. Nothing is changed unless the whole file
-/// is valid and fits the plan.
-template <class Trained> void load(Trained& trainer, std::string const& path) {
+template <class Trained> void load_state(Trained& trainer, std::string const& path) {
   using A = typename Trained::A;
   Description const& plan = description_of(trainer);
   io::SafeTensors const file = read_checkpoint(plan, path);
@@ -246,5 +250,8 @@ template <class Trained> void load(Trained& trainer, std::string const& path) {
   trainer.set_steps(saved_step(plan, file, path));
   if constexpr (requires { trainer.set_seed(seed); }) trainer.set_seed(seed);
 }
+/// Loads a checkpoint into every rank, and sets the seed to that of the file. Nothing is changed unless the whole file
+/// is valid and fits the plan.
+template <class Trained> void load(Trained& trainer, std::string const& path) { load_state(common(trainer), path); }
 
 }  // namespace cleave::session

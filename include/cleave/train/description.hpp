@@ -46,6 +46,14 @@ template <class P> constexpr Description describe() {
 }
 /// Of plan P.
 template <class P> inline constexpr Description description = describe<P>();
+/// A trainer without its plan's type, if there is such a base (host_trainer.hpp), else itself.
+template <class Trained> constexpr auto& common(Trained& trainer) {
+  if constexpr (requires { typename Trained::Common; }) {
+    return static_cast<typename Trained::Common&>(trainer);
+  } else {
+    return trainer;
+  }
+}
 /// Of a trainer's plan.
 template <class Trained> constexpr Description const& description_of(Trained const& trainer) {
   if constexpr (requires { trainer.description(); }) {

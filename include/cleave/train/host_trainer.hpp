@@ -31,6 +31,7 @@ template <class T> struct Training {
 /// in the class are in cleave::compiled, where it is used.
 template <class T> class HostTrainer {
  public:
+  using Common = HostTrainer;  // the type by which other code takes a trainer on threads, whatever its plan
   using A = tensor::accumulate_t<T>;
   using Rank = backend::host::Rank<T>;
   using Region = backend::host::Region;
