@@ -1,6 +1,6 @@
 # The components: what a program takes besides the headers. cleave_add(name) looks for one, makes cleave::<name> of it and
 # says what it takes, or why there is none; then cleave_<name>_NEEDS is what to install. Each is found by a macro below.
-set(cleave_components blas onednn mpi cuda nccl cublas cudnn)
+set(cleave_components compiled blas onednn mpi cuda nccl cublas cudnn)
 
 function(cleave_add name)
   set(cleave_${name}_NEEDS "" PARENT_SCOPE)
@@ -22,6 +22,12 @@ function(cleave_add name)
     set(cleave_${name}_NEEDS ${_needs} PARENT_SCOPE)
     return()
   endif()
+  if(name STREQUAL compiled)
+    cleave_add_compiled(cleave_compiled)
+    add_library(cleave::compiled ALIAS cleave_compiled)
+    set_target_properties(cleave_compiled PROPERTIES EXCLUDE_FROM_ALL TRUE)
+    return()
+  endif()
   string(TOUPPER CLEAVE_${name} _defined)
   if(_language)
     set(_defined $<$<COMPILE_LANGUAGE:${_language}>:${_defined}>)
@@ -34,6 +40,16 @@ function(cleave_add name)
   target_compile_options(cleave_${name} INTERFACE ${_options})
   message(STATUS "cleave: cleave::${name} takes ${_taken}")
 endfunction()
+
+# A static library of what is the same for every plan, by the options of the project that it is compiled in.
+set(cleave_compiled_source ${CMAKE_CURRENT_LIST_DIR}/compiled.cpp)
+function(cleave_add_compiled target)
+  add_library(${target} STATIC ${cleave_compiled_source})
+  target_link_libraries(${target} PUBLIC cleave::cleave)
+  target_compile_definitions(${target} PUBLIC $<$<COMPILE_LANGUAGE:CXX>:CLEAVE_COMPILED> PRIVATE CLEAVE_COMPILING)
+endfunction()
+macro(cleave_find_compiled)
+endmacro()
 
 # The kernels are templates of the program that includes them: without optimisation it trains some ten times slower.
 function(cleave_check_optimisation)

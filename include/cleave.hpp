@@ -91,3 +91,6 @@
 // cli: the command line of a plan; data: what it reads; report: what it writes.
 #include "cleave/cli/by_portions.hpp"
 #include "cleave/cli/run.hpp"
+
+// What cleave::compiled has is declared only.
+#include "cleave/compiled.hpp"

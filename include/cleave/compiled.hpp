@@ -6,7 +6,10 @@
 // CLEAVE_COMPILING too. Without it everything is compiled where it is used, to the same code.
 #ifdef CLEAVE_COMPILED
 
+#include "backend/host/executable.hpp"
+#include "cli/command.hpp"
 #include "cli/fit.hpp"
+#include "report/words.hpp"
 
 #ifdef CLEAVE_COMPILING
 #define CLEAVE_ONCE
@@ -14,21 +17,69 @@
 #define CLEAVE_ONCE extern
 #endif
 
-namespace cleave::session {
+namespace cleave {
 
-#define CLEAVE_FOR_FORMAT(T)                                                                                     \
-  CLEAVE_ONCE template class HostTrainer<T>;                                                                     \
-  CLEAVE_ONCE template void save_state(HostTrainer<T>&, std::string const&, std::uint64_t, bool,                 \
-                                       Preprocessing const*, io::Metadata const&);                               \
-  CLEAVE_ONCE template void load_state(HostTrainer<T>&, std::string const&);                                     \
-  CLEAVE_ONCE template int fit_for(HostTrainer<T>&, Job const&, Sets<io::Images> const&, Course const&);         \
+// A function that depends on no type has a parameter `class = void`, so that it can be declared so.
+namespace schedule {
+CLEAVE_ONCE template HeldLayout held_layout<void>(Program const&, place::Request, Ranks);
+CLEAVE_ONCE template std::string listing<void>(Program const&, place::Request const&, Ranks);
+CLEAVE_ONCE template std::string summary<void>(Program const&, place::Request const&, Ranks);
+}  // namespace schedule
+
+namespace io {
+CLEAVE_ONCE template Images read_mnist<void>(std::string const&, Split, int);
+CLEAVE_ONCE template Images read_cifar<void>(std::string const&, Split, int);
+CLEAVE_ONCE template Images draw_standin<void>(int, std::uint64_t);
+}  // namespace io
+
+namespace backend::host {
+#define CLEAVE_FOR_FORMAT(T)                                                                                 \
+  CLEAVE_ONCE template std::unique_ptr<Exchange<T>> make_exchange<Direct<T>>(ExchangeContext<T> const&);     \
+  CLEAVE_ONCE template std::unique_ptr<Exchange<T>> make_exchange<Encoded<T>>(ExchangeContext<T> const&);    \
+  CLEAVE_ONCE template std::unique_ptr<Exchange<T>> make_exchange<Routed<T>>(ExchangeContext<T> const&);     \
+  CLEAVE_ONCE template std::unique_ptr<Exchange<T>> make_exchange<SparseRows<T>>(ExchangeContext<T> const&); \
+  CLEAVE_ONCE template std::unique_ptr<Exchange<T>> make_exchange<Factors<T>>(ExchangeContext<T> const&);
+CLEAVE_FOR_FORMAT(f32)
+CLEAVE_FOR_FORMAT(f64)
+CLEAVE_FOR_FORMAT(bf16)
+#undef CLEAVE_FOR_FORMAT
+}  // namespace backend::host
+
+namespace session {
+CLEAVE_ONCE template Launch launched<void>();
+CLEAVE_ONCE template bool read_command<void>(int, char**, CommandDefaults const&, Apart*, Command&);
+CLEAVE_ONCE template void check_launch<void>(std::FILE*, Command const&, Launch const&, int, int, bool);
+CLEAVE_ONCE template void print_plan<void>(std::FILE*, Description const&, schedule::Ranks, std::string_view,
+                                           std::string const&);
+CLEAVE_ONCE template schedule::Ranks mesh_of<void>(int, int);
+CLEAVE_ONCE template void tell<void>(char const*, char const*, std::exception const&);
+CLEAVE_ONCE template std::string plan_text<void>(Description const&);
+CLEAVE_ONCE template std::uint64_t saved_seed<void>(std::string const&);
+CLEAVE_ONCE template io::SafeTensors read_checkpoint<void>(Description const&, std::string const&);
+CLEAVE_ONCE template std::string trace_path<void>(std::string const&, int, int);
+CLEAVE_ONCE template void check_trace<void>(std::string const&);
+
+#define CLEAVE_FOR_SET(Set)                                                                  \
+  CLEAVE_ONCE template void check_set(std::string const&, Set const&, Inputs, Needs const&); \
+  CLEAVE_ONCE template Preprocessing preprocessing_of(std::FILE*, Set const&, Inputs, std::string const&);
+CLEAVE_FOR_SET(io::Images)
+CLEAVE_FOR_SET(io::Samples)
+#undef CLEAVE_FOR_SET
+
+#define CLEAVE_FOR_FORMAT(T)                                                                                           \
+  CLEAVE_ONCE template class HostTrainer<T>;                                                                           \
+  CLEAVE_ONCE template void save_state(HostTrainer<T>&, std::string const&, std::uint64_t, bool, Preprocessing const*, \
+                                       io::Metadata const&);                                                           \
+  CLEAVE_ONCE template void load_state(HostTrainer<T>&, std::string const&);                                           \
+  CLEAVE_ONCE template int fit_for(HostTrainer<T>&, Job const&, Sets<io::Images> const&, Course const&);               \
   CLEAVE_ONCE template int fit_for(HostTrainer<T>&, Job const&, Sets<io::Samples> const&, Course const&);
 CLEAVE_FOR_FORMAT(f32)
 CLEAVE_FOR_FORMAT(f64)
 CLEAVE_FOR_FORMAT(bf16)
 #undef CLEAVE_FOR_FORMAT
+}  // namespace session
 
-}  // namespace cleave::session
+}  // namespace cleave
 
 #undef CLEAVE_ONCE
 #endif

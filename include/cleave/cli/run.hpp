@@ -7,12 +7,12 @@
 #include <thread>
 
 #include "../backend/mpi/process.hpp"
-#include "../io/arguments.hpp"
 #include "../parameter_server/served.hpp"
 #include "../report/words.hpp"
 #include "../train/laws.hpp"
 #include "../train/sent_whole.hpp"
 #include "apart.hpp"
+#include "command.hpp"
 #include "fit.hpp"
 #include "join.hpp"
 #ifdef CLEAVE_CUDA  // cleave::cuda says so to sources that are compiled as CUDA
@@ -25,11 +25,6 @@ namespace cleave {
 template <class P, class Machine, class Link> class DeviceTrainer;
 namespace session {
 template <class P, class Machine> class DeviceRanks;
-
-inline std::string program_name(char const* path) {
-  std::string const p = path;
-  return p.substr(p.find_last_of('/') + 1);
-}
 
 /// As many ranks as the plan fixes, else as this machine has cores, in whole replicas.
 template <class P> int default_ranks() {
@@ -45,9 +40,9 @@ template <class P> auto make_trainer(int replicas, std::uint64_t seed, [[maybe_u
   }
 }
 
-template <class... Backends> std::string const& offer_backend(io::Options& o) {
-  return o.text("backend", "host",
-                "where kernels run: host" + (std::string() + ... + (std::string(", ") + Backends::name)));
+/// For the help of the command line.
+template <class... Backends> std::string backend_names() {
+  return "host" + (std::string() + ... + (std::string(", ") + Backends::name));
 }
 /// Is the program built for that backend?
 template <class... Backends> void check_backend(std::string const& name) {
@@ -127,121 +122,85 @@ int train_on(Job const& job, std::string const& resume, int replicas, Sets<Set> 
   }
 }
 
+template <class P> constexpr int default_epochs() {
+  if constexpr (requires { P::epochs; }) {
+    return P::epochs;
+  } else {
+    return 3;
+  }
+}
+
 template <class P, class Data, class... Backends>
 int train(int argc, char** argv, Launch const& launch, backend::mpi::Process const& process) {
-  std::string const program = program_name(argv[0]);
-  io::Options o(program, "trains on " + std::string(Data::name));
-  std::string const& data = o.text("data", "", "folder of the data set");
-  int const& ranks = o.number("ranks", launch.size > 1 ? launch.size : default_ranks<P>(), 1, 4096,
-                              "ranks, as threads or as the processes there are; a multiple of the plan's ways");
-  int const& epochs = o.number(
-      "epochs",
-      [] {
-        if constexpr (requires { P::epochs; })
-          return P::epochs;
-        else
-          return 3;
-      }(),
-      1, 1000000, "passes over the data");
-  int const& seed_given = o.number("seed", 1, 0, 2147483647, "of weights, shuffling, dropout");
-  int const& limit = o.number("limit", 0, 0, 2147483647, "train on the first so many images only; 0: all");
-  std::string const& out = o.text("out", "out/" + program, "folder for what is written");
-  std::string const& resume_given =
-      o.text("resume", "", "checkpoint to go on from; auto: the newest good one in the folder of --out, if any");
-  std::string const& save_every_given = o.text("save-every", SaveEvery::standard, SaveEvery::help);
-  std::string const& backend = offer_backend<Backends...>(o);
-  bool const& json = o.flag("json", "the last line of the output is one JSON object");
-  std::string const& trace =
-      o.text("trace", "", "file for a trace of the first steps, which Perfetto and chrome://tracing show");
-  int const& trace_steps = o.number("trace-steps", 5, 1, 1000, "so many steps are traced");
-  bool const& plan_only = o.flag("plan", "print the plan and do nothing");
+  Command c;
   Apart apart;
-  if constexpr (P::served) apart.offer(o);
-  if (!o.parse(argc, argv)) return 0;
-  check_backend<Backends...>(backend);
-  SaveEvery const save_every = SaveEvery::of(save_every_given);
+  bool const told_how = read_command(argc, argv,
+                                     {program_name(argv[0]), std::string(Data::name), backend_names<Backends...>(),
+                                      launch.size > 1 ? launch.size : default_ranks<P>(), default_epochs<P>()},
+                                     P::served ? &apart : nullptr, c);
+  if (!told_how) return 0;
+  check_backend<Backends...>(c.backend);
+  SaveEvery const save_every = SaveEvery::of(c.save_every);
   bool const leads = process.rank() == 0 && (process.size() > 1 || launch.rank == 0);
-  std::FILE* const say = !leads ? std::fopen("/dev/null", "w") : json ? stderr : stdout;
+  std::FILE* const say = !leads ? std::fopen("/dev/null", "w") : c.json ? stderr : stdout;
   bool const apart_by_hand = apart.serves() || apart.joins();
-  if (launch.size > 1 && !apart_by_hand) {
-    std::fprintf(say, "started by %s: %d processes%s\n", launch.by.c_str(), launch.size,
-                 process.size() > 1 ? ", over MPI" : "");
-    if (ranks != launch.size * (P::served ? P::ways : 1)) {
-      throw Error("--ranks " + std::to_string(ranks) + ", but " + launch.by + " has started " +
-                  std::to_string(launch.size) + " processes; say the same number, or leave it out");
-    }
-    if (process.size() == 1 && !P::served) {
-      throw Error(
-          launch.by + " has started " + std::to_string(launch.size) +
-          " processes, and each would train alone: build with cleave::mpi and start by mpirun or srun, or run one "
-          "process with --ranks " +
-          std::to_string(launch.size));
-    }
-  }
-
-  if (ranks % P::ways != 0) {
-    throw Error("--ranks " + std::to_string(ranks) + ": this plan splits layers over " + std::to_string(P::ways) +
-                " ways, so ranks must be a multiple of " + std::to_string(P::ways));
-  }
-  schedule::Ranks const mesh{ranks / P::ways, P::ways};
+  if (launch.size > 1 && !apart_by_hand)
+    check_launch(say, c, launch, process.size(), P::served ? P::ways : 1, P::served);
+  schedule::Ranks const mesh = mesh_of(c.ranks, P::ways);
   auto const told = [&]<class Q>(meta::type<Q>) { return schedule::listing<Q>(mesh) + schedule::summary<Q>(mesh); };
-  bool const on_device = backend != "host" && !P::served;
-  std::fprintf(
-      say, "plan on %d ranks (%d replicas x %d ways), batch %d in %d micro-batches%s, %s, %s, products by %s\n%s",
-      ranks, mesh.data, mesh.model, P::batch, P::micro_batches,
-      P::rounds > 1 ? (" and " + std::to_string(P::rounds) + " rounds").c_str() : "",
-      std::string(tensor::name_of<typename P::number>).c_str(), P::format.ordered ? "ordered sums" : "fastest sums",
-      backend::host::by_library<typename P::number> ? backend::host::products_by : "own kernels",
-      (on_device ? told(meta::type<sent_whole_t<P>>{}) : told(meta::type<P>{})).c_str());
-  if (plan_only) return 0;
+  bool const on_device = c.backend != "host" && !P::served;
+  print_plan(say, description<P>, mesh,
+             backend::host::by_library<typename P::number> ? backend::host::products_by : "own kernels",
+             on_device ? told(meta::type<sent_whole_t<P>>{}) : told(meta::type<P>{}));
+  if (c.plan_only) return 0;
   if (int const other = process.stranger(fingerprint<P>(mesh.data)); other >= 0) {
     throw Error("rank " + std::to_string(other) + " runs another plan, schedule or version than rank 0");
   }
   if constexpr (P::served) {
-    if (!trace.empty() && (apart.serves() || (apart.joins() && *apart.replica < 0)))
-      throw Error("--trace " + trace + ": " + (apart.serves() ? "a server" : "a client without --replica") +
+    if (!c.trace.empty() && (apart.serves() || (apart.joins() && *apart.replica < 0)))
+      throw Error("--trace " + c.trace + ": " + (apart.serves() ? "a server" : "a client without --replica") +
                   " makes no steps; say it to the replicas");
     if (apart.serves())
-      return serve<P>(say, apart, mesh.data, static_cast<std::uint64_t>(seed_given), out, resume_given, save_every);
+      return serve<P>(say, apart, mesh.data, static_cast<std::uint64_t>(c.seed), c.out, c.resume, save_every);
   }
 
   bool const by_launcher = P::served && launch.size > 1, a_client = apart.joins() && apart_by_hand;
-  Tracing const tracing{trace.empty() ? ""
-                        : a_client    ? trace_path(trace, *apart.replica, mesh.data)
-                        : by_launcher ? trace_path(trace, launch.rank, launch.size)
-                                      : trace_path(trace, process.rank(), process.size()),
-                        trace_steps};
-  if (a_client && !resume_given.empty() && resume_given != "auto") {
-    throw Error("--resume " + resume_given + ": a client's weights are the server's; say --resume to the server");
+  Tracing const tracing{c.trace.empty() ? ""
+                        : a_client      ? trace_path(c.trace, *apart.replica, mesh.data)
+                        : by_launcher   ? trace_path(c.trace, launch.rank, launch.size)
+                                        : trace_path(c.trace, process.rank(), process.size()),
+                        c.trace_steps};
+  if (a_client && !c.resume.empty() && c.resume != "auto") {
+    throw Error("--resume " + c.resume + ": a client's weights are the server's; say --resume to the server");
   }
   bool const server_resumes = P::served && (apart.joins() || launch.size > 1);  // clients have its weights
-  std::string const resume = server_resumes ? "" : resume_path(description<P>, resume_given, out, say, leads, process);
+  std::string const resume = server_resumes ? "" : resume_path(description<P>, c.resume, c.out, say, leads, process);
   StopSignals const signals;
-  auto const sets = read_for<P, Data>(say, data, limit, resume);
+  auto const sets = read_for<P, Data>(say, c.data, c.limit, resume);
   if (tracing) check_trace(tracing.path);
 
   if constexpr (P::served) {
     Host<P> host;
     if (launch.size > 1 && !apart_by_hand)
-      host.start(apart, launch, process, mesh.data, static_cast<std::uint64_t>(seed_given), say, out, resume_given);
+      host.start(apart, launch, process, mesh.data, static_cast<std::uint64_t>(c.seed), say, c.out, c.resume);
     if (apart.joins()) {
       auto const join_by = [&]<class Ranks>(Ranks*) {
-        return join<P, Data, Ranks>(say, apart, host, mesh.data, static_cast<std::uint64_t>(seed_given), epochs, sets,
-                                    tracing, out, save_every, json,
+        return join<P, Data, Ranks>(say, apart, host, mesh.data, static_cast<std::uint64_t>(c.seed), c.epochs, sets,
+                                    tracing, c.out, save_every, c.json,
                                     [&](bool mine) { return process.stranger(mine ? 1 : 0) >= 0 || mine; });
       };
-      if (backend == "host") return host.finish(join_by(static_cast<ThreadRanks<P>*>(nullptr)));
-      return host.finish(on<Backends...>(backend, [&]<class B>(B*) {
+      if (c.backend == "host") return host.finish(join_by(static_cast<ThreadRanks<P>*>(nullptr)));
+      return host.finish(on<Backends...>(c.backend, [&]<class B>(B*) {
         if constexpr (requires { B::pick(0); }) B::pick(launch.local_rank);
         return join_by(static_cast<DeviceRanks<P, typename B::Machine>*>(nullptr));
       }));
     }
   }
-  std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(seed_given) : session::saved_seed(resume);
-  Job const job{program, out, ranks, epochs, seed, json, leads, say, tracing, save_every};
-  if (backend != "host") {
+  std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(c.seed) : session::saved_seed(resume);
+  Job const job{c.program, c.out, c.ranks, c.epochs, seed, c.json, leads, say, tracing, save_every};
+  if (c.backend != "host") {
     return on<Backends...>(
-        backend, [&]<class B>(B*) { return train_on<P, Data, B>(job, resume, mesh.data, sets, launch, process); });
+        c.backend, [&]<class B>(B*) { return train_on<P, Data, B>(job, resume, mesh.data, sets, launch, process); });
   }
   trainer_of<P> trainer = make_trainer<P>(mesh.data, seed, process.remote());
   if (!resume.empty()) session::load(trainer, resume);

@@ -40,7 +40,7 @@ inline void append_cifar(Images& images, std::string const& path) {
 
 /// CIFAR-10, or a set in its format, from `folder` or `folder/cifar-10-batches-bin`: pictures (count, 3, 32, 32) and
 /// labels 0 to 9, the first `limit` of them unless negative. A reduced set may lack data_batch_2 to 5. Throws Error.
-inline Images read_cifar(std::string const& folder, Split split, int limit = -1) {
+template <class = void> Images read_cifar(std::string const& folder, Split split, int limit = -1) {
   Images images{.count = 0, .channels = 3, .height = 32, .width = 32, .pixels = {}, .labels = {}};
   std::string const first = split == Split::Test ? "test_batch.bin" : "data_batch_1.bin";
   std::string const path = locate(folder, "cifar-10-batches-bin", first);

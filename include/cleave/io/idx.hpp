@@ -56,7 +56,7 @@ inline IdxFile read_idx(std::string const& path, unsigned dimensions) {
 
 /// MNIST, or a set in its format, from `folder` or `folder/mnist`: pictures (count, 1, height, width) and labels 0 to
 /// 9, the first `limit` of them unless negative. How many there are is the files' own word. Throws Error.
-inline Images read_mnist(std::string const& folder, Split split, int limit = -1) {
+template <class = void> Images read_mnist(std::string const& folder, Split split, int limit = -1) {
   std::string const prefix = split == Split::Train ? "train" : "t10k";
   std::string const picture_path = locate(folder, "mnist", prefix + "-images-idx3-ubyte");
   std::string const label_path = locate(folder, "mnist", prefix + "-labels-idx1-ubyte");

@@ -201,7 +201,7 @@ class Sketch {
 
 /// Draws `count` images (3, 32, 32) of ten kinds of figure; every ten in a row have one of each kind in random order.
 /// The same seed gives the same images; use another seed for the test set.
-inline Images draw_standin(int count, std::uint64_t seed) {
+template <class = void> Images draw_standin(int count, std::uint64_t seed) {
   Images images{.count = count, .channels = 3, .height = 32, .width = 32, .pixels = {}, .labels = {}};
   images.pixels.resize(static_cast<std::size_t>(count) * images.stride());
   images.labels.resize(static_cast<std::size_t>(count));

@@ -99,7 +99,7 @@ inline Trace trace_of(schedule::Program const& p, std::vector<backend::host::Tim
 }
 
 /// The trace file of a process; with several processes, that of rank 3 is out.rank3.json for out.json.
-inline std::string trace_path(std::string const& path, int rank, int processes) {
+template <class = void> std::string trace_path(std::string const& path, int rank, int processes) {
   if (processes == 1) return path;
   std::size_t const folder = path.find_last_of('/'), dot = path.find_last_of('.');
   bool const ends = dot != std::string::npos && (folder == std::string::npos || dot > folder);
@@ -110,7 +110,7 @@ inline void write_trace(std::string const& path, std::string const& json) {
   io::write_file(path, io::Bytes(reinterpret_cast<unsigned char const*>(json.data()), json.size()));
 }
 /// Called before training: throws Error if the file cannot be written. Leaves an empty trace.
-inline void check_trace(std::string const& path) {
+template <class = void> void check_trace(std::string const& path) {
   try {
     write_trace(path, "{\"traceEvents\":[]}\n");
   } catch (Error const& e) {

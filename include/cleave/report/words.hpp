@@ -16,7 +16,7 @@ inline char const* words_of(std::exception const& e) {
 }
 
 /// Prints one line on stderr: the program's name, `who`, the message. It allocates nothing either.
-inline void tell(char const* program, char const* who, std::exception const& e) {
+template <class = void> void tell(char const* program, char const* who, std::exception const& e) {
   char const* const slash = std::strrchr(program, '/');
   std::fprintf(stderr, "%s: %s%s\n", slash ? slash + 1 : program, who, words_of(e));
 }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <vector>
+
 #include "build.hpp"
 #include "encoding.hpp"
 #include "norm.hpp"
@@ -114,9 +116,22 @@ template <int Ops> struct Layout : Regions {
   long rows_apart[Ops * 2 + 1]{};  // for buckets of rows: from one branch's message to the next
 };
 
-/// A layout of any number of operations. The Layout it views must outlive it.
+/// A layout that is computed when a program runs.
+struct HeldLayout : Regions {
+  std::vector<long> buffer, encoded, left, left_of_sum, rows_apart;
+};
+
+/// A layout of any number of operations. What it views must outlive it.
 struct LayoutView : Regions {
   long const *buffer, *encoded, *left, *left_of_sum, *rows_apart;
+  LayoutView(HeldLayout const& of)
+      : Regions(of),
+        buffer(of.buffer.data()),
+        encoded(of.encoded.data()),
+        left(of.left.data()),
+        left_of_sum(of.left_of_sum.data()),
+        rows_apart(of.rows_apart.data()) {}
+  LayoutView(HeldLayout const&&) = delete;
   template <int Ops>
   constexpr LayoutView(Layout<Ops> const& of)
       : Regions(of),
@@ -133,9 +148,8 @@ constexpr int factor_sums(int micro_batches, bool ordered) {
   return ordered ? held({micro_batches, {}}, false, 0, true).deepest : 3;
 }
 
-template <int Ops, class Region>
-constexpr void encode(Layout<Ops>& out, Schedule<Ops> const& s, place::Request request, Format f, Ranks ranks,
-                      Region region) {
+template <class Out, class S, class Region>
+constexpr void encode(Out& out, S const& s, place::Request request, Format const& f, Ranks ranks, Region region) {
   Share const share = shared(request, ranks);
   long most_factored = 0;
   for (int b = 0; b < s.buckets; ++b) {
@@ -167,8 +181,11 @@ constexpr void encode(Layout<Ops>& out, Schedule<Ops> const& s, place::Request r
       region(Category::Gradients, (factor_sums(request.micro_batches, f.ordered) - 1) * most_factored * f.sum);
 }
 
-template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::Request request, Format f, Ranks ranks) {
-  Layout<Ops> out;
+/// Fills `out`, whose arrays are there, for a schedule or a program s. `dying` has a zero for each step and one more;
+/// `next` and `size` have an element for each buffer.
+template <class Out, class S>
+constexpr void lay_out(Out& out, S const& s, place::Request request, Format const& f, Ranks ranks, int* dying,
+                       int* next, long* size) {
   Share const share = shared(request, ranks);
   int const own = share.most(false), cut = share.most(true);
   Held const a = most_held(share, false, f.ordered), b = most_held(share, true, f.ordered);
@@ -207,8 +224,7 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
   for (Category c : {Category::Activations, Category::Communication}) {
     Heap<64> heap;
     // Buffers are created in the order of their births; those that die at a step are chained to it.
-    int dying[Schedule<Ops>::most_nodes * 4 + 4]{}, next[Schedule<Ops>::most_buffers]{};
-    long size[Schedule<Ops>::most_buffers]{};
+    for (int k = 0; k <= s.steps; ++k) dying[k] = 0;
     int freed = 0;  // steps whose dead buffers have been freed
     for (int k = 0; k < s.buffers; ++k) {
       Buffer const& t = s.buffer[k];
@@ -236,6 +252,15 @@ template <int Ops> constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::R
     }
   }
   out.memory.total = at;
+}
+
+/// In a constant.
+template <int Ops>
+constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::Request request, Format const& f, Ranks ranks) {
+  Layout<Ops> out;
+  int dying[Schedule<Ops>::most_nodes * 4 + 4]{}, next[Schedule<Ops>::most_buffers]{};
+  long size[Schedule<Ops>::most_buffers]{};
+  lay_out(out, s, request, f, ranks, dying, next, size);
   return out;
 }
 

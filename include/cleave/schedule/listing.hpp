@@ -91,7 +91,7 @@ inline Largest largest(Program const& p, Step s, place::Request request, Ranks r
 
 /// One line per step: number, kind, operation, output shape, its placement on the model axis, and the traffic of each
 /// rank; "up to" is that of the rank that sends most. `request` and `ranks` are those of the ranks that sum together.
-inline std::string listing(Program const& p, place::Request const& request, Ranks ranks) {
+template <class = void> std::string listing(Program const& p, place::Request const& request, Ranks ranks) {
   std::string out;
   if (p.rounds > 1) {
     out = "in each of " + std::to_string(p.rounds) + " rounds, but " +
@@ -141,7 +141,8 @@ template <class P> std::string listing(Ranks mesh) {
 
 /// The traffic of the rank that sends most in a step, in total and by collective; the sum over all ranks (with a
 /// server: the ranks of one replica); and the bytes that each rank allocates, by category.
-inline std::string summary(Program const& p, place::Request const& request, Ranks ranks, Memory const& m) {
+template <class = void> std::string summary(Program const& p, place::Request const& request, Ranks ranks) {
+  Memory const m = held_layout(p, request, ranks).memory;
   Volumes const sends = volumes(p, request, ranks);
   Traffic const& t = sends.most;
   std::string out = (sends.even ? "sent per step and rank: " : "sent per step by the rank that sends most: ") +
@@ -166,9 +167,7 @@ inline std::string summary(Program const& p, place::Request const& request, Rank
 }
 /// Of plan P on a mesh of replicas and ways.
 template <class P> std::string summary(Ranks mesh) {
-  Ranks const ranks = P::ranks_of(mesh.data);
-  place::Request const request = P::request_of(mesh.data);
-  return summary(program<P>, request, ranks, layout(P::schedule, request, P::format, ranks).memory);
+  return summary(program<P>, P::request_of(mesh.data), P::ranks_of(mesh.data));
 }
 
 }  // namespace cleave::schedule

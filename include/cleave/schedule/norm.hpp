@@ -44,7 +44,7 @@ inline constexpr int norm_word = sizeof(double), norm_scale = 2, norm_pieces = 3
 inline constexpr long norm_piece = 4096;  // weights
 
 /// Every sum ends with a separate piece.
-template <int Ops> constexpr long norm_bytes(Schedule<Ops> const& s) {
+template <class S> constexpr long norm_bytes(S const& s) {
   return (norm_pieces + s.weight_elements / norm_piece + s.weights) * norm_word;
 }
 

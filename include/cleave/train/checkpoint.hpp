@@ -72,7 +72,7 @@ inline std::vector<std::size_t> extents(Shape s) {
 }
 
 /// The settings that must be the same in the file and in the program.
-inline std::string plan_text(Description const& plan) {
+template <class = void> std::string plan_text(Description const& plan) {
   return "batch " + std::to_string(plan.batch) + " in " + std::to_string(plan.request.micro_batches) +
          " micro-batches, " + std::to_string(plan.program.ways) + " ways, " + std::string(plan.number) + ", " +
          (plan.program.format.ordered ? "ordered" : "fastest") + ", " + std::to_string(plan.moments) + " moments";
@@ -180,7 +180,9 @@ inline std::uint64_t saved_number(io::SafeTensors const& file, std::string const
 inline std::uint64_t saved_seed(io::SafeTensors const& file, std::string const& path) {
   return saved_number(file, path, "seed", std::numeric_limits<std::uint64_t>::max());
 }
-inline std::uint64_t saved_seed(std::string const& path) { return saved_seed(io::load_safetensors(path), path); }
+template <class = void> std::uint64_t saved_seed(std::string const& path) {
+  return saved_seed(io::load_safetensors(path), path);
+}
 
 /// The number of steps of a checkpoint. Random numbers count steps in 32 bits, a server in an int.
 inline long saved_step(Description const& plan, io::SafeTensors const& file, std::string const& path) {
@@ -196,7 +198,7 @@ struct OtherPlan : Error {
 };
 
 /// Reads a checkpoint and checks all of it against a plan, except residuals, which depend on the ranks. Throws Error.
-inline io::SafeTensors read_checkpoint(Description const& plan, std::string const& path) {
+template <class = void> io::SafeTensors read_checkpoint(Description const& plan, std::string const& path) {
   io::SafeTensors file = io::load_safetensors(path);
   std::string const* const text = file.find_metadata("plan");
   if (!text) throw Error(path + ": not a checkpoint of cleave: its metadata has no plan");

@@ -37,10 +37,8 @@ template <class T> class HostTrainer {
   using Region = backend::host::Region;
   static constexpr int most_steps = 256;  // in one call of train
 
-  /// What `layout` is of must outlive it. With `remote`, this process is one of the ranks and every call is made by all
-  /// of them.
-  HostTrainer(Training<T> const& of, schedule::LayoutView const& layout, schedule::Ranks ranks, std::uint64_t seed,
-              backend::host::Remote* remote);
+  /// With `remote`, this process is one of the ranks and every call is made by all of them.
+  HostTrainer(Training<T> const& of, int replicas, std::uint64_t seed, backend::host::Remote* remote);
   ~HostTrainer();
   HostTrainer(HostTrainer const&) = delete;
   HostTrainer& operator=(HostTrainer const&) = delete;
@@ -104,7 +102,7 @@ template <class T> class HostTrainer {
   Description const& plan_;
   optim::Now<A> (*now_)(double rate, long step);
   schedule::Ranks ranks_;
-  schedule::LayoutView layout_;
+  schedule::HeldLayout layout_;
   backend::host::World world_;
   std::vector<std::unique_ptr<Rank>> ranks_of_;
   backend::host::Team team_;  // last: its threads end before what they use
@@ -115,12 +113,11 @@ template <class T> class HostTrainer {
 };
 
 template <class T>
-HostTrainer<T>::HostTrainer(Training<T> const& of, schedule::LayoutView const& layout, schedule::Ranks ranks,
-                            std::uint64_t seed, backend::host::Remote* remote)
+HostTrainer<T>::HostTrainer(Training<T> const& of, int replicas, std::uint64_t seed, backend::host::Remote* remote)
     : plan_(*of.plan),
       now_(of.now),
-      ranks_(ranks),
-      layout_(layout),
+      ranks_{checked_replicas(plan_, replicas), plan_.program.ways},
+      layout_(schedule::held_layout(plan_.program, plan_.request, ranks_)),
       world_(ranks_, plan_.program.steps, remote),
       team_(world_),
       rate_(of.rate) {

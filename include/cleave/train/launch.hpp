@@ -81,7 +81,7 @@ template <class Get> Launch launched(Get get) {
       says("LOCAL_WORLD_SIZE", std::to_string(l.size)) || (l.by == "Slurm" && says("SLURM_STEP_NUM_NODES", "1"));
   return l;
 }
-inline Launch launched() {
+template <class = void> Launch launched() {
   return launched([](char const* name) { return std::getenv(name); });
 }
 

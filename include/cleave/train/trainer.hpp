@@ -15,25 +15,17 @@ inline constexpr Training<typename P::number> training{
     &description<P>, backend::host::executable<P>,
     &optim::now<typename P::optimizer, tensor::accumulate_t<typename P::number>>, P::rate};
 
-/// Made before the trainer that views it.
-template <class P> struct HasLayout { schedule::Layout<P::ops::size> layout; };
-
 }  // namespace session
 
 /// `Trainer<Train> trainer(2, seed); trainer.train(0, 100, feed);` The number of replicas is that of the data axis; a
 /// plan with split layers runs on replicas x ways ranks. After construction no step allocates or starts a thread.
-template <class P> class Trainer : private session::HasLayout<P>, public session::HostTrainer<typename P::number> {
+template <class P> class Trainer : public session::HostTrainer<typename P::number> {
  public:
   using plan = P;
 
   /// With `remote`, this process is one of the ranks and every call is made by all of them.
   explicit Trainer(int replicas, std::uint64_t seed = 1, backend::host::Remote* remote = nullptr)
-      : Trainer(schedule::Ranks{session::checked_replicas(session::description<P>, replicas), P::ways}, seed, remote) {}
-
- private:
-  Trainer(schedule::Ranks ranks, std::uint64_t seed, backend::host::Remote* remote)
-      : session::HasLayout<P>{schedule::layout(P::schedule, P::request, P::format, ranks)},
-        session::HostTrainer<typename P::number>(session::training<P>, this->layout, ranks, seed, remote) {}
+      : session::HostTrainer<typename P::number>(session::training<P>, replicas, seed, remote) {}
 };
 template <class P>
 requires(!plan::legal<P> || P::served) class Trainer<P> : public session::Untrained<P> {
