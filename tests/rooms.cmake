@@ -1,6 +1,6 @@
 cmake_minimum_required(VERSION 3.23)
 # A header may include its own room and the rooms before it. Run as: cmake -DROOT=<include/cleave> -P rooms.cmake
-# The backend sees what a schedule is made of, never a layer or a plan; what runs it sees everything.
+# The backend sees what a schedule is made of, never a layer or a plan; `lower` binds a plan to it.
 set(meta meta)
 set(tensor ${meta} tensor)
 set(op ${tensor} op)
@@ -13,10 +13,11 @@ set(agree ${meta} agree)
 set(plan ${schedule} optim send agree plan)
 set(sim ${schedule} sim)
 set(io meta io)
-set(backend ${tensor} op optim send agree schedule place/placement.hpp backend)
+set(backend ${tensor} op optim send agree schedule place/placement.hpp backend lower)
 set(report ${schedule} io backend/host/communication report version.hpp)
-set(data ${tensor} io backend/host/execution data)
-set(train ${plan} io backend data train version.hpp)
+set(lower ${plan} backend lower)
+set(data ${tensor} io backend/host/execution lower/answers.hpp data)
+set(train ${plan} io backend lower data train version.hpp)
 set(parameter_server ${train} report parameter_server)
 set(cli ${parameter_server} cli)
 # The inner rooms of the two large backends; the files beside them see them all.

@@ -10,6 +10,7 @@
 #include "../io/idx.hpp"
 #include "../io/json_line.hpp"
 #include "../io/standin.hpp"
+#include "../lower/answers.hpp"
 #include "batches.hpp"
 
 namespace cleave {
@@ -114,7 +115,7 @@ template <class P, class Set> void check_set(std::string const& name, Set const&
     throw Error(name + ": samples of " + std::to_string(set.input(0).size()) + " values, the model takes " +
                 std::to_string(values));
   }
-  constexpr backend::host::Wanted w = backend::host::wanted<P>();
+  constexpr backend::host::Wanted w = lower::wanted<P>();
   check_labels(name, set, w);
   if constexpr (std::is_same_v<Set, io::Samples>) check_targets(name, set, w);
   if constexpr (P::tokens.vocabulary > 0) check_tokens(name, set, P::tokens.vocabulary, inputs);

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "../backend/host/executable.hpp"
 #include "../backend/host/rank.hpp"
 #include "../backend/host/team.hpp"
+#include "../lower/host.hpp"
 #include "../optim/rate.hpp"
 #include "losses.hpp"
 #include "residuals.hpp"
@@ -35,7 +35,7 @@ template <class P> class Trainer {
     ranks_of_.resize(static_cast<std::size_t>(ranks_.world()));
     team_.run([&](int r) {
       ranks_of_[static_cast<std::size_t>(r)] =
-          std::make_unique<Rank>(backend::host::executable<P>, world_, layout_, r, seed, P::share(ranks_));
+          std::make_unique<Rank>(lower::executable<P>, world_, layout_, r, seed, P::share(ranks_));
     });
     losses_.resize(std::size_t{most_steps} * P::micro_batches);
     means_.reserve(most_steps);

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "../../host/execution/prepare.hpp"
-#include "../../host/execution/table.hpp"
-#include "../kernels/linked.hpp"
+#include "../kernels/device.hpp"
 #include "../kernels/move.hpp"
 #include "../tuning/stamps.hpp"
 
@@ -25,47 +24,6 @@ struct Transfer {
 /// (nccl/link.hpp) defines `remote`, which rank is local, and enqueues the transfers of a group together.
 struct AllHere {
   static constexpr bool remote = false;
-};
-
-/// The backend that a schedule is lowered for; see host::Host.
-template <class Machine> struct Device {
-  using Context = Queue<Machine>;
-  template <class Op> struct Kernel {
-    template <op::Local L, bool WithBias, class Map, class T> static void forward(Context q, op::Operands<T> const& t) {
-      gpu::Kernel<Op>::template forward<L, WithBias, Map>(q, t);
-    }
-    template <op::Local L, class T> static void backward_input(Context q, op::Operands<T> const& t) {
-      gpu::Kernel<Op>::template backward_input<L>(q, t);
-    }
-    template <op::Local L, class T> static void backward_weight(Context q, op::Operands<T> const& t) {
-      gpu::Kernel<Op>::template backward_weight<L>(q, t);
-    }
-    template <class Tail, op::Local L, bool WithBias, class Map, class T>
-    static void forward_with(Context q, op::Operands<T> const& t) {
-      gpu::Kernel<Op>::template forward_with<Tail, L, WithBias, Map>(q, t);
-    }
-    template <class Tail, op::Local L, class T> static void backward_input_with(Context q, op::Operands<T> const& t) {
-      gpu::Kernel<Op>::template backward_input_with<Tail, L>(q, t);
-    }
-    template <op::Local L, class T>
-    static void sum(Context q, op::Operands<T> const& t, gpu::Branches<tensor::accumulate_t<T>> const& to) {
-      gpu::Kernel<Op>::template sum<L, T>(q, {t, to});
-    }
-  };
-  template <class P, int S> static constexpr bool links = linked_from<P, S>();
-  template <class P, int S> static void linked(Context q, op::Operands<typename P::number> const& t) {
-    LinkedFrom<P, S>::put(q, t);
-  }
-  template <class A> using Branches = gpu::Branches<A>;
-  static constexpr bool updates_in_gradients = false;
-  template <class Op> static constexpr bool takes_slices = requires { requires gpu::Kernel<Op>::takes_slices; };
-  template <class Op, op::Local, class> static constexpr bool sums_slices = requires {
-    requires gpu::Kernel<Op>::sums_slices;
-  };
-  template <class Op> static constexpr bool takes_tail = gpu::takes_tail<Op>;
-  template <class Loss> static constexpr bool loss_with_gradient = requires {
-    requires gpu::Kernel<Loss>::loss_with_gradient;
-  };
 };
 
 template <class P, class Machine> struct One {

@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "../../../lower/answers.hpp"
+#include "../../../lower/linked.hpp"
 #include "../../host/execution/start.hpp"
 #include "../kernels/convolve.hpp"
 #include "../kernels/lookup.hpp"
@@ -54,7 +56,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     for (One& one : ranks_.all) {
       if (!one.here) continue;
       auto const prepare = [&] {
-        return host::Prepare<T, Device<Machine>>(schedule::program<P>, host::Table<P, Device<Machine>>::table.of, one.m,
+        return host::Prepare<T, Device<Machine>>(schedule::program<P>, lower::Table<P, Device<Machine>>::table.of, one.m,
                                                  ranks_.share, ranks_.layout, one.arena, &control_->pass);
       };
       one.train = prepare().training();
@@ -307,7 +309,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     for (int round = 0; round < rounds; ++round) {
       schedule::Range const r = one.m.slices(ranks_.share, of.rows_cut, round);
       auto const& inbox = inbox_[static_cast<std::size_t>(b)];
-      host::score_rows<P>(reinterpret_cast<T const*>(output(one.m.rank, round)), inbox.labels(one, round),
+      lower::score_rows<P>(reinterpret_cast<T const*>(output(one.m.rank, round)), inbox.labels(one, round),
                           inbox.targets(one, round), {r.begin * P::request.rows, r.end * P::request.rows}, valid, seen);
     }
   }

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "../../host/execution/feed.hpp"
+#include "../../../lower/answers.hpp"
 #include "../communication/ranks.hpp"
 #include "../kernels/update.hpp"
 
@@ -46,7 +46,7 @@ template <class P, class Machine, class Link> class Inbox {
         feed.pixels(feed.self, step, before + fed(one, round).begin * each, static_cast<int>(samples(one, round)),
                     in<float>(at(one, round).pixels));
         long const first = told(one, round).begin * each;
-        host::take_answers(feed, host::wanted<P>(),
+        host::take_answers(feed, lower::wanted<P>(),
                            {step, before + first, static_cast<int>(labelled(one, round)), valid - first},
                            in<int>(at(one, round).labels), in<float>(at(one, round).targets));
       }
