@@ -8,12 +8,13 @@ using namespace cleave::testing;
 namespace {
 struct Small : Sequential<Vector<6>, Linear<4>, CrossEntropy> {};
 struct Words : Sequential<Vector<5>, Embedding<40, 6>, Linear<4>, CrossEntropy> {};
+struct Normed : Sequential<Image<1, 4, 4>, Conv<2, 3>, BatchNorm, Linear<4>, CrossEntropy> {};
 struct Clipping : Momentum {
   static constexpr float clip_norm = 1;
 };
 template <class P, class Link = backend::gpu::AllHere>
 inline constexpr auto const& functions = *lower::device_executable<session::sent_whole_t<P>, OnDevice, Link>.functions;
-template <class F> bool has(F* function) { return function != nullptr; }
+template <class F> bool has(F function) { return function != nullptr; }
 }  // namespace
 
 TEST_CASE("plans of one number format have one executor") {
@@ -47,6 +48,19 @@ TEST_CASE("a plan brings what it needs: a norm if it clips, a codec or a route, 
   CHECK(has(routed.move));
   CHECK(!has(routed.whole_exchange));
   CHECK(!has(routed.encode));
+}
+TEST_CASE("conversions between ways and sums over the batch are brought by plans that have such steps") {
+  auto const& plain = functions<Of<Small, DataParallel<Sync>>>;
+  auto const& split = functions<Of<Small, DataParallel<Sync>, ModelParallel<SplitCols>>>;
+  auto const& normed = functions<Of<Normed, DataParallel<Sync>>>;
+  bool const converts[] = {has(plain.convert), has(split.convert), has(normed.convert)};
+  bool const sums[] = {has(plain.sum), has(split.sum), has(normed.sum)};
+  CHECK(!converts[0]);
+  CHECK(converts[1]);
+  CHECK(!converts[2]);
+  CHECK(!sums[0]);
+  CHECK(!sums[1]);
+  CHECK(sums[2]);
 }
 TEST_CASE(
     "equal optimizers and formats share the kernels of updates, whatever the plan; pushing replicas have others") {

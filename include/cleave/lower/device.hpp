@@ -6,6 +6,7 @@
 #include "../backend/gpu/communication/encoded.hpp"
 #include "../backend/gpu/communication/norm.hpp"
 #include "../backend/gpu/communication/routed.hpp"
+#include "../backend/gpu/communication/together.hpp"
 #include "../backend/gpu/kernels/convolve.hpp"
 #include "../backend/gpu/kernels/lookup.hpp"
 #include "../backend/gpu/kernels/norms.hpp"
@@ -54,6 +55,12 @@ template <class E, class T, class Machine, class Link>
 std::unique_ptr<gpu::DeviceExchange<T, Machine, Link>> make_device_exchange(gpu::Ranks<T, Machine, Link>& ranks) {
   return std::make_unique<E>(ranks);
 }
+template <class P> constexpr bool has_step(schedule::Do one, schedule::Do other) {
+  for (int s = 0; s < P::schedule.steps; ++s) {
+    if (P::schedule.step[s].what == one || P::schedule.step[s].what == other) return true;
+  }
+  return false;
+}
 template <class P, class Machine, class Link>
 constexpr gpu::DeviceFunctions<typename P::number, Machine, Link> device_functions_of() {
   using T = typename P::number;
@@ -70,6 +77,9 @@ constexpr gpu::DeviceFunctions<typename P::number, Machine, Link> device_functio
   gpu::DeviceFunctions<T, Machine, Link> f;
   f.update_sums = update_of<P, A, Machine>();
   if constexpr (narrow) f.update_data = update_of<P, T, Machine>();
+  if constexpr (has_step<P>(schedule::Do::Convert, schedule::Do::ConvertBack))
+    f.convert = &gpu::Together<T, Machine, Link>::convert;
+  if constexpr (has_step<P>(schedule::Do::Sum, schedule::Do::SumBack)) f.sum = &gpu::Together<T, Machine, Link>::sum;
   if constexpr (P::clips) {
     f.norm = &gpu::put_norm<T, Machine, Link>;
     f.clip_scale = &clip_scale<typename P::optimizer, A, Machine>;

@@ -18,6 +18,7 @@ namespace cleave::backend::gpu {
 template <class T, class Machine, class Link> class Ranks;            // ranks.hpp
 template <class T, class Machine, class Link> class DeviceExchange;   // exchange.hpp
 template <class T, class Machine, class Link> class DeviceGradients;  // gradients.hpp
+template <class T, class Machine, class Link> class Together;         // together.hpp
 
 /// Functions of a plan that are not of one node; N is the format of the data.
 template <class N, class Machine, class Link> struct DeviceFunctions {
@@ -28,6 +29,9 @@ template <class N, class Machine, class Link> struct DeviceFunctions {
   // The update of weights by gradients in the format of sums, and in that of the data where it is narrower.
   void (*update_sums)(Q const&, WeightRange<T> const&, Sources<A> const&) = nullptr;
   void (*update_data)(Q const&, WeightRange<T> const&, Sources<T> const&) = nullptr;
+  // Of plans with conversions, and with sums over the batch that the model reads.
+  void (Together<T, Machine, Link>::*convert)(int step, int round) = nullptr;
+  void (Together<T, Machine, Link>::*sum)(int step, int round, long from, long to, long n) = nullptr;
   // Of plans that clip: the norm over all gradients, and the scale of the gradients from it.
   void (*norm)(DeviceGradients<T, Machine, Link>&, int step, int round) = nullptr;
   void (*clip_scale)(Q const&, WaySquares<A> const&) = nullptr;

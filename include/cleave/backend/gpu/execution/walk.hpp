@@ -67,9 +67,9 @@ template <class N, class Machine, class Link> class Walk {
     auto const offset = [&](typename Action::S const* p) { return reinterpret_cast<std::byte const*>(p) - of.arena; };
     switch (a.act) {
       case host::Act::Convert:
-        return together_.convert(a.step, round);
+        return (together_.*ranks_.functions.convert)(a.step, round);
       case host::Act::Sum:
-        return together_.sum(a.step, round, offset(a.sum_from), offset(a.sum_to), a.n);
+        return (together_.*ranks_.functions.sum)(a.step, round, offset(a.sum_from), offset(a.sum_to), a.n);
       case host::Act::Start:
         return together_.gradients().reduce(a.bucket, a.step, round);
       case host::Act::Norm:
