@@ -1,6 +1,6 @@
 cmake_minimum_required(VERSION 3.23)
 # A header may include its own room and the rooms before it. Run as: cmake -DROOT=<include/cleave> -P rooms.cmake
-# The backend sees what a schedule is made of, never a layer or a plan; what runs it sees everything.
+# The backend sees what a schedule is made of, never a layer or a plan; `lower` binds a plan to it.
 set(meta meta)
 set(tensor ${meta} tensor)
 set(op ${tensor} op)
@@ -15,8 +15,9 @@ set(sim ${schedule} sim)
 set(io meta io)
 set(backend ${tensor} op optim send agree schedule place/placement.hpp backend)
 set(report ${schedule} io backend/host/communication report version.hpp)
-set(data ${tensor} io backend/host/execution data)
-set(train ${plan} io backend data train version.hpp)
+set(lower ${plan} backend lower)
+set(data ${tensor} io backend/host/execution lower/answers.hpp data)
+set(train ${plan} io backend lower data train version.hpp)
 set(parameter_server ${train} report parameter_server)
 set(cli ${parameter_server} cli)
 # The inner rooms of the two large backends; the files beside them see them all.
@@ -29,8 +30,10 @@ set(gpu_tuning host/communication gpu/kernels gpu/tuning)
 set(gpu_communication host/communication host/execution gpu/kernels gpu/tuning gpu/communication)
 set(gpu_execution ${gpu_communication} gpu/execution)
 
-# How many lines of the backend name a plan, a placement or a layer: it may become less.
-set(most_lines_that_name_plans 0)
+# Of a plan, as a template parameter P: what its members are named, and what is made of it. Only `lower` takes one.
+string(CONCAT of_plans "(^|[^A-Za-z0-9_:])[A-Z][A-Za-z0-9]*::(agreed|batch|clips|codec|compressed|leaves|micro_batches"
+       "|Net|number|ops|optimizer|placed|pushes_gradients|rate|replicas|request|route|schedule|served|share|shards|signatures|ways)"
+       "([^A-Za-z0-9_]|$)|[A-Z][A-Za-z0-9]*::format[.]|schedule::(program|subject|each_of_norm)<")
 
 file(GLOB_RECURSE headers RELATIVE ${ROOT} ${ROOT}/*/*.hpp)
 set(wrong "")
@@ -61,13 +64,18 @@ foreach(header IN LISTS headers)
     file(STRINGS ${ROOT}/${header} lines REGEX "^([^/]*[^a-z_:/])?(plan|place|layer)::")
     list(LENGTH lines count)
     math(EXPR naming "${naming} + ${count}")
+    file(STRINGS ${ROOT}/${header} lines REGEX "${of_plans}")
+    list(LENGTH lines count)
+    if(count GREATER 0)
+      string(APPEND wrong "${header}: ${count} lines take a plan as their parameter; say it in lower/\n")
+    endif()
   endif()
 endforeach()
-if(naming GREATER most_lines_that_name_plans)
-  string(APPEND wrong "backend: ${naming} lines name plan::, place:: or layer::, ${most_lines_that_name_plans} may\n")
+if(naming GREATER 0)
+  string(APPEND wrong "backend: ${naming} lines name plan::, place:: or layer::\n")
 endif()
 if(wrong)
   message(FATAL_ERROR "${wrong}")
 endif()
 list(LENGTH headers count)
-message(STATUS "${count} headers look upstream only; ${naming} lines of the backend name plans, placements or layers")
+message(STATUS "${count} headers look upstream only; the backend names no plan, placement or layer, and takes no plan")

@@ -6,9 +6,9 @@
 // CLEAVE_COMPILING too. Without it everything is compiled where it is used, to the same code.
 #ifdef CLEAVE_COMPILED
 
-#include "backend/host/executable.hpp"
 #include "cli/command.hpp"
 #include "cli/fit.hpp"
+#include "lower/host.hpp"
 #include "report/words.hpp"
 
 #ifdef CLEAVE_COMPILING
@@ -32,18 +32,23 @@ CLEAVE_ONCE template Images read_cifar<void>(std::string const&, Split, int);
 CLEAVE_ONCE template Images draw_standin<void>(int, std::uint64_t);
 }  // namespace io
 
-namespace backend::host {
-#define CLEAVE_FOR_FORMAT(T)                                                                                 \
-  CLEAVE_ONCE template std::unique_ptr<Exchange<T>> make_exchange<Direct<T>>(ExchangeContext<T> const&);     \
-  CLEAVE_ONCE template std::unique_ptr<Exchange<T>> make_exchange<Encoded<T>>(ExchangeContext<T> const&);    \
-  CLEAVE_ONCE template std::unique_ptr<Exchange<T>> make_exchange<Routed<T>>(ExchangeContext<T> const&);     \
-  CLEAVE_ONCE template std::unique_ptr<Exchange<T>> make_exchange<SparseRows<T>>(ExchangeContext<T> const&); \
-  CLEAVE_ONCE template std::unique_ptr<Exchange<T>> make_exchange<Factors<T>>(ExchangeContext<T> const&);
+namespace lower {
+#define CLEAVE_FOR_FORMAT(T)                                                                  \
+  CLEAVE_ONCE template std::unique_ptr<host::Exchange<T>> make_exchange<host::Direct<T>>(     \
+      host::ExchangeContext<T> const&);                                                       \
+  CLEAVE_ONCE template std::unique_ptr<host::Exchange<T>> make_exchange<host::Encoded<T>>(    \
+      host::ExchangeContext<T> const&);                                                       \
+  CLEAVE_ONCE template std::unique_ptr<host::Exchange<T>> make_exchange<host::Routed<T>>(     \
+      host::ExchangeContext<T> const&);                                                       \
+  CLEAVE_ONCE template std::unique_ptr<host::Exchange<T>> make_exchange<host::SparseRows<T>>( \
+      host::ExchangeContext<T> const&);                                                       \
+  CLEAVE_ONCE template std::unique_ptr<host::Exchange<T>> make_exchange<host::Factors<T>>(    \
+      host::ExchangeContext<T> const&);
 CLEAVE_FOR_FORMAT(f32)
 CLEAVE_FOR_FORMAT(f64)
 CLEAVE_FOR_FORMAT(bf16)
 #undef CLEAVE_FOR_FORMAT
-}  // namespace backend::host
+}  // namespace lower
 
 namespace session {
 CLEAVE_ONCE template Launch launched<void>();

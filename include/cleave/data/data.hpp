@@ -10,6 +10,7 @@
 #include "../io/idx.hpp"
 #include "../io/json_line.hpp"
 #include "../io/standin.hpp"
+#include "../lower/answers.hpp"
 #include "batches.hpp"
 
 namespace cleave {
@@ -183,7 +184,7 @@ auto read_sets(std::FILE* say, std::string const& folder, int limit, std::string
 template <class P, class Data>
 auto read_for(std::FILE* say, std::string const& folder, int limit, std::string const& resume = {}) {
   return read_sets<Data>(say, folder, limit, resume,
-                         {P::Net::input::shape.size(), backend::host::wanted<P>(), P::tokens.vocabulary, P::batch});
+                         {P::Net::input::shape.size(), lower::wanted<P>(), P::tokens.vocabulary, P::batch});
 }
 
 }  // namespace session

@@ -12,6 +12,7 @@
 
 #include "../agree/portions.hpp"
 #include "../backend/host/thread.hpp"
+#include "../lower/answers.hpp"
 #include "../report/words.hpp"
 #include "hand.hpp"
 
@@ -167,7 +168,7 @@ template <class P, class Shards> class Crew {
     auto const& me = *static_cast<Crew const*>(self);
     std::shared_lock lock(me.lent_);
     if (me.feed_.targets) return me.feed_.targets(me.feed_.self, me.first_ + portion, first, count, out);
-    std::fill_n(out, count * backend::host::wanted<P>().outputs, 0.0f);
+    std::fill_n(out, count * lower::wanted<P>().outputs, 0.0f);
   }
 
   void hang() {

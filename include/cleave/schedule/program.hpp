@@ -32,7 +32,7 @@ struct ProgramNode {
 };
 
 /// Spans over constants of the plan that it is made of, and scalars. Copied freely; owns nothing.
-struct Program {
+struct Program : Chains<Program> {
   Step const* step = nullptr;
   Weight const* weight = nullptr;
   Bucket const* bucket = nullptr;
@@ -53,17 +53,6 @@ struct Program {
   int ways = 1, rows = 1, rounds = 1, micro_batches = 1;
   bool clips = false, served = false;
   Format format;
-
-  constexpr int tail(int k, bool back) const { return back ? adds[k] + backward_tail[k] : forward_tail[k]; }
-  constexpr int behind(int k, bool back, int i) const {
-    if (back && adds[k] && i == 0) return -1;
-    return back ? k - 1 - (i - adds[k]) : k + 1 + (bias[k] >= 0) + (map[k] >= 0) + i;
-  }
-  constexpr int links(int s) const {
-    int n = 0;
-    while (!step[s].linked && s + n + 1 < steps && step[s + n + 1].linked) ++n;
-    return n;
-  }
 };
 
 template <class P> class ProgramOf {

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "chains.hpp"
 #include "step.hpp"
 
 namespace cleave::schedule {
 
 inline constexpr int most_narrow = 128;  // columns of a product, in and out, that is linked to others
 
-template <int Ops> struct Schedule {
+template <int Ops> struct Schedule : Chains<Schedule<Ops>> {
   static constexpr int most_nodes = Ops * 3 + 2;
   static constexpr int most_buffers = most_nodes * 4 + 4;
   Step step[most_nodes * 4 + 3];
@@ -36,19 +37,6 @@ template <int Ops> struct Schedule {
   long targets = 0;  // numbers of a sample that the loss uses; 0 if it uses a class
   bool needs_gradient[most_nodes];
 
-  /// The length of a node's fused chain, and its i-th node; -1 for the addition of gradients.
-  constexpr int tail(int k, bool back) const { return back ? adds[k] + backward_tail[k] : forward_tail[k]; }
-  constexpr int behind(int k, bool back, int i) const {
-    if (back && adds[k] && i == 0) return -1;
-    return back ? k - 1 - (i - adds[k]) : k + 1 + (bias[k] >= 0) + (map[k] >= 0) + i;
-  }
-
-  /// The number of linked steps after step s, if it is the first of them; else 0.
-  constexpr int links(int s) const {
-    int n = 0;
-    while (!step[s].linked && s + n + 1 < steps && step[s + n + 1].linked) ++n;
-    return n;
-  }
   constexpr int step_of(Do what, int node) const {
     int s = 0;
     while (s < steps && !(step[s].what == what && step[s].node == node)) ++s;

@@ -7,6 +7,7 @@
 
 #include "../backend/gpu/execution/fleet.hpp"
 #include "../backend/host/execution/arena.hpp"
+#include "../lower/device.hpp"
 #include "room.hpp"
 #include "thread_ranks.hpp"
 
@@ -23,7 +24,8 @@ template <class P, class Machine> class DeviceRanks {
   DeviceRanks(schedule::Layout<P::ops::size> const& layout, schedule::Share const& share, std::uint64_t seed)
       : layout_(layout),
         machine_(std::make_unique<Machine>()),
-        fleet_(*machine_, link_, {1, P::ways}, share, layout, seed) {
+        fleet_(lower::device_executable<P, Machine, backend::gpu::AllHere>, *machine_, link_, {1, P::ways}, share,
+               layout, seed) {
     for (int w = 0; w < P::ways; ++w) {
       way_.push_back(std::make_unique<Way>(schedule::program<P>, layout));
       fleet_.read(w, layout.weights, at(w).weights(), all);
@@ -98,7 +100,7 @@ template <class P, class Machine> class DeviceRanks {
   schedule::Layout<P::ops::size> const& layout_;
   std::unique_ptr<Machine> machine_;
   backend::gpu::AllHere link_;
-  backend::gpu::Fleet<P, Machine> fleet_;
+  backend::gpu::Fleet<typename P::number, Machine> fleet_;
   std::vector<std::unique_ptr<Way>> way_;
   std::vector<Taken> taken_;
   bool keeps_ = false, empty_ = false;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "../backend/gpu/execution/fleet.hpp"
+#include "../lower/device.hpp"
 #include "../optim/rate.hpp"
-#include "../schedule/listing.hpp"
 #include "losses.hpp"
 #include "residuals.hpp"
 #include "room.hpp"
@@ -29,6 +29,7 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
  public:
   using plan = P;
   using A = tensor::accumulate_t<typename P::number>;
+  using Fleet = backend::gpu::Fleet<typename P::number, Machine, Link>;
   using Region = backend::host::Region;
   static constexpr int most_steps = 256;  // in one call of train
 
@@ -39,7 +40,9 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
       : ranks_{session::checked_replicas<P>(replicas), P::ways},
         machine_(std::move(machine)),
         link_(std::move(link)),
-        fleet_((prepare(), *machine_), *link_, ranks_, seed),
+        layout_(schedule::layout(P::schedule, P::request, P::format, ranks_)),
+        fleet_(lower::device_executable<P, Machine, Link>, (prepare(), *machine_), *link_, ranks_, P::share(ranks_),
+               layout_, seed),
         losses_(P::micro_batches) {
     means_.reserve(most_steps);
   }
@@ -128,20 +131,20 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
   /// Sums over the processes of the run; every process calls it.
   void sum_over_processes(double* values, int count) { collect(values, count); }
   schedule::Ranks ranks() const { return ranks_; }
-  schedule::Memory memory() const { return fleet_.layout().memory; }
+  schedule::Memory memory() const { return layout_.memory; }
   Machine& machine() { return *machine_; }
-  backend::gpu::Fleet<P, Machine, Link>& fleet() { return fleet_; }
+  Fleet& fleet() { return fleet_; }
 
  private:
   static constexpr long bytes_each = sizeof(A);
   template <class Visit> void each_residual(int rank, Visit visit) const {
-    auto const& l = fleet_.layout();
+    auto const& l = layout_;
     session::each_residual<P>(ranks_, rank, [&](int b, bool of_sum, long, long count) {
       if (count > 0) visit(of_sum ? l.left_of_sum[b] : l.left[b], count * bytes_each);
     });
   }
   long at(Region r) const {
-    auto const& l = fleet_.layout();
+    auto const& l = layout_;
     return r == Region::Weights ? l.weights : r == Region::Moments ? l.moments : l.states;
   }
   void collect(double* values, int n) {
@@ -159,14 +162,14 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
   }
   void prepare() {
     if constexpr (Link::remote) machine_->while_waiting = [link = link_.get()](bool late) { link->waited(late); };
-    session::check_room(schedule::layout(P::schedule, P::request, P::format, ranks_).memory,
-                        Link::remote ? 1 : ranks_.world(), machine_->free_bytes());
+    session::check_room(layout_.memory, Link::remote ? 1 : ranks_.world(), machine_->free_bytes());
   }
 
   schedule::Ranks ranks_;
   std::unique_ptr<Machine> machine_;
   std::unique_ptr<Link> link_;
-  backend::gpu::Fleet<P, Machine, Link> fleet_;
+  schedule::Layout<P::ops::size> const layout_;
+  Fleet fleet_;
   std::vector<A> losses_;
   std::vector<double> means_;
   long steps_ = 0;

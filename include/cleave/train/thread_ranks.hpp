@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "../backend/host/executable.hpp"
 #include "../backend/host/rank.hpp"
 #include "../backend/host/team.hpp"
+#include "../lower/host.hpp"
 
 namespace cleave::session {
 
@@ -23,7 +23,7 @@ template <class P> class ThreadRanks {
       : world_({1, P::ways}, P::schedule.steps), team_(world_), rank_(static_cast<std::size_t>(P::ways)) {
     team_.run([&](int w) {
       rank_[static_cast<std::size_t>(w)] =
-          std::make_unique<Rank>(backend::host::executable<P>, world_, layout, w, seed, share);
+          std::make_unique<Rank>(lower::executable<P>, world_, layout, w, seed, share);
     });
   }
 

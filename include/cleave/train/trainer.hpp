@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../backend/host/executable.hpp"
+#include "../lower/host.hpp"
 #include "host_trainer.hpp"
 #include "untrained.hpp"
 
@@ -12,8 +12,8 @@ namespace session {
 
 template <class P>
 inline constexpr Training<typename P::number> training{
-    &description<P>, backend::host::executable<P>,
-    &optim::now<typename P::optimizer, tensor::accumulate_t<typename P::number>>, P::rate};
+    &description<P>, lower::executable<P>, &optim::now<typename P::optimizer, tensor::accumulate_t<typename P::number>>,
+    P::rate};
 
 }  // namespace session
 

@@ -2,19 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "../../host/communication/all_reduce.hpp"
-#include "../kernels/update.hpp"
-#include "ranks.hpp"
+#include "exchange.hpp"
 
 namespace cleave::backend::gpu {
-
-inline std::string too_many(char const* what, int most) {
-  return "the sum over these ranks has more than " + std::to_string(most) + " " + what +
-         " on a device; run fewer ranks, or say fewer MicroBatches";
-}
 
 /// Reads the other ranks' parts of a result into `to`.
 template <class W, class Ranks, class Q>
@@ -52,68 +43,45 @@ void put_sum(Ranks& ranks, typename Ranks::One& one, Q const& q, host::Axis axis
   if (count > 0 && !ranks.planning()) stream<K>(q, args);
 }
 
-/// Address of a branch of a rank's gradients in the format in which it is sent.
-template <class P> long wire(typename schedule::Layout<P::ops::size> const& l, int branch, long offset) {
-  using T = typename P::number;
-  using Wire = std::conditional_t<sizeof(T) < sizeof(tensor::accumulate_t<T>), T, tensor::accumulate_t<T>>;
-  return l.wire + (branch * P::schedule.weight_elements + offset) * static_cast<long>(sizeof(Wire));
-}
-/// Converts a bucket's branches to the format of the data.
-template <class Ranks> void pack(Ranks& ranks, typename Ranks::One& one, schedule::Bucket const& bucket) {
-  using P = typename Ranks::plan;
-  for (int branch = 0; branch < ranks.layout.branches; ++branch) {
-    auto const* const from = ranks.template in_arena<typename Ranks::A>(one, ranks.layout.gradients) +
-                             branch * P::schedule.weight_elements + bucket.offset;
-    copy_lines(one.compute,
-               ranks.template in_arena<typename Ranks::T>(one, wire<P>(ranks.layout, branch, bucket.offset)), from, 1,
-               bucket.count, 0, 0);
-  }
-}
+/// Each rank sums its part of a bucket in the ordered tree. `Rounded`: every sum to the format of the data.
+template <class T, class Machine, class Link, bool Rounded> class Direct : public DeviceExchange<T, Machine, Link> {
+  using Base = DeviceExchange<T, Machine, Link>;
+  using Base::bucket, Base::ranks_, Base::wire;
 
-// An exchange sums a bucket over a group: reduce runs on the reduction stream after the gradients have been packed;
-// when all ranks have done so, sums(one) returns where a rank finds the parts of the result, on its compute stream.
-
-template <class P, class Machine, class Link> class Direct {
  public:
-  using Ranks = gpu::Ranks<P, Machine, Link>;
-  using One = typename Ranks::One;
-  using T = typename P::number;
-  using A = tensor::accumulate_t<T>;
-  static constexpr bool narrow = sizeof(T) < sizeof(A), packs = narrow, rounded = narrow && P::format.ordered;
-  using Wire = std::conditional_t<narrow, T, A>;
+  using typename Base::One, typename Base::Ranks, typename Base::Wire;
 
-  explicit Direct(Ranks& ranks) : ranks_(ranks) {
-    for (host::Axis a : {host::Axis::Data, host::Axis::World})
-      how_[a == host::Axis::World] = host::reduction(ranks.at(0).m, a, ranks.share, P::format.ordered, rounded);
+  explicit Direct(Ranks& ranks) : Base(ranks) {
+    for (host::Axis a : {host::Axis::Data, host::Axis::World}) {
+      how_[a == host::Axis::World] =
+          host::reduction(ranks.at(0).m, a, ranks.share, ranks.program.format.ordered, Rounded);
+    }
   }
 
-  void reduce(int b, host::Axis axis) {
-    schedule::Bucket const& bucket = P::schedule.bucket[b];
-    long const at = wire<P>(ranks_.layout, 0, bucket.offset);
+  void reduce(int b, host::Axis axis) override {
+    long const at = wire(0, bucket(b).offset), count = bucket(b).count;
     ranks_.phase(&One::sums, [&](One& one) {
-      put_sum<T, Wire, rounded>(ranks_, one, one.sums, axis, how_[bucket.world], at,
-                                P::schedule.weight_elements * static_cast<long>(sizeof(Wire)), at, bucket.count);
+      put_sum<T, Wire, Rounded>(ranks_, one, one.sums, axis, how_[bucket(b).world], at,
+                                ranks_.program.weight_elements * static_cast<long>(sizeof(Wire)), at, count);
     });
     // Between processes the parts are gathered here, off the critical path: over this rank's branch, which its peers
     // have read.
     if constexpr (Link::remote) {
-      ranks_.phase(&One::sums, [&](One& one) { gather<Wire>(ranks_, one, one.sums, axis, at, bucket.count); });
+      ranks_.phase(&One::sums, [&](One& one) { gather<Wire>(ranks_, one, one.sums, axis, at, count); });
     }
   }
-  std::vector<Wire const*> sums(One& one, int b, host::Axis axis) {
-    schedule::Bucket const& bucket = P::schedule.bucket[b];
-    std::vector<Wire const*> from;
+  std::vector<void const*> sums(One& one, int b, host::Axis axis) override {
+    std::vector<void const*> from;
     for (int i = 0; i < one.m.size(axis); ++i) {
       int const peer = Link::remote ? one.m.rank : one.m.peer(axis, i);
       if constexpr (!Link::remote)
-        one.m.read_from(peer, op::part_size(bucket.count, i, one.m.size(axis)), sizeof(Wire));
-      from.push_back(ranks_.template in_arena<Wire>(ranks_.at(peer), wire<P>(ranks_.layout, 0, bucket.offset)));
+        one.m.read_from(peer, op::part_size(bucket(b).count, i, one.m.size(axis)), sizeof(Wire));
+      from.push_back(ranks_.template in_arena<Wire>(ranks_.at(peer), wire(0, bucket(b).offset)));
     }
     return from;
   }
 
  private:
-  Ranks& ranks_;
   host::Reduction how_[2];
 };
 

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "../../host/execution/prepare.hpp"
-#include "../../host/execution/table.hpp"
-#include "../kernels/linked.hpp"
 #include "../kernels/move.hpp"
 #include "../tuning/stamps.hpp"
+#include "functions.hpp"
 
 namespace cleave::backend::gpu {
 
@@ -27,49 +26,8 @@ struct AllHere {
   static constexpr bool remote = false;
 };
 
-/// The backend that a schedule is lowered for; see host::Host.
-template <class Machine> struct Device {
-  using Context = Queue<Machine>;
-  template <class Op> struct Kernel {
-    template <op::Local L, bool WithBias, class Map, class T> static void forward(Context q, op::Operands<T> const& t) {
-      gpu::Kernel<Op>::template forward<L, WithBias, Map>(q, t);
-    }
-    template <op::Local L, class T> static void backward_input(Context q, op::Operands<T> const& t) {
-      gpu::Kernel<Op>::template backward_input<L>(q, t);
-    }
-    template <op::Local L, class T> static void backward_weight(Context q, op::Operands<T> const& t) {
-      gpu::Kernel<Op>::template backward_weight<L>(q, t);
-    }
-    template <class Tail, op::Local L, bool WithBias, class Map, class T>
-    static void forward_with(Context q, op::Operands<T> const& t) {
-      gpu::Kernel<Op>::template forward_with<Tail, L, WithBias, Map>(q, t);
-    }
-    template <class Tail, op::Local L, class T> static void backward_input_with(Context q, op::Operands<T> const& t) {
-      gpu::Kernel<Op>::template backward_input_with<Tail, L>(q, t);
-    }
-    template <op::Local L, class T>
-    static void sum(Context q, op::Operands<T> const& t, gpu::Branches<tensor::accumulate_t<T>> const& to) {
-      gpu::Kernel<Op>::template sum<L, T>(q, {t, to});
-    }
-  };
-  template <class P, int S> static constexpr bool links = linked_from<P, S>();
-  template <class P, int S> static void linked(Context q, op::Operands<typename P::number> const& t) {
-    LinkedFrom<P, S>::put(q, t);
-  }
-  template <class A> using Branches = gpu::Branches<A>;
-  static constexpr bool updates_in_gradients = false;
-  template <class Op> static constexpr bool takes_slices = requires { requires gpu::Kernel<Op>::takes_slices; };
-  template <class Op, op::Local, class> static constexpr bool sums_slices = requires {
-    requires gpu::Kernel<Op>::sums_slices;
-  };
-  template <class Op> static constexpr bool takes_tail = gpu::takes_tail<Op>;
-  template <class Loss> static constexpr bool loss_with_gradient = requires {
-    requires gpu::Kernel<Loss>::loss_with_gradient;
-  };
-};
-
-template <class P, class Machine> struct One {
-  using Action = host::Action<typename P::number, Device<Machine>>;
+template <class T, class Machine> struct One {
+  using Action = host::Action<T, Device<Machine>>;
   host::Member m;
   bool here = true;
   std::byte* arena = nullptr;
@@ -77,26 +35,24 @@ template <class P, class Machine> struct One {
   std::vector<std::vector<Action>> train, evaluate;
 };
 
-template <class P, class Machine, class Link> class Ranks {
+/// N is the format of the data. What `layout` views must outlive it.
+template <class N, class Machine, class Link> class Ranks {
  public:
-  using plan = P;
-  using T = typename P::number;
+  using T = N;
   using A = tensor::accumulate_t<T>;
-  using One = gpu::One<P, Machine>;
+  using One = gpu::One<T, Machine>;
   using Event = typename Machine::Event;
-  using Layout = schedule::Layout<P::ops::size>;
   using Which = Queue<Machine> One::*;  // of a rank's streams
-  /// Ordered sums have the same bits for any number of ranks; a library's depend on the number of rows. And ways that
-  /// compute the same value must get the same bits, so libraries are not used if they are in several processes.
-  static constexpr Library library =
-      P::format.ordered || (Link::remote && P::ways > 1) ? Library::Never : Library::Asked;
 
-  Ranks(Machine& machine_, Link& link_, schedule::Ranks ranks, schedule::Share const& share_, Layout const& layout_)
-      : machine(machine_),
+  Ranks(DeviceExecutable<T, Machine, Link> const& of, Machine& machine_, Link& link_, schedule::Ranks ranks,
+        schedule::Share const& share_, schedule::LayoutView const& layout_)
+      : program(of.program),
+        functions(*of.functions),
+        machine(machine_),
         link(link_),
         share(share_),
         layout(layout_),
-        world(ranks, P::schedule.steps),
+        world(ranks, of.program.steps),
         all(static_cast<std::size_t>(ranks.world())) {
     for (int r = 0; r < ranks.world(); ++r) {
       One& one = at(r);
@@ -108,13 +64,18 @@ template <class P, class Machine, class Link> class Ranks {
       if (!one.here) continue;
       one.arena = machine.allocate(layout.memory.total);
       world.arena(r) = one.arena;
-      one.compute = {&machine, machine.stream(), one.arena + layout.workspace, library, P::format.workspace};
+      one.compute = {&machine, machine.stream(), one.arena + layout.workspace, library(), program.format.workspace};
       one.sums = {&machine, machine.stream(), nullptr};
     }
   }
   Ranks(Ranks const&) = delete;
   Ranks& operator=(Ranks const&) = delete;
 
+  /// Ordered sums have the same bits for any number of ranks; a library's depend on the number of rows. And ways that
+  /// compute the same value must get the same bits, so libraries are not used if they are in several processes.
+  Library library() const {
+    return program.format.ordered || (Link::remote && program.ways > 1) ? Library::Never : Library::Asked;
+  }
   One& at(int r) { return all[static_cast<std::size_t>(r)]; }
   One const& at(int r) const { return all[static_cast<std::size_t>(r)]; }
   One& first_here() {
@@ -226,10 +187,12 @@ template <class P, class Machine, class Link> class Ranks {
     }
   }
 
+  schedule::Program const program;
+  DeviceFunctions<T, Machine, Link> const& functions;
   Machine& machine;
   Link& link;
   schedule::Share share;
-  Layout layout;
+  schedule::LayoutView const layout;
   host::World world;
   std::vector<One> all;
   Stamps<Machine>* stamps = nullptr;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../../../schedule/path.hpp"
-#include "direct.hpp"
+#include "exchange.hpp"
 
 namespace cleave::backend::gpu {
 
@@ -39,50 +39,45 @@ template <class T, class Wire, bool Adds, bool Rounded> struct Take : Each {
   }
 };
 
-template <class P, class Machine, class Link> class Routed {
- public:
-  using Ranks = gpu::Ranks<P, Machine, Link>;
-  using One = typename Ranks::One;
-  using T = typename P::number;
-  using A = tensor::accumulate_t<T>;
-  using R = typename P::route;
-  static constexpr bool narrow = sizeof(T) < sizeof(A), packs = narrow, rounded = narrow && P::format.ordered;
-  using Wire = std::conditional_t<narrow, T, A>;
+/// By the rounds of the plan's algorithm. `Rounded`: every sum to the format of the data.
+template <class T, class Machine, class Link, bool Rounded> class Routed : public DeviceExchange<T, Machine, Link> {
+  using Base = DeviceExchange<T, Machine, Link>;
+  using Base::bucket, Base::ranks_, Base::wire;
 
-  explicit Routed(Ranks& ranks) : ranks_(ranks) {}
+ public:
+  using typename Base::One, typename Base::Wire;
+  using A = tensor::accumulate_t<T>;
+  using Base::Base;
 
   /// On the reduction stream. In each round all ranks read before any continues; an algorithm lets no rank overwrite
   /// what another has yet to read in the same round.
-  void reduce(int b, host::Axis axis) {
-    schedule::Bucket const& bucket = P::schedule.bucket[b];
-    send::Group const group = schedule::group(bucket.world, ranks_.world.ranks(), sizeof(Wire));
-    for (int round = 0; round < R::rounds(bucket.count, group); ++round) {
+  void reduce(int b, host::Axis axis) override {
+    auto const& route = ranks_.functions;
+    long const offset = bucket(b).offset, count = bucket(b).count;
+    send::Group const group = schedule::group(bucket(b).world, ranks_.world.ranks(), sizeof(Wire));
+    int const rounds = route.rounds(count, group);
+    for (int round = 0; round < rounds; ++round) {
       if (round > 0) ranks_.meet(axis, &One::sums, &One::sums);
       ranks_.phase(&One::sums, [&](One& one) {
-        send::Move const m = R::move(bucket.count, one.m.index(axis), group, round);
+        send::Move const m = route.move(count, one.m.index(axis), group, round);
         if (!m.any()) return;
-        long const n = m.end - m.begin;
-        Wire const* const from =
-            ranks_.template reach<Wire>(one, one.m.peer(axis, m.peer), ranks_.layout.wire, bucket.offset + m.begin, n);
+        long const n = m.end - m.begin, at = offset + m.begin;
+        Wire const* const from = ranks_.template reach<Wire>(one, one.m.peer(axis, m.peer), ranks_.layout.wire, at, n);
         if (ranks_.planning()) return;
-        long const at = bucket.offset + m.begin;
         A* const sum = ranks_.template in_arena<A>(one, ranks_.layout.gradients, at);
         Wire* const own = ranks_.template in_arena<Wire>(one, ranks_.layout.wire, at);
         if (m.add) {
-          stream<Take<T, Wire, true, rounded>>(one.sums, {sum, own, from, n});
+          stream<Take<T, Wire, true, Rounded>>(one.sums, {sum, own, from, n});
         } else {
-          stream<Take<T, Wire, false, rounded>>(one.sums, {sum, own, from, n});
+          stream<Take<T, Wire, false, Rounded>>(one.sums, {sum, own, from, n});
         }
       });
     }
   }
 
-  std::vector<Wire const*> sums(One& one, int b, host::Axis) {
-    return {ranks_.template in_arena<Wire>(one, wire<P>(ranks_.layout, 0, P::schedule.bucket[b].offset))};
+  std::vector<void const*> sums(One& one, int b, host::Axis) override {
+    return {ranks_.template in_arena<Wire>(one, wire(0, bucket(b).offset))};
   }
-
- private:
-  Ranks& ranks_;
 };
 
 }  // namespace cleave::backend::gpu

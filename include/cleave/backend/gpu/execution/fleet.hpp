@@ -1,45 +1,40 @@
-// backend/gpu/execution/fleet.hpp - runs the ranks of a plan that are on one device: a training step captured as one graph.
+// backend/gpu/execution/fleet.hpp - runs the ranks of a program that are on one device: a training step captured as one graph.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <algorithm>
 #include <cstdio>
 #include <limits>
-#include <memory>
-#include <optional>
 #include <vector>
 
 #include "../../host/execution/start.hpp"
-#include "../kernels/convolve.hpp"
-#include "../kernels/lookup.hpp"
-#include "../kernels/norms.hpp"
-#include "../kernels/product.hpp"
+#include "captured_traffic.hpp"
 #include "inbox.hpp"
+#include "tracer.hpp"
 #include "walk.hpp"
 
 namespace cleave::backend::gpu {
 
 /// Ranks as streams of one device. A pass is captured once for each of two staging buffers, so that the next batch is
-/// copied while this one is used. A step allocates nothing and does not block the host.
-template <class P, class Machine, class Link = AllHere> class Fleet {
+/// copied while this one is used. A step allocates nothing and does not block the host. N is the format of the data;
+/// layers and policies of the plan come as functions.
+template <class N, class Machine, class Link = AllHere> class Fleet {
  public:
-  using T = typename P::number;
+  using T = N;
   using A = tensor::accumulate_t<T>;
-  using Ranks = gpu::Ranks<P, Machine, Link>;
+  using Ranks = gpu::Ranks<T, Machine, Link>;
   using One = typename Ranks::One;
   using Stream = typename Machine::Stream;
   using Event = typename Machine::Event;
   static constexpr bool narrow = sizeof(T) < sizeof(A);
-  static constexpr int rounds = P::request.rounds, inboxes = 2;
+  static constexpr int inboxes = 2;
 
-  Fleet(Machine& machine, Link& link, schedule::Ranks ranks, std::uint64_t seed)
-      : Fleet(machine, link, ranks, P::share(ranks), schedule::layout(P::schedule, P::request, P::format, ranks),
-              seed) {}
-  /// Trains on part of the batch, in an arena laid out for it.
-  Fleet(Machine& machine, Link& link, schedule::Ranks ranks, schedule::Share const& share,
-        typename Ranks::Layout const& layout, std::uint64_t seed)
+  /// Trains `share` of the batch, in arenas of `layout`; what this views must outlive the fleet.
+  Fleet(DeviceExecutable<T, Machine, Link> const& of, Machine& machine, Link& link, schedule::Ranks ranks,
+        schedule::Share const& share, schedule::LayoutView const& layout, std::uint64_t seed)
       : machine_(machine),
-        ranks_(machine, link, ranks, share, layout),
+        ranks_(of, machine, link, ranks, share, layout),
+        program_(ranks_.program),
+        rounds_(program_.rounds),
         base_(machine.stream()),
         seed_(seed),
         control_(reinterpret_cast<Control<A>*>(machine.allocate(sizeof(Control<A>)))),
@@ -50,32 +45,32 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
       done_[b] = machine_.event();
       told_[b] = reinterpret_cast<A*>(machine_.allocate_pinned(losses_of_rank() * ranks.world()));
     }
-    outputs_ = machine_.allocate_pinned(output_bytes() * rounds * ranks.world());
+    outputs_ = machine_.allocate_pinned(output_bytes() * rounds_ * ranks.world());
     for (One& one : ranks_.all) {
       if (!one.here) continue;
       auto const prepare = [&] {
-        return host::Prepare<T, Device<Machine>>(schedule::program<P>, host::Table<P, Device<Machine>>::table.of, one.m,
-                                                 ranks_.share, ranks_.layout, one.arena, &control_->pass);
+        return host::Prepare<T, Device<Machine>>(program_, of.kernels, one.m, ranks_.share, ranks_.layout, one.arena,
+                                                 &control_->pass);
       };
       one.train = prepare().training();
       one.evaluate = prepare().evaluation();
     }
     if constexpr (with_library<Machine>) {
-      if (Ranks::library != Library::Never) learn();
+      if (ranks_.library() != Library::Never) learn();
     }
     each_here([&](One& one) { start(one); });
     if constexpr (Link::remote) link.connect(machine_, base_);
     ranks_.rehearse([&] {
-      for (int round = 0; round < rounds; ++round) {
+      for (int round = 0; round < rounds_; ++round) {
         walk_.put(round, true);
         walk_.put(round, false);
       }
     });
     for (int b = 0; b < inboxes; ++b) {
       training_[b] = captured(b, true);
-      count_received(in_step_);
+      in_step_.take(ranks_.all);
       evaluating_[b] = captured(b, false);
-      count_received(in_pass_);
+      in_pass_.take(ranks_.all);
     }
   }
   Fleet(Fleet const&) = delete;
@@ -87,8 +82,8 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     std::snprintf(name, sizeof name, "step %ld", step);
     machine_.enter(name);
     int const b = post(step, feed, std::numeric_limits<long>::max(), {pass(step, true), now, own_rate});
-    if (to_trace_ > 0) {
-      run_traced(b, step);
+    if (tracer_.traces()) {
+      tracer_.run(machine_, base_, b, done_[b], step);
     } else {
       machine_.run(training_[b], base_);
       machine_.record(done_[b], base_);
@@ -99,32 +94,21 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   /// Traces the next `steps` steps: they run from separate captures with timestamps between kernels, and each is waited
   /// for. Reserves room for `more` additional spans in each step.
   void trace(int steps, std::size_t more = 0) {
-    if (!zero_) zero_ = machine_.timer();
-    machine_.finish();
-    timelines_.assign(ranks_.all.size(), {});
-    for (int b = 0; b < inboxes; ++b) {
-      stamps_[b] = {};
-      ranks_.stamps = &stamps_[b];
-      traced_[b] = captured(b, true);
+    std::vector<bool> here;
+    for (One const& one : ranks_.all) here.push_back(one.here);
+    tracer_.start(machine_, here, steps, more, [&](int b, Stamps<Machine>* stamps) {
+      ranks_.stamps = stamps;
+      auto graph = captured(b, true);
       ranks_.stamps = nullptr;
-      std::vector<host::Member> twice;  // traced steps are counted like others
-      count_received(twice);
-    }
-    for (One const& one : ranks_.all) {
-      if (one.here) timelines_[static_cast<std::size_t>(one.m.rank)] = host::Timeline(steps, stamps_[0].size() + more);
-    }
-    to_trace_ = steps;
-    zero_was_ = 0;
+      CapturedTraffic().take(ranks_.all);  // traced steps are counted like others
+      return graph;
+    });
   }
-  host::Timeline& timeline(int rank) {
-    if (timelines_.empty()) timelines_.resize(ranks_.all.size());
-    return timelines_[static_cast<std::size_t>(rank)];
-  }
-  /// The arena of each rank; null if it is in another process.
+  host::Timeline& timeline(int rank) { return tracer_.timeline(rank, ranks_.all.size()); }
+  /// The timeline of each rank; null if it is in another process.
   std::vector<host::Timeline const*> timelines() const {
     std::vector<host::Timeline const*> all;
-    for (One const& one : ranks_.all)
-      all.push_back(one.here && !timelines_.empty() ? &timelines_[static_cast<std::size_t>(one.m.rank)] : nullptr);
+    for (One const& one : ranks_.all) all.push_back(one.here ? tracer_.find(one.m.rank) : nullptr);
     return all;
   }
   /// Runs the last step's graph once more, on the same samples: for measuring.
@@ -137,7 +121,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     for (One const& one : ranks_.all) {
       if (!one.here || (one.m.way() != 0 && !last().rows_cut)) continue;
       A const* const of = told_[b] + one.m.rank * losses_of_rank() / static_cast<long>(sizeof(A));
-      for (int round = 0; round < rounds; ++round) {
+      for (int round = 0; round < rounds_; ++round) {
         schedule::Range const r = inbox_[0].told(one, round);
         for (int s = r.begin; s < r.end; ++s) told(s, of[s - ranks_.share.replica(one.m.replica()).begin]);
       }
@@ -179,20 +163,20 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     }
     machine_.finish();
   }
-  auto const& layout() const { return ranks_.layout; }
   /// Elements, or bytes, that a rank has sent: what other ranks read from it, counted by captured passes times their
   /// runs.
-  long sent(int rank) const { return total(rank, &host::Member::received); }
-  long sent_bytes(int rank) const { return total(rank, &host::Member::received_bytes); }
+  long sent(int rank) const { return steps_ * in_step_.sent(rank) + (passes_ - steps_) * in_pass_.sent(rank); }
+  long sent_bytes(int rank) const {
+    return steps_ * in_step_.sent_bytes(rank) + (passes_ - steps_) * in_pass_.sent_bytes(rank);
+  }
 
  private:
-  static constexpr schedule::ProgramNode const& last() {
-    return schedule::program<P>.node[schedule::program<P>.nodes - 1];
-  }
+  /// The loss.
+  schedule::ProgramNode const& last() const { return program_.node[program_.nodes - 1]; }
   template <class E> E* in_arena(One const& one, long offset) const { return ranks_.template in_arena<E>(one, offset); }
   long losses_of_rank() const { return long{ranks_.share.most_of_a_replica()} * static_cast<long>(sizeof(A)); }
   op::Pass pass(long step, bool training) const {
-    return {seed_, static_cast<std::uint32_t>(step), training, long{ranks_.share.first} * P::request.rows};
+    return {seed_, static_cast<std::uint32_t>(step), training, long{ranks_.share.first} * program_.rows};
   }
   int post(long step, host::Feed const& feed, long valid, Control<A> const& control) {
     int const b = static_cast<int>(passes_++ % inboxes);
@@ -202,9 +186,9 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   }
 
   void start(One& one) {
-    std::vector<A> weights(static_cast<std::size_t>(P::schedule.weight_elements)),
-        states(static_cast<std::size_t>(P::schedule.state_elements));
-    host::start(schedule::program<P>, seed_, one.m.way(), weights.data(), states.data());
+    std::vector<A> weights(static_cast<std::size_t>(program_.weight_elements)),
+        states(static_cast<std::size_t>(program_.state_elements));
+    host::start(program_, seed_, one.m.way(), weights.data(), states.data());
     machine_.clear(base_, one.arena, ranks_.layout.memory.total);
     write(one.m.rank, ranks_.layout.weights, weights.data(), static_cast<long>(weights.size() * sizeof(A)));
     if (!states.empty())
@@ -223,7 +207,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
   void put_copies(One& one) {
     if constexpr (narrow) {
       copy_lines(one.compute, in_arena<T>(one, ranks_.layout.copies), in_arena<A const>(one, ranks_.layout.weights), 1,
-                 P::schedule.weight_elements, 0, 0);
+                 program_.weight_elements, 0, 0);
     }
   }
   std::byte* bounce(long bytes) {
@@ -238,7 +222,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     Event const began = machine_.event();
     machine_.record(began, base_);
     each_here([&](One& one) { machine_.wait(one.compute.stream, began); });
-    for (int round = 0; round < rounds; ++round) {
+    for (int round = 0; round < rounds_; ++round) {
       each_here([&](One& one) {
         ranks_.open(one, &One::compute, host::Did::Load, -1, round);
         inbox.load(one, round);
@@ -248,7 +232,7 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
       if (training) continue;
       each_here([&](One& one) {
         machine_.copy(one.compute.stream, output(one.m.rank, round),
-                      one.arena + ranks_.layout.buffer[P::schedule.value[P::placed.last]], output_bytes());
+                      one.arena + ranks_.layout.buffer[program_.value[program_.last]], output_bytes());
       });
     }
     each_here([&](One& one) {
@@ -262,73 +246,42 @@ template <class P, class Machine, class Link = AllHere> class Fleet {
     });
     return machine_.end();
   }
-  void run_traced(int b, long step) {
-    if (zero_was_ == 0) {
-      machine_.stamp(*zero_, base_);
-      machine_.finish();
-      zero_was_ = host::Timeline::now();
-    }
-    machine_.run(traced_[b], base_);
-    machine_.record(done_[b], base_);
-    machine_.finish(done_[b]);
-    stamps_[b].read(machine_, *zero_, zero_was_, step, timelines_);
-    --to_trace_;
-  }
   template <class F> void each_here(F f) {
     for (One& one : ranks_.all) {
       if (one.here) f(one);
     }
   }
-  /// What the ranks read in a capture; resets their counters.
-  void count_received(std::vector<host::Member>& into) {
-    into.clear();
-    for (One& one : ranks_.all) {
-      into.push_back(one.m);
-      std::fill(one.m.received.begin(), one.m.received.end(), 0);
-      one.m.received_bytes = one.m.received;
-    }
-  }
-  long total(int rank, std::vector<long> host::Member::*what) const {
-    long sum = 0;
-    auto const i = static_cast<std::size_t>(rank);
-    for (host::Member const& m : in_step_) sum += steps_ * (m.*what)[i];
-    for (host::Member const& m : in_pass_) sum += (passes_ - steps_) * (m.*what)[i];
-    return sum;
-  }
-
   long output_bytes() const {
-    return schedule::aligned(long{ranks_.share.most(P::placed.node[P::placed.last].rows_cut)} * P::request.rows *
-                             P::placed.node[P::placed.last].local.y.size() * static_cast<long>(sizeof(T)));
+    return schedule::aligned(long{ranks_.share.most(program_.node[program_.last].rows_cut)} * program_.rows *
+                             program_.node[program_.last].local.y.size() * static_cast<long>(sizeof(T)));
   }
-  std::byte* output(int rank, int round) const { return outputs_ + (long{rank} * rounds + round) * output_bytes(); }
+  std::byte* output(int rank, int round) const { return outputs_ + (long{rank} * rounds_ + round) * output_bytes(); }
   void count(One const& one, int b, long valid, host::Seen& seen) const {
-    schedule::ProgramNode const& of = schedule::program<P>.node[schedule::program<P>.last];
+    schedule::ProgramNode const& of = program_.node[program_.last];
     if (!of.rows_cut && one.m.way() != 0) return;
-    for (int round = 0; round < rounds; ++round) {
+    for (int round = 0; round < rounds_; ++round) {
       schedule::Range const r = one.m.slices(ranks_.share, of.rows_cut, round);
       auto const& inbox = inbox_[static_cast<std::size_t>(b)];
-      host::score_rows<P>(reinterpret_cast<T const*>(output(one.m.rank, round)), inbox.labels(one, round),
-                          inbox.targets(one, round), {r.begin * P::request.rows, r.end * P::request.rows}, valid, seen);
+      ranks_.functions.score(reinterpret_cast<T const*>(output(one.m.rank, round)), inbox.labels(one, round),
+                             inbox.targets(one, round), {r.begin * program_.rows, r.end * program_.rows}, valid, seen);
     }
   }
 
   Machine& machine_;
   Ranks ranks_;
+  schedule::Program const& program_;
+  int const rounds_;
   Stream base_;
   std::uint64_t seed_;
   Control<A>* control_;
-  Walk<P, Machine, Link> walk_;
-  std::vector<host::Member> in_step_, in_pass_;
-  std::vector<Inbox<P, Machine, Link>> inbox_;
+  Walk<T, Machine, Link> walk_;
+  CapturedTraffic in_step_, in_pass_;
+  std::vector<Inbox<T, Machine, Link>> inbox_;
   std::byte *outputs_ = nullptr, *bounce_ = nullptr;
   A* told_[inboxes]{};
   Event done_[inboxes]{};
-  typename Machine::Graph training_[inboxes], evaluating_[inboxes], traced_[inboxes];
-  Stamps<Machine> stamps_[inboxes];
-  std::vector<host::Timeline> timelines_;
-  std::optional<Event> zero_;
-  int to_trace_ = 0;
-  long zero_was_ = 0;  // host clock
+  typename Machine::Graph training_[inboxes], evaluating_[inboxes];
+  Tracer<Machine, inboxes> tracer_;
   long bounce_bytes_ = 0, passes_ = 0, steps_ = 0;
 };
 

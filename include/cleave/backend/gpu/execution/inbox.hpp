@@ -12,23 +12,27 @@
 namespace cleave::backend::gpu {
 
 /// A control block, then the pixels (f32), labels and targets (f32) of every local rank, round by round.
-template <class P, class Machine, class Link> class Inbox {
+template <class N, class Machine, class Link> class Inbox {
  public:
-  using T = typename P::number;
+  using T = N;
   using A = tensor::accumulate_t<T>;
-  using Ranks = gpu::Ranks<P, Machine, Link>;
+  using Ranks = gpu::Ranks<N, Machine, Link>;
   using One = typename Ranks::One;
   using Stream = typename Machine::Stream;
 
   Inbox(Ranks& ranks, Stream incoming)
-      : ranks_(ranks), incoming_(incoming), arrived_(ranks.machine.event()), at_(ranks.all.size()) {
+      : ranks_(ranks),
+        incoming_(incoming),
+        input_size_(ranks.program.input.size()),
+        arrived_(ranks.machine.event()),
+        at_(ranks.all.size()) {
     bytes_ = schedule::aligned(sizeof(Control<A>));
     auto const take = [&](long bytes) { return std::exchange(bytes_, bytes_ + schedule::aligned(bytes)); };
     for (One const& one : ranks.all) {
-      for (int round = 0; one.here && round < P::request.rounds; ++round) {
-        long const pixels = take(samples(one, round) * input_size * 4);
+      for (int round = 0; one.here && round < ranks_.program.rounds; ++round) {
+        long const pixels = take(samples(one, round) * input_size_ * 4);
         long const labels = take(labelled(one, round) * 4);
-        long const targets = take(labelled(one, round) * P::schedule.targets * 4);
+        long const targets = take(labelled(one, round) * ranks_.program.targets * 4);
         at_[static_cast<std::size_t>(one.m.rank)].push_back({pixels, labels, targets});
       }
     }
@@ -40,13 +44,13 @@ template <class P, class Machine, class Link> class Inbox {
   /// padding.
   void post(long step, host::Feed const& feed, long valid, Control<A> const& control, Stream then) {
     std::memcpy(here_, &control, sizeof control);
-    long const each = P::request.rows, before = ranks_.share.first * each;
+    long const each = ranks_.program.rows, before = ranks_.share.first * each;
     for (One const& one : ranks_.all) {
-      for (int round = 0; one.here && round < P::request.rounds; ++round) {
+      for (int round = 0; one.here && round < ranks_.program.rounds; ++round) {
         feed.pixels(feed.self, step, before + fed(one, round).begin * each, static_cast<int>(samples(one, round)),
                     in<float>(at(one, round).pixels));
         long const first = told(one, round).begin * each;
-        host::take_answers(feed, host::wanted<P>(),
+        host::take_answers(feed, ranks_.functions.wanted,
                            {step, before + first, static_cast<int>(labelled(one, round)), valid - first},
                            in<int>(at(one, round).labels), in<float>(at(one, round).targets));
       }
@@ -57,7 +61,7 @@ template <class P, class Machine, class Link> class Inbox {
   }
   /// The slices of which a rank has labels and losses.
   schedule::Range told(One const& one, int round) const {
-    return one.m.slices(ranks_.share, P::placed.node[P::placed.count - 1].rows_cut, round);
+    return one.m.slices(ranks_.share, ranks_.program.node[ranks_.program.nodes - 1].rows_cut, round);
   }
   int const* labels(One const& one, int round) const { return in<int>(at(one, round).labels); }
   float const* targets(One const& one, int round) const { return in<float>(at(one, round).targets); }
@@ -67,15 +71,15 @@ template <class P, class Machine, class Link> class Inbox {
     ranks_.machine.copy(s, reinterpret_cast<std::byte*>(to), there_, sizeof(Control<A>));
   }
   void load(One& one, int round) {
-    copy_lines(one.compute, ranks_.template in_arena<T>(one, ranks_.layout.buffer[P::schedule.input_value]),
-               reinterpret_cast<float const*>(there_ + at(one, round).pixels), 1, samples(one, round) * input_size, 0,
+    copy_lines(one.compute, ranks_.template in_arena<T>(one, ranks_.layout.buffer[ranks_.program.input_value]),
+               reinterpret_cast<float const*>(there_ + at(one, round).pixels), 1, samples(one, round) * input_size_, 0,
                0);
     copy_lines(one.compute, ranks_.template in_arena<int>(one, ranks_.layout.labels),
                reinterpret_cast<int const*>(there_ + at(one, round).labels), 1, labelled(one, round), 0, 0);
-    if constexpr (P::schedule.targets > 0) {
+    if (ranks_.program.targets > 0) {
       copy_lines(one.compute, ranks_.template in_arena<float>(one, ranks_.layout.targets),
                  reinterpret_cast<float const*>(there_ + at(one, round).targets), 1,
-                 labelled(one, round) * P::schedule.targets, 0, 0);
+                 labelled(one, round) * ranks_.program.targets, 0, 0);
     }
   }
 
@@ -84,18 +88,18 @@ template <class P, class Machine, class Link> class Inbox {
     long pixels, labels, targets;
   };
   template <class E> E* in(long offset) const { return reinterpret_cast<E*>(here_ + offset); }
-  static constexpr long input_size = P::Net::input::shape.size();
   schedule::Range fed(One const& one, int round) const {
-    return one.m.slices(ranks_.share, schedule::program<P>.input_cut, round);
+    return one.m.slices(ranks_.share, ranks_.program.input_cut, round);
   }
-  long samples(One const& one, int round) const { return long{fed(one, round).size()} * P::request.rows; }
-  long labelled(One const& one, int round) const { return long{told(one, round).size()} * P::request.rows; }
+  long samples(One const& one, int round) const { return long{fed(one, round).size()} * ranks_.program.rows; }
+  long labelled(One const& one, int round) const { return long{told(one, round).size()} * ranks_.program.rows; }
   Place at(One const& one, int round) const {
     return at_[static_cast<std::size_t>(one.m.rank)][static_cast<std::size_t>(round)];
   }
 
   Ranks& ranks_;
   Stream incoming_;
+  long const input_size_;
   typename Machine::Event arrived_;
   std::vector<std::vector<Place>> at_;  // for each rank, by rounds
   long bytes_ = 0;

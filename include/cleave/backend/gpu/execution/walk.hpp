@@ -4,17 +4,16 @@
 
 #include <vector>
 
-#include "../../../schedule/listing.hpp"
 #include "../communication/together.hpp"
 
 namespace cleave::backend::gpu {
 
-template <class P, class Machine, class Link> class Walk {
+template <class N, class Machine, class Link> class Walk {
  public:
-  using Ranks = gpu::Ranks<P, Machine, Link>;
+  using Ranks = gpu::Ranks<N, Machine, Link>;
   using One = typename Ranks::One;
   using Action = typename One::Action;
-  using T = typename P::number;
+  using T = N;
   using A = tensor::accumulate_t<T>;
 
   Walk(Ranks& ranks, Control<A> const* control) : ranks_(ranks), together_(ranks, control) {}
@@ -61,23 +60,22 @@ template <class P, class Machine, class Link> class Walk {
     using enum host::Act;
     return a == Convert || a == Sum || a == Start || a == Norm || a == Update;
   }
-  static std::string title(int line) {
-    return std::string(schedule::name(P::schedule.step[line].what)) + " " + schedule::subject<P>(line);
+  std::string title(int line) const {
+    return std::string(schedule::name(ranks_.program.step[line].what)) + " " + ranks_.functions.subject(line);
   }
   void meet(Action const& a, One const& of, int round) {
     auto const offset = [&](typename Action::S const* p) { return reinterpret_cast<std::byte const*>(p) - of.arena; };
     switch (a.act) {
       case host::Act::Convert:
-        return together_.convert(a.step, round);
+        return (together_.*ranks_.functions.convert)(a.step, round);
       case host::Act::Sum:
-        return together_.sum(a.step, round, offset(a.sum_from), offset(a.sum_to), a.n);
+        return (together_.*ranks_.functions.sum)(a.step, round, offset(a.sum_from), offset(a.sum_to), a.n);
       case host::Act::Start:
-        return together_.reduce(a.bucket, a.step, round);
+        return together_.gradients().reduce(a.bucket, a.step, round);
       case host::Act::Norm:
-        if constexpr (P::clips) together_.norm(a.step, round);
-        return;
+        return ranks_.functions.norm(together_.gradients(), a.step, round);
       default:
-        return together_.update(a.bucket, a.step, round);
+        return together_.gradients().update(a.bucket, a.step, round);
     }
   }
   void alone(One& one, Action const& a, int round) {
@@ -107,7 +105,7 @@ template <class P, class Machine, class Link> class Walk {
   }
 
   Ranks& ranks_;
-  Together<P, Machine, Link> together_;
+  Together<T, Machine, Link> together_;
 };
 
 }  // namespace cleave::backend::gpu

@@ -38,13 +38,15 @@ template <class G> struct Squares {
   }
 };
 
+/// Where the sums of squares of all ways are, and where the scale goes.
+template <class A> struct WaySquares {
+  A* scale;
+  int ways;
+  double const* squares[most_sources];
+};
 /// Computes the scale of the gradients from the sums of all ways, added in their order.
 template <class Optimizer, class A> struct ClipScale : Each {
-  struct Args {
-    A* scale;
-    int ways;
-    double const* squares[most_sources];
-  };
+  using Args = WaySquares<A>;
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     c.each(1, [&](long) {
       double sum = 0;

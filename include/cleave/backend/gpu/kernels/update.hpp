@@ -37,6 +37,18 @@ template <class G> struct Sources {
   }
 };
 
+/// The weights of an update, and what belongs to them.
+template <class T> struct WeightRange {
+  using A = tensor::accumulate_t<T>;
+  A* weights;
+  T* copies;   // null if they are the weights
+  A* moments;  // `apart` elements from each other
+  A* kept;     // of a replica that pushes: see Keep
+  long apart, count;
+  Control<A> const* control;
+  A const* scale;  // of gradients that are clipped
+};
+
 /// w (n) in the format of sums; copy (n) in that of the data, or null; moments `apart` elements from each other.
 template <class Optimizer, class T, class G, class From = Sources<G>> struct Update : Each {
   using A = tensor::accumulate_t<T>;

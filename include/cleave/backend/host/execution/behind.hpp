@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <utility>
-
-#include "../../../meta/list.hpp"
 #include "../../../op/tail.hpp"
 
 namespace cleave::backend::host {
@@ -51,37 +48,5 @@ template <class On, bool Back, class... Ops> struct InOrder<On, op::Tail<Back, O
     }
   }
 };
-
-/// For node K: node N fused to it, or the sum with an earlier gradient.
-template <class P, int K, int N> struct MadeAt {
-  using Op = meta::at<typename P::ops, static_cast<std::size_t>(P::placed.node[N].op)>;
-  using type = op::Made<Op, P::placed.node[N].local>;
-};
-template <class P, int K> struct MadeAt<P, K, -1> {
-  static constexpr op::Local of_input() {
-    op::Local l = P::placed.node[K].local;
-    l.y = l.x;
-    return l;
-  }
-  using type = op::Made<op::AddGradient, of_input()>;
-};
-template <class P, int K, bool Back, class I> struct TailOf;
-template <class P, int K, bool Back, int... I> struct TailOf<P, K, Back, std::integer_sequence<int, I...>> {
-  using type = op::Tail<Back, typename MadeAt<P, K, P::schedule.behind(K, Back, I)>::type...>;
-};
-/// Of node K of plan P.
-template <class P, int K, bool Back>
-using TailAt = TailOf<P, K, Back, std::make_integer_sequence<int, P::schedule.tail(K, Back)>>;
-template <class P, int K, bool Back, class On> using Behind = InOrder<On, typename TailAt<P, K, Back>::type>;
-
-/// The function of the map that node K is; void if it is none.
-template <class P, int K> struct MapOf {
-  using type = typename meta::at<typename P::ops, static_cast<std::size_t>(P::placed.node[K].op)>::function;
-};
-template <class P, int K>
-requires(K < 0) struct MapOf<P, K> {
-  using type = void;
-};
-template <class P, int K> using map_of = typename MapOf<P, K>::type;
 
 }  // namespace cleave::backend::host

@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "../../../meta/error.hpp"
-#include "../../../meta/list.hpp"
+#include "../../../op/operands.hpp"
 #include "../../../schedule/slices.hpp"
-#include "../kernels/kernel.hpp"
 
 namespace cleave::backend::host {
 
@@ -33,10 +32,6 @@ struct Wanted {
   long outputs = 0;  // of a sample: as many classes, or as many numbers
   op::Target target = op::Target::Class;
 };
-template <class P> constexpr Wanted wanted() {
-  auto const& last = P::signatures.op[P::ops::size - 1];
-  return {last.name, last.x.size(), last.target};
-}
 /// Whether the loss uses the targets of this feed.
 constexpr bool takes_numbers(Wanted const& w, Feed const& feed) {
   return w.target != op::Target::Class && feed.targets;
@@ -126,38 +121,5 @@ struct Score {
 
 /// The tensors of a rank in a checkpoint: weights, the optimizer's tensors, running statistics.
 enum class Region : unsigned char { Weights, Moments, States };
-
-/// x (end - begin, outputs): evaluates the rows [begin, end) below `valid`: the loss of each, and whether its largest
-/// output is at its label. The loss of a user's loss layer that has weights is not known, hence NaN.
-template <class P, class T>
-void score_rows(T const* x, int const* label, float const* target, schedule::Range rows, long valid, Seen& seen) {
-  using A = tensor::accumulate_t<T>;
-  using Loss = meta::at<typename P::ops, P::ops::size - 1>;
-  constexpr auto const& last = P::signatures.op[P::ops::size - 1];
-  constexpr op::Local one{1, P::batch, last.x, {}, last.y, {}, {}};
-  constexpr long n = last.x.size();
-  A loss = 0;
-  std::vector<A> aux(static_cast<std::size_t>(last.aux(last.x, last.y)));
-  op::Pass const pass{.training = false};
-  op::Operands<T> t;
-  t.aux = aux.data();
-  t.loss = &loss;
-  t.pass = &pass;
-  for (long row = rows.begin; row < rows.end && row < valid; ++row, x += n, ++label) {
-    t.x = x;
-    t.labels = label;
-    if (P::schedule.targets > 0) t.targets = target + (row - rows.begin) * n;
-    if constexpr (Loss::inputs == 1 && Loss::weights == 0 && Loss::states == 0) {
-      Loss::template forward<one>(Context{}, t);
-    } else {
-      loss = std::numeric_limits<A>::quiet_NaN();
-    }
-    long best = 0;
-    for (long i = 1; i < n; ++i) best = static_cast<A>(x[i]) > static_cast<A>(x[best]) ? i : best;
-    ++seen.samples;
-    seen.correct += best == *label;
-    seen.loss += static_cast<double>(loss);
-  }
-}
 
 }  // namespace cleave::backend::host

@@ -68,8 +68,7 @@ struct Host {
   template <class Op, op::Local L, class T> static constexpr bool sums_slices = requires {
     requires host::Kernel<Op>::template sums_slices<L, T>;
   };
-  template <class Op> static constexpr bool takes_tail = false;   // one kernel with what is done behind it
-  template <class P, int S> static constexpr bool links = false;  // a step and those linked to it, by one
+  template <class Op> static constexpr bool takes_tail = false;  // one kernel with what is done behind it
   template <class A> using Branches = host::Branches<A>;
 };
 

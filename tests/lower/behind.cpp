@@ -1,6 +1,6 @@
-// backend/host/execution/behind.cpp - operations of the user's own behind others: those that go along, and those that must not.
+// lower/behind.cpp - operations of the user's own behind others: those that go along, and those that must not.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "../../../train/on_device.hpp"
+#include "../train/on_device.hpp"
 
 using namespace cleave;
 using namespace cleave::testing;

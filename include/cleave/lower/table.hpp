@@ -1,29 +1,35 @@
-// backend/host/execution/table.hpp - the functions of a plan's nodes on a backend: what a program cannot say as a value.
+// lower/table.hpp - the functions of a plan's nodes on a backend: what a program cannot say as a value.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../../../meta/list.hpp"
-#include "actions.hpp"
+#include "../backend/host/execution/actions.hpp"
+#include "../schedule/schedule.hpp"
 #include "behind.hpp"
 
-namespace cleave::backend::host {
+namespace cleave::lower {
 
 /// An operation's gradient and its weights' step in one; `offset` is of its first weight, the second lies behind it.
 template <class Op, op::Local L, class Optimizer, class T>
-void update_weight(Context c, op::Operands<T> const& t, Stepping<T> const& s, long offset) {
+void update_weight(backend::host::Context c, op::Operands<T> const& t, backend::host::Stepping<T> const& s,
+                   long offset) {
+  using Kernel = backend::host::Kernel<Op>;
   auto const step = [&](long at, long count, auto const* g) { s.template step_by<Optimizer>(offset + at, count, g); };
-  if constexpr (requires { Kernel<Op>::template update_weight<L>(c, t, step); }) {
-    Kernel<Op>::template update_weight<L>(c, t, step);
+  if constexpr (requires { Kernel::template update_weight<L>(c, t, step); }) {
+    Kernel::template update_weight<L>(c, t, step);
   } else {
-    Kernel<Op>::template backward_weight<L>(c, t);
+    Kernel::template backward_weight<L>(c, t);
     step(0, L.w0.size(), t.dw0);
     if constexpr (Op::weights > 1) step(L.w0.size(), L.w1.size(), t.dw1);
   }
 }
 
-/// The functions of every node of program P. They are named by operation, extents and format only: equal layers share.
+/// One kernel for step S of plan P and those linked to it; specialised for backends that have such kernels.
+template <class P, int S, class On> struct LinkedSteps { static constexpr bool may = false; };
+
+/// The functions of every node of plan P. They are named by operation, extents and format only: equal layers share.
 template <class P, class On> struct Table {
   using T = typename P::number;
+  using Kernels = backend::host::Kernels<T, On>;
   static constexpr bool sends_factors = [] {
     for (int b = 0; b < P::schedule.buckets; ++b) {
       if (P::schedule.bucket[b].factors > 0) return true;
@@ -31,13 +37,13 @@ template <class P, class On> struct Table {
     return false;
   }();
 
-  template <int K> static constexpr Kernels<T, On> kernels() {
+  template <int K> static constexpr Kernels kernels() {
     constexpr auto const& n = P::placed.node[K];
     if constexpr (n.op >= 0) {
       using Op = meta::at<typename P::ops, static_cast<std::size_t>(n.op)>;
       constexpr bool bias = P::schedule.bias[K] >= 0;
       using Kernel = typename On::template Kernel<Op>;
-      Kernels<T, On> k;
+      Kernels k;
       k.takes_slices = On::template takes_slices<Op>;
       k.loss_with_gradient = Op::is_loss && On::template loss_with_gradient<Op>;
       if constexpr (On::template sums_slices<Op, n.local, T>) k.make_sums = &Kernel::template sum<n.local, T>;
@@ -48,7 +54,7 @@ template <class P, class On> struct Table {
       }
       constexpr bool may_fuse =
           On::updates_in_gradients && P::micro_batches == 1 && Op::weights > 0 && Op::inputs == 1 && !P::clips;
-      if constexpr (may_fuse) k.update_weight = &host::update_weight<Op, n.local, typename P::optimizer, T>;
+      if constexpr (may_fuse) k.update_weight = &lower::update_weight<Op, n.local, typename P::optimizer, T>;
       constexpr bool by_slice = !may_fuse || P::replicas != 1, by_sums = On::template sums_slices<Op, n.local, T>;
       if constexpr (by_slice && (!by_sums || sends_factors))
         k.backward_weight = &Kernel::template backward_weight<n.local, T>;
@@ -60,8 +66,8 @@ template <class P, class On> struct Table {
       }
       constexpr int forth = P::schedule.step_of(schedule::Do::Forward, K);
       constexpr int back = P::schedule.step_of(schedule::Do::BackwardInput, K);
-      if constexpr (On::template links<P, forth>) k.linked[false] = &On::template linked<P, forth>;
-      if constexpr (On::template links<P, back>) k.linked[true] = &On::template linked<P, back>;
+      if constexpr (LinkedSteps<P, forth, On>::may) k.linked[false] = &LinkedSteps<P, forth, On>::put;
+      if constexpr (LinkedSteps<P, back, On>::may) k.linked[true] = &LinkedSteps<P, back, On>::put;
       return k;
     } else {
       return {};
@@ -69,11 +75,11 @@ template <class P, class On> struct Table {
   }
   template <std::size_t... K> static constexpr auto make(std::index_sequence<K...>) {
     struct {
-      Kernels<T, On> of[sizeof...(K)];
+      Kernels of[sizeof...(K)];
     } made{{kernels<static_cast<int>(K)>()...}};
     return made;
   }
   static constexpr auto table = make(std::make_index_sequence<static_cast<std::size_t>(P::placed.count)>{});
 };
 
-}  // namespace cleave::backend::host
+}  // namespace cleave::lower

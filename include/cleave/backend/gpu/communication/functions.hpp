@@ -1,0 +1,58 @@
+// backend/gpu/communication/functions.hpp - a program with the functions of the plan's layers and policies, as a device enqueues them.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "../../../schedule/program.hpp"
+#include "../../../send/route.hpp"
+#include "../../host/execution/actions.hpp"
+#include "../../host/execution/feed.hpp"
+#include "../kernels/clip.hpp"
+#include "../kernels/coder.hpp"
+#include "../kernels/device.hpp"
+
+namespace cleave::backend::gpu {
+
+template <class T, class Machine, class Link> class Ranks;            // ranks.hpp
+template <class T, class Machine, class Link> class DeviceExchange;   // exchange.hpp
+template <class T, class Machine, class Link> class DeviceGradients;  // gradients.hpp
+template <class T, class Machine, class Link> class Together;         // together.hpp
+
+/// Functions of a plan that are not of one node; N is the format of the data.
+template <class N, class Machine, class Link> struct DeviceFunctions {
+  using T = N;
+  using A = tensor::accumulate_t<T>;
+  using Q = Queue<Machine>;
+  using MakeExchange = std::unique_ptr<DeviceExchange<T, Machine, Link>> (*)(Ranks<T, Machine, Link>&);
+  // The update of weights by gradients in the format of sums, and in that of the data where it is narrower.
+  void (*update_sums)(Q const&, WeightRange<T> const&, Sources<A> const&) = nullptr;
+  void (*update_data)(Q const&, WeightRange<T> const&, Sources<T> const&) = nullptr;
+  // Of plans with conversions, and with sums over the batch that the model reads.
+  void (Together<T, Machine, Link>::*convert)(int step, int round) = nullptr;
+  void (Together<T, Machine, Link>::*sum)(int step, int round, long from, long to, long n) = nullptr;
+  // Of plans that clip: the norm over all gradients, and the scale of the gradients from it.
+  void (*norm)(DeviceGradients<T, Machine, Link>&, int step, int round) = nullptr;
+  void (*clip_scale)(Q const&, WaySquares<A> const&) = nullptr;
+  // How gradients become their sum; of buckets that are never compressed or scheduled, where others are.
+  MakeExchange exchange = nullptr, whole_exchange = nullptr;
+  // Of a codec, where gradients are encoded (kernels/coder.hpp); of a route, where they take one (send/route.hpp).
+  void (*encode)(Q const&, A const* g, A* left, std::byte* out, long n, std::byte* workspace) = nullptr;
+  void (*decode)(Q const&, A* to, long n, Messages const&) = nullptr;
+  int (*rounds)(long elements, send::Group) = nullptr;
+  send::Move (*move)(long elements, int rank, send::Group, int round) = nullptr;
+  void (*score)(T const* x, int const* label, float const* target, schedule::Range rows, long valid,
+                host::Seen&) = nullptr;
+  host::Wanted wanted;
+  std::string (*subject)(int step) = nullptr;  // of a line in the listing
+};
+
+/// A program with the functions that it names.
+template <class N, class Machine, class Link> struct DeviceExecutable {
+  schedule::Program program;
+  host::Kernels<N, Device<Machine>> const* kernels = nullptr;
+  DeviceFunctions<N, Machine, Link> const* functions = nullptr;
+};
+
+}  // namespace cleave::backend::gpu

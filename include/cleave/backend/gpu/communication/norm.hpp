@@ -1,0 +1,65 @@
+// backend/gpu/communication/norm.hpp - the norm over all gradients of a plan that clips, and their scale.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../kernels/clip.hpp"
+#include "../kernels/rows.hpp"
+#include "gradients.hpp"
+
+namespace cleave::backend::gpu {
+
+/// The squares that a rank counts: by pieces, then their sum.
+template <class T, class Machine, class Link>
+void put_squares(DeviceGradients<T, Machine, Link>& gradients, One<T, Machine>& one) {
+  auto& ranks = gradients.ranks();
+  double *const words = ranks.template in_arena<double>(one, ranks.layout.norm), *to = words + schedule::norm_pieces;
+  for (int i = 0; i < ranks.program.norms; ++i) {
+    schedule::OfNorm const& n = ranks.program.norm[i];
+    if (n.alike && one.m.way() != 0) continue;
+    schedule::Bucket const& bucket = gradients.bucket(n.bucket);
+    int const pieces = blocks_for(n.count, schedule::norm_piece);
+    gradients.with_sources(
+        gradients.alone(n.bucket) ? gradients.own_sum(one, n.bucket) : gradients.found(one, n.bucket),
+        [&](auto const& g) {
+          using K = Squares<typename std::remove_cvref_t<decltype(g)>::format>;
+          one.compute.template launch<K>(pieces, {to, n.offset - bucket.offset, n.count, bucket.count, g});
+        });
+    to += pieces;
+  }
+  one.compute.template launch<AddUp<double>>(
+      1, {words, words + schedule::norm_pieces, to - words - schedule::norm_pieces});
+}
+
+/// Before any update: when all sums are complete, computes the scale of the gradients.
+template <class T, class Machine, class Link>
+void put_norm(DeviceGradients<T, Machine, Link>& gradients, int step, int round) {
+  using One = gpu::One<T, Machine>;
+  auto& ranks = gradients.ranks();
+  schedule::Program const& program = ranks.program;
+  for (host::Axis a : {host::Axis::Data, host::Axis::World}) {
+    bool any = false;
+    for (int b = 0; b < program.buckets; ++b)
+      any = any || (host::axis_of(program.bucket[b]) == a && !gradients.alone(b));
+    if (any) ranks.meet(a, &One::sums, &One::compute);
+  }
+  ranks.open_all(&One::compute, host::Did::Line, step, round);
+  for (int b = program.buckets - 1; b >= 0; --b) {
+    for (One& one : ranks.all) {
+      if (!gradients.alone(b)) gradients.find(one, b);
+    }
+  }
+  for (One& one : ranks.all) {
+    if (one.here && !ranks.rehearsing()) put_squares(gradients, one);
+  }
+  if (program.ways > most_sources) throw Error(too_many("ways", most_sources));
+  if (program.ways > 1) ranks.meet(host::Axis::Model);
+  ranks.phase(&One::compute, [&](One& one) {
+    WaySquares<tensor::accumulate_t<T>> args{gradients.scale(one), program.ways, {}};
+    for (int w = 0; w < program.ways; ++w)
+      args.squares[w] = ranks.template reach<double>(one, one.m.peer(host::Axis::Model, w), ranks.layout.norm, 0, 1);
+    if (!ranks.planning()) ranks.functions.clip_scale(one.compute, args);
+  });
+  ranks.close_all(&One::compute);
+}
+
+}  // namespace cleave::backend::gpu

@@ -1,0 +1,49 @@
+// lower/answers.hpp - what the loss of a plan compares with, and the evaluation of its samples.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../backend/host/execution/feed.hpp"
+#include "../backend/host/kernels/kernel.hpp"
+#include "../meta/list.hpp"
+
+namespace cleave::lower {
+
+template <class P> constexpr backend::host::Wanted wanted() {
+  auto const& last = P::signatures.op[P::ops::size - 1];
+  return {last.name, last.x.size(), last.target};
+}
+/// x (end - begin, outputs): evaluates the rows [begin, end) below `valid`: the loss of each, and whether its largest
+/// output is at its label. The loss of a user's loss layer that has weights is not known, hence NaN.
+template <class P, class T>
+void score_rows(T const* x, int const* label, float const* target, schedule::Range rows, long valid,
+                backend::host::Seen& seen) {
+  using A = tensor::accumulate_t<T>;
+  using Loss = meta::at<typename P::ops, P::ops::size - 1>;
+  constexpr auto const& last = P::signatures.op[P::ops::size - 1];
+  constexpr op::Local one{1, P::batch, last.x, {}, last.y, {}, {}};
+  constexpr long n = last.x.size();
+  A loss = 0;
+  std::vector<A> aux(static_cast<std::size_t>(last.aux(last.x, last.y)));
+  op::Pass const pass{.training = false};
+  op::Operands<T> t;
+  t.aux = aux.data();
+  t.loss = &loss;
+  t.pass = &pass;
+  for (long row = rows.begin; row < rows.end && row < valid; ++row, x += n, ++label) {
+    t.x = x;
+    t.labels = label;
+    if (P::schedule.targets > 0) t.targets = target + (row - rows.begin) * n;
+    if constexpr (Loss::inputs == 1 && Loss::weights == 0 && Loss::states == 0) {
+      Loss::template forward<one>(backend::host::Context{}, t);
+    } else {
+      loss = std::numeric_limits<A>::quiet_NaN();
+    }
+    long best = 0;
+    for (long i = 1; i < n; ++i) best = static_cast<A>(x[i]) > static_cast<A>(x[best]) ? i : best;
+    ++seen.samples;
+    seen.correct += best == *label;
+    seen.loss += static_cast<double>(loss);
+  }
+}
+
+}  // namespace cleave::lower

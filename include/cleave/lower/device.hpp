@@ -1,0 +1,113 @@
+// lower/device.hpp - a plan bound to a device: its program, its kernels, its other functions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../backend/gpu/communication/direct.hpp"
+#include "../backend/gpu/communication/encoded.hpp"
+#include "../backend/gpu/communication/norm.hpp"
+#include "../backend/gpu/communication/routed.hpp"
+#include "../backend/gpu/communication/together.hpp"
+#include "../backend/gpu/kernels/convolve.hpp"
+#include "../backend/gpu/kernels/lookup.hpp"
+#include "../backend/gpu/kernels/norms.hpp"
+#include "../backend/gpu/kernels/product.hpp"
+#include "../backend/gpu/kernels/top_k.hpp"
+#include "../schedule/listing.hpp"
+#include "answers.hpp"
+#include "linked.hpp"
+
+namespace cleave::lower {
+
+/// The update of weights by gradients of format G.
+template <class Optimizer, class T, class G, class Machine>
+void update(gpu::Queue<Machine> const& q, gpu::WeightRange<T> const& r, gpu::Sources<G> const& g) {
+  using A = tensor::accumulate_t<T>;
+  auto const step = [&](auto const& from) {
+    using From = std::remove_cvref_t<decltype(from)>;
+    gpu::stream<gpu::Update<Optimizer, T, G, From>>(
+        q, {r.weights, r.copies, r.moments, r.apart, r.count, r.control, from});
+  };
+  if constexpr (optim::Clips<Optimizer>) {
+    step(gpu::Clipped<G, A>{g, r.scale});
+  } else {
+    step(g);
+  }
+}
+/// Of a replica that pushes its gradients to a server.
+template <class T, class G, class Machine>
+void keep(gpu::Queue<Machine> const& q, gpu::WeightRange<T> const& r, gpu::Sources<G> const& g) {
+  gpu::stream<gpu::Keep<T, G>>(q, {r.kept, r.weights, r.copies, r.count, r.control, g});
+}
+template <class P, class G, class Machine> constexpr auto update_of() {
+  using T = typename P::number;
+  if constexpr (P::pushes_gradients) {
+    return &keep<T, G, Machine>;
+  } else {
+    return &update<typename P::optimizer, T, G, Machine>;
+  }
+}
+template <class Optimizer, class A, class Machine>
+void clip_scale(gpu::Queue<Machine> const& q, gpu::WaySquares<A> const& of) {
+  q.template launch<gpu::ClipScale<Optimizer, A>>(1, of);
+}
+
+template <class E, class T, class Machine, class Link>
+std::unique_ptr<gpu::DeviceExchange<T, Machine, Link>> make_device_exchange(gpu::Ranks<T, Machine, Link>& ranks) {
+  return std::make_unique<E>(ranks);
+}
+template <class P> constexpr bool has_step(schedule::Do one, schedule::Do other) {
+  for (int s = 0; s < P::schedule.steps; ++s) {
+    if (P::schedule.step[s].what == one || P::schedule.step[s].what == other) return true;
+  }
+  return false;
+}
+template <class P, class Machine, class Link>
+constexpr gpu::DeviceFunctions<typename P::number, Machine, Link> device_functions_of() {
+  using T = typename P::number;
+  using A = tensor::accumulate_t<T>;
+  constexpr bool narrow = sizeof(T) < sizeof(A), rounded = narrow && P::format.ordered;
+  constexpr bool encodes = bool(P::format.encoding) && !P::served, routed = bool(P::format.path) && !encodes;
+  constexpr bool some_whole = [] {
+    for (int b = 0; b < P::schedule.buckets; ++b) {
+      if (P::schedule.bucket[b].whole) return true;
+    }
+    return false;
+  }();
+  using Direct = gpu::Direct<T, Machine, Link, rounded>;
+  gpu::DeviceFunctions<T, Machine, Link> f;
+  f.update_sums = update_of<P, A, Machine>();
+  if constexpr (narrow) f.update_data = update_of<P, T, Machine>();
+  if constexpr (has_step<P>(schedule::Do::Convert, schedule::Do::ConvertBack))
+    f.convert = &gpu::Together<T, Machine, Link>::convert;
+  if constexpr (has_step<P>(schedule::Do::Sum, schedule::Do::SumBack)) f.sum = &gpu::Together<T, Machine, Link>::sum;
+  if constexpr (P::clips) {
+    f.norm = &gpu::put_norm<T, Machine, Link>;
+    f.clip_scale = &clip_scale<typename P::optimizer, A, Machine>;
+  }
+  if constexpr (encodes) {
+    using Coded = gpu::Coded<typename P::codec, A>;
+    f.exchange = &make_device_exchange<gpu::Encoded<T, Machine, Link>, T, Machine, Link>;
+    f.encode = &Coded::template write<gpu::Queue<Machine>>;
+    f.decode = &Coded::template sum<gpu::Queue<Machine>>;
+  } else if constexpr (routed) {
+    f.exchange = &make_device_exchange<gpu::Routed<T, Machine, Link, rounded>, T, Machine, Link>;
+    f.rounds = [](long elements, send::Group g) { return P::route::rounds(elements, g); };
+    f.move = [](long elements, int rank, send::Group g, int round) { return P::route::move(elements, rank, g, round); };
+  } else {
+    f.exchange = &make_device_exchange<Direct, T, Machine, Link>;
+  }
+  if constexpr ((encodes || routed) && some_whole) f.whole_exchange = &make_device_exchange<Direct, T, Machine, Link>;
+  f.score = &score_rows<P, T>;
+  f.wanted = wanted<P>();
+  f.subject = &schedule::subject<P>;
+  return f;
+}
+template <class P, class Machine, class Link>
+inline constexpr auto device_functions = device_functions_of<P, Machine, Link>();
+
+/// Of plan P on a device.
+template <class P, class Machine, class Link>
+inline constexpr gpu::DeviceExecutable<typename P::number, Machine, Link> device_executable{
+    schedule::program<P>, Table<P, gpu::Device<Machine>>::table.of, &device_functions<P, Machine, Link>};
+
+}  // namespace cleave::lower
