@@ -48,7 +48,7 @@ struct CheckedElement {
 
 /// Runs `each(rank, visitor)`, what a rank does, round by round. Ranks wait only for those that they read, so a write
 /// must be known to come after all reads of what was there: each rank's knowledge of how many rounds the others have
-/// ended is kept, as a vector clock. `memory[i]` are size() new elements. What is to be done says a Goal:
+/// ended is kept, as a vector clock. `memory[i]` are size() elements. What is to be done says a Goal:
 ///   Content input(int rank, Location, long element) const;  // before the first round; Content{}: nothing
 ///   Location where(int rank) const;                         // the result, whose elements are written once each
 ///   long results(int rank) const;                           // so many
@@ -69,6 +69,11 @@ template <class Each, class Goal, class Elements> class ExchangeCheck {
   constexpr long size() const { return tensors_.size() * ranks_; }
   constexpr ExchangeFault run(Elements& memory) {
     memory_ = &memory;
+    for (long i = 0; i < size(); ++i) {  // one by one: g++ 12 gives constants the changed elements of the call before
+      CheckedElement& e = memory[static_cast<std::size_t>(i)];
+      e.content.element = e.written = -1;
+      for (short& round : e.read) round = 0;
+    }
     for (round_ = 0; round_ < tensors_.rounds && !fault_; ++round_) {
       learn();
       for (rank_ = 0; rank_ < ranks_ && !fault_; ++rank_) {

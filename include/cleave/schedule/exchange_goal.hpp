@@ -115,22 +115,17 @@ class StepGoal {
   std::uint64_t own_[most_checked_ranks][most_branches]{};  // of each branch
 };
 
-/// The first fault of a step's exchange among all ranks, in one round of accumulation. `make(size)` makes the memory
-/// that it takes: elements that can be indexed.
-template <class Make>
-constexpr ExchangeFault check_exchange(Program const& program, int step, Share const& share, int accumulation,
-                                       Make make) {
+/// The first fault of a step's exchange among all ranks, in one round of accumulation. In a constant: of a small
+/// program, with a std::array of elements.
+template <class Elements = std::vector<CheckedElement>>
+constexpr ExchangeFault check_exchange(Program const& program, int step, Share const& share, int accumulation = 0) {
   StepGoal const goal(program, step, share, accumulation);
   if (goal.too_large()) return {"sums more than 64 summands: that is not checked"};
   auto const each = [&](int rank, auto& v) { exchange(program, step, share, rank, accumulation, v); };
-  auto elements = make(0L);
-  ExchangeCheck<decltype(each), StepGoal, decltype(elements)> check(share.ranks.world(), each, goal);
-  elements = make(check.size());
+  ExchangeCheck<decltype(each), StepGoal, Elements> check(share.ranks.world(), each, goal);
+  Elements elements{};
+  if constexpr (requires { elements.resize(1); }) elements.resize(static_cast<std::size_t>(check.size()));
   return check.run(elements);
-}
-inline ExchangeFault check_exchange(Program const& program, int step, Share const& share, int accumulation = 0) {
-  return check_exchange(program, step, share, accumulation,
-                        [](long n) { return std::vector<CheckedElement>(static_cast<std::size_t>(n)); });
 }
 
 }  // namespace cleave::schedule
