@@ -17,8 +17,8 @@ TEST_CASE("rows 2 to 4 and features 3 to 6 of a value of 5 rows and 6 features m
   CHECK(in_rows.count == 2);
   CHECK(in_rows.apart == 6);
   CHECK(in_features.begin == 6);
-  CHECK(in_features.count == 1);  // neighbours: one line
-  CHECK(in_features.width == 6);
+  CHECK(in_features.count == 2);
+  CHECK(in_features.apart == 3);  // neighbours
   CHECK(lines(rows, {0, 5, 0, 6}).begin == 12);
   CHECK(intersection(rows, {4, 1, 0, 6}).rows == 0);
 }

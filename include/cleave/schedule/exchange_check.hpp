@@ -77,7 +77,7 @@ template <class Each, class Goal, class Elements> class ExchangeCheck {
     for (round_ = 0; round_ < tensors_.rounds && !fault_; ++round_) {
       learn();
       for (rank_ = 0; rank_ < ranks_ && !fault_; ++rank_) {
-        Run one{*this};
+        RunRound one{*this};
         each_(rank_, one);
         one.end();
       }
@@ -91,11 +91,11 @@ template <class Each, class Goal, class Elements> class ExchangeCheck {
 
   /// The tensors of all ranks, and of each the elements from the lowest to the highest that are written or read.
   struct Tensors {
-    struct Extent {
+    struct TensorUse {
       Location in;
       long begin = 0, end = 0;
     };
-    Extent tensor[most_tensors]{};
+    TensorUse tensor[most_tensors]{};
     int tensors = 0, rounds = 0;
     constexpr void round() { ++rounds; }
     constexpr void write(Write const& w) { take(w.to, w.at); }
@@ -152,7 +152,7 @@ template <class Each, class Goal, class Elements> class ExchangeCheck {
   }
 
   /// Does what a rank does in this round.
-  struct Run {
+  struct RunRound {
     ExchangeCheck& check;
     int now = -1, sources = 0;
     bool writes = false;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -66,33 +67,27 @@ struct Source {
 /// it reads have ended the round before.
 class TransferList {
  public:
-  void round() { round_.push_back(static_cast<int>(write_.size())); }
-  void write(Write const& w) { write_.push_back({w, static_cast<int>(source_.size())}); }
+  void round() { round_.push_back(write_.size()); }
+  void write(Write const& w) {
+    write_.push_back(w);
+    first_source_.push_back(source_.size());
+  }
   void source(Source const& s) { source_.push_back(s); }
 
   int rounds() const { return static_cast<int>(round_.size()); }
   /// Calls visit(Write, its sources) for each of a round, in order.
   template <class Visit> void each(int round, Visit visit) const {
-    auto const after = [](auto const& all, std::size_t i, std::size_t last) {
-      return i + 1 < all.size() ? static_cast<std::size_t>(first(all[i + 1])) : last;
-    };
-    auto const r = static_cast<std::size_t>(round), end = after(round_, r, write_.size());
-    for (auto w = static_cast<std::size_t>(round_[r]); w < end; ++w) {
-      auto const from = static_cast<std::size_t>(write_[w].sources);
-      visit(write_[w].of, std::span(source_).subspan(from, after(write_, w, source_.size()) - from));
+    auto const r = static_cast<std::size_t>(round), end = r + 1 < round_.size() ? round_[r + 1] : write_.size();
+    for (std::size_t w = round_[r]; w < end; ++w) {
+      std::size_t const first = first_source_[w], past = w + 1 < write_.size() ? first_source_[w + 1] : source_.size();
+      visit(write_[w], std::span(source_).subspan(first, past - first));
     }
   }
 
  private:
-  struct Written {
-    Write of;
-    int sources;  // the first
-  };
-  static int first(int round) { return round; }
-  static int first(Written const& w) { return w.sources; }
-
-  std::vector<int> round_;  // the first write of each
-  std::vector<Written> write_;
+  std::vector<std::size_t> round_;  // the first write of each
+  std::vector<Write> write_;
+  std::vector<std::size_t> first_source_;  // of each write
   std::vector<Source> source_;
 };
 
