@@ -44,6 +44,7 @@ struct Location {
 struct Strided {
   long begin = 0, count = 1, width = 0, apart = 0;
   constexpr long size() const { return count * width; }
+  constexpr bool dense() const { return count == 1 || width == apart; }
   constexpr long element(long i) const { return begin + i / width * apart + i % width; }
 };
 

@@ -34,9 +34,17 @@ template <class T> class Converter {
   void local(schedule::TransferList const& list, int round = 0) const {
     list.each(round, [&](schedule::Write const& w, std::span<schedule::Source const> sources) {
       for (schedule::Source const& s : sources) fetch(s);
+      bool dense = w.at.dense();
+      for (schedule::Source const& s : sources) dense = dense && s.at.dense();
+      long const lines = dense ? 1 : w.at.count, width = w.at.size() / lines;
       T* const to = at<T>(m_.rank, w.to) + w.at.begin;
-      if (w.what == schedule::Opcode::Copy) return copy(to, w.at, sources[0]);
-      for (long line = 0; line < w.at.count; ++line) sum(to + line * w.at.apart, sources, line, w.at.width);
+      if (w.what == schedule::Opcode::Copy) {
+        T const* const from = line_of(sources[0], 0);
+        for (long r = 0; r < lines; ++r)
+          std::memcpy(to + r * w.at.apart, from + r * sources[0].at.apart, static_cast<std::size_t>(width) * sizeof(T));
+      } else {
+        for (long r = 0; r < lines; ++r) sum(to + r * w.at.apart, sources, r, width);
+      }
     });
   }
 
@@ -51,16 +59,11 @@ template <class T> class Converter {
   void fetch(schedule::Source const& s) const {
     m_.read_from(s.rank, s.at.size(), sizeof(T));
     if (m_.world->here(s.rank)) return;
-    bool const dense = s.at.width == s.at.apart;
-    long const lines = dense ? 1 : s.at.count, width = dense ? s.at.size() : s.at.width;
+    long const lines = s.at.dense() ? 1 : s.at.count, width = s.at.size() / lines;
     for (long r = 0; r < lines; ++r) m_.fetch<T>(s.rank, buffer_[s.in.index], s.at.begin + r * s.at.apart, width);
   }
-  void copy(T* to, schedule::Strided at_to, schedule::Source const& s) const {
-    T const* const from = at<T const>(s.rank, s.in) + s.at.begin;
-    bool const dense = at_to.width == at_to.apart && s.at.width == s.at.apart;
-    long const lines = dense ? 1 : at_to.count, width = dense ? at_to.size() : at_to.width;
-    for (long r = 0; r < lines; ++r)
-      std::memcpy(to + r * at_to.apart, from + r * s.at.apart, static_cast<std::size_t>(width) * sizeof(T));
+  T const* line_of(schedule::Source const& s, long line) const {
+    return at<T const>(s.rank, s.in) + s.at.begin + line * s.at.apart;
   }
   /// One line, in the order of the sources and in the accumulator's format.
   void sum(T* to, std::span<schedule::Source const> sources, long line, long n) const {
@@ -69,8 +72,7 @@ template <class T> class Converter {
     for (long first = 0; first < n; first += piece) {
       long const size = n - first < piece ? n - first : piece;
       for (std::size_t k = 0; k < sources.size(); ++k) {
-        schedule::Source const& s = sources[k];
-        T const* const x = at<T const>(s.rank, s.in) + s.at.begin + line * s.at.apart + first;
+        T const* const x = line_of(sources[k], line) + first;
         if (k == 0) {
           for (long i = 0; i < size; ++i) total[i] = static_cast<A>(x[i]);
         } else {
