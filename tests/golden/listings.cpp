@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <cleave/schedule/exchange_goal.hpp>
+#include <cleave/schedule/exchange_traffic.hpp>
 #include "plans.hpp"
 
 using namespace cleave;
@@ -138,6 +140,28 @@ template <class P> std::string moves(schedule::Ranks ranks) {
   return out;
 }
 
+/// Nothing, unless an exchange is not sound or does not send what the closed forms say.
+template <class P> std::string exchanges(schedule::Ranks ranks, place::Request request) {
+  schedule::Program const& program = schedule::program<P>;
+  schedule::Share const share = schedule::shared(request, ranks);
+  std::string out;
+  for (int s = 0; s < program.steps; ++s) {
+    for (int round = 0; round < share.rounds; ++round) {
+      if (schedule::ExchangeFault const f = schedule::check_exchange(program, s, share, round))
+        out += "step " + std::to_string(s) + ": rank " + std::to_string(f.rank) + " " + std::string(f.what) + "\n";
+    }
+    for (int rank = 0; rank < ranks.world(); ++rank) {
+      schedule::TrafficCount const count = schedule::sent(program, s, share, rank);
+      schedule::Message const m =
+          schedule::message(program.step[s], P::schedule, P::placed, request, P::format, ranks, rank);
+      if (m.verb != op::Verb::Push && (count.elements != m.sent || count.sent_bytes != m.bytes))
+        out += "step " + std::to_string(s) + ": rank " + std::to_string(rank) + " sends " +
+               std::to_string(count.elements) + " elements in its exchange, not " + std::to_string(m.sent) + "\n";
+    }
+  }
+  return out;
+}
+
 /// The listing, the summary, the arena and each rank's traffic; or why there is no such plan.
 template <class P> std::string text(int replicas) {
   try {
@@ -148,6 +172,7 @@ template <class P> std::string text(int replicas) {
   schedule::Ranks const mesh{replicas, P::ways}, ranks = P::ranks_of(replicas);
   std::string out = schedule::listing<P>(mesh) + schedule::summary<P>(mesh);
   out += arena<P>(ranks, P::request_of(replicas)) + weights<P>() + moves<P>(ranks);
+  if (ranks.world() <= schedule::most_checked_ranks) out += exchanges<P>(ranks, P::request_of(replicas));
   std::string before;
   for (int rank = 0, first = 0; rank <= ranks.world(); ++rank) {  // ranks that send alike share a line
     auto const of = [&](bool evaluation) {

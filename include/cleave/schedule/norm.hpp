@@ -29,8 +29,10 @@ template <class P, class Visit> constexpr void each_of_norm(Visit visit) {
     if (n.count == 0) n = {n.bucket, w.offset, 0, alike(w)};
     while (!in(s.bucket[n.bucket], w)) ++n.bucket;
     n.count += w.count;
-    Weight const* const next = i + 1 < s.weights ? &s.weight[i + 1] : nullptr;
-    if (next && leaf(*next) == leaf(w) && alike(*next) == n.alike && in(s.bucket[n.bucket], *next)) continue;
+    auto const joins = [&](Weight const& next) {
+      return leaf(next) == leaf(w) && alike(next) == n.alike && in(s.bucket[n.bucket], next);
+    };
+    if (i + 1 < s.weights && joins(s.weight[i + 1])) continue;
     visit(n);
     n.count = 0;
   }

@@ -14,6 +14,8 @@ namespace cleave::schedule {
 struct Path {
   bool on = false;
   long (*sent)(long elements, int rank, send::Group) = nullptr;
+  int (*rounds)(long elements, send::Group) = nullptr;
+  send::Move (*move)(long elements, int rank, send::Group, int round) = nullptr;
   std::string_view name;
   constexpr explicit operator bool() const { return on; }
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "../../schedule/exchange.hpp"
 #include "communication/convert.hpp"
 #include "execution/arena.hpp"
 #include "execution/functions.hpp"
@@ -45,13 +46,12 @@ template <class N> class Rank : public Arena<N> {
       sums_[a == Axis::World] = reduction(m_, a, share_, program_.format.ordered, false);
     }
     gradients_.prepare({&program_, of.functions, of.kernels, &m_, &share_, &layout_});
+    conversions_.resize(static_cast<std::size_t>(rounds_ * program_.steps));
     for (int round = 0; round < rounds_; ++round) {
-      schedule::Range const own = m_.slices(share_, false, round);
-      Value v{0, long{own.size()} * program_.rows, {0}};
-      for (int w = 0; w < program_.ways; ++w) {
-        v.row.push_back(long{share_.part(m_.replica() * program_.ways + w, round).end - own.begin} * program_.rows);
+      for (int step = 0; step < program_.steps; ++step) {
+        if (converts(program_.step[step].what))
+          schedule::exchange(program_, step, share_, rank, round, conversion(round, step));
       }
-      value_.push_back(std::move(v));
     }
     stepping_.weights = weights();
     stepping_.copies = narrow ? at<T>(layout_.copies) : nullptr;
@@ -231,15 +231,24 @@ template <class N> class Rank : public Arena<N> {
     all_reduce<S, S>(m_, world ? Axis::World : Axis::Data, a.step, sums_[world], offset(a.sum_from),
                      program_.most_sum_leaf * static_cast<long>(sizeof(S)), offset(a.sum_to), a.n);
   }
+  static bool converts(schedule::Do what) { return what == schedule::Do::Convert || what == schedule::Do::ConvertBack; }
+  schedule::TransferList& conversion(int round, int step) {
+    return conversions_[static_cast<std::size_t>(round * program_.steps + step)];
+  }
   void convert(int step) {
     schedule::Step const s = program_.step[step];
     schedule::ProgramNode const& n = program_.node[s.node];
     bool const forward = s.what == schedule::Do::Convert;
-    Value& value = value_[static_cast<std::size_t>(round_)];
-    value.features = n.features;
-    int const from = !forward ? program_.gradient[s.node] : n.in0 < 0 ? program_.input_value : program_.value[n.in0];
-    Converter<T>(m_, step, value, layout_.buffer[from], layout_.buffer[s.dx])
-        .run(forward ? n.forward : n.backward, forward ? n.from_rows : n.rows_cut, forward ? n.rows_cut : n.from_rows);
+    op::Verb const verb = forward ? n.forward : n.backward;
+    Converter<T> const converter(m_, layout_.buffer);
+    if (verb == op::Verb::Slice) return converter.local(conversion(round_, step));
+    if (verb == op::Verb::AllReduce && are_two(m_, Axis::Model)) {
+      int const input = n.in0 < 0 ? program_.input_value : program_.value[n.in0];
+      return all_reduce_of_two<T, T>(m_, Axis::Model, step, false,
+                                     layout_.buffer[forward ? input : program_.gradient[s.node]], layout_.buffer[s.dx],
+                                     long{m_.slices(share_, false, round_).size()} * program_.rows * n.features);
+    }
+    converter.run(conversion(round_, step), step);
   }
 
   void count(long valid, Seen& seen) const {
@@ -260,8 +269,8 @@ template <class N> class Rank : public Arena<N> {
   Stepping<T> stepping_;
   std::vector<std::vector<Action<T>>> train_, evaluate_;  // by rounds
   Gradients<T> gradients_;
-  Reduction sums_[2];         // of the model's sums, which are never rounded: over replicas, over all ranks
-  std::vector<Value> value_;  // by rounds
+  Reduction sums_[2];  // of the model's sums, which are never rounded: over replicas, over all ranks
+  std::vector<schedule::TransferList> conversions_;  // by rounds, then steps
   Timeline timeline_;
   int round_ = 0;
   long norms_ = 0;  // taken so far

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <cleave/backend/host/communication/convert.hpp>
 #include <cleave/backend/host/team.hpp>
+#include <cleave/schedule/exchange.hpp>
 #include <cmath>
 
 using namespace cleave;
@@ -17,19 +18,13 @@ enum class Is : unsigned char { Whole, Part, Rows, Summand };
 /// 7 rows of 6 features on `ways` ranks; rows are cut unevenly.
 struct Run {
   int ways;
-  Value value{features, 7, {}};
-  explicit Run(int n) : ways(n) {
-    for (int w = 0; w <= n; ++w) value.row.push_back(7 * w / n);
-  }
+  long first_row(int w) const { return 7 * w / ways; }
   static float whole(long r, long f) { return static_cast<float>(100 * r + f); }
   /// What way w holds of it: (rows, width) and the element at (r, c) there.
-  long rows(Is is, int w) const {
-    auto const i = static_cast<std::size_t>(w);
-    return is == Is::Rows ? value.row[i + 1] - value.row[i] : 7;
-  }
+  long rows(Is is, int w) const { return is == Is::Rows ? first_row(w + 1) - first_row(w) : 7; }
   long width(Is is) const { return is == Is::Part ? features / ways : features; }
   float element(Is is, int w, long r, long c) const {
-    if (is == Is::Rows) return whole(value.row[static_cast<std::size_t>(w)] + r, c);
+    if (is == Is::Rows) return whole(first_row(w) + r, c);
     if (is == Is::Part) return whole(r, w * width(is) + c);
     if (is == Is::Summand) return whole(r, c) / static_cast<float>(ways * (ways + 1) / 2) * static_cast<float>(w + 1);
     return whole(r, c);
@@ -56,9 +51,25 @@ struct Run {
           arena[i][static_cast<std::size_t>(r * width(from) + c)] = element(from, w, r, c);
       }
     }
+    schedule::Share const share{7, {1, ways}};
+    schedule::ProgramNode node;
+    node.features = features;
+    node.from_rows = from == Is::Rows;
+    node.rows_cut = to == Is::Rows;
+    node.forward = verb;
+    schedule::Step const step{schedule::Do::Convert, 0, 1};
+    int const value = 0;  // the buffer of the input, which is node 0's
+    node.in0 = 0;
+    schedule::Program program;
+    program.step = &step;
+    program.node = &node;
+    program.value = &value;
+    long const buffer[] = {0, half * 4};
     team.run([&](int w) {
-      Converter<float>(members[static_cast<std::size_t>(w)], 0, value, 0, half * 4)
-          .run(verb, from == Is::Rows, to == Is::Rows);
+      schedule::TransferList list;
+      schedule::exchange(program, 0, share, w, 0, list);
+      Converter<float> const converter(members[static_cast<std::size_t>(w)], buffer);
+      verb == Verb::Slice ? converter.local(list) : converter.run(list, 0);
     });
     for (int w = 0; w < ways; ++w) {
       auto const i = static_cast<std::size_t>(w);

@@ -1,9 +1,10 @@
-// backend/host/communication/convert.hpp - values between placements on the model axis, in shared memory.
+// backend/host/communication/convert.hpp - runs the list of an exchange of values in shared memory: copies, and sums in order.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <cstring>
 
+#include "../../../schedule/transfer.hpp"
 #include "all_reduce.hpp"
 
 namespace cleave::backend::host {
@@ -16,116 +17,63 @@ struct Value {
   std::vector<long> row;  // way w holds rows [row[w], row[w + 1]) if the batch is split
 };
 
+/// Moves tensors of T over the model axis; `buffer`: where each buffer of the schedule begins in the arena, in bytes.
 template <class T> class Converter {
  public:
-  using A = tensor::accumulate_t<T>;
-  Converter(Member& m, int step, Value const& v, long from, long to)
-      : m_(m), step_(step), v_(v), from_(from), to_(to), ways_(m.size(Axis::Model)) {}
+  Converter(Member& m, long const* buffer) : m_(m), buffer_(buffer) {}
 
-  void run(op::Verb verb, bool from_rows, bool to_rows) {
-    if (verb == op::Verb::Slice) return take(to_rows);
-    if (verb == op::Verb::AllReduce && are_two(m_, Axis::Model)) {
-      return all_reduce_of_two<T, T>(m_, Axis::Model, step_, false, from_, to_, v_.rows * v_.features);
+  /// Blocks: each round waits for the ranks that may be read, the end for those that read this one.
+  void run(schedule::TransferList const& list, int step) const {
+    for (int round = 0; round < list.rounds(); ++round) {
+      meet(step, round + 1);
+      local(list, round);
     }
-    m_.reach(step_, 1);
-    m_.await(Axis::Model, step_, 1);
-    switch (verb) {
-      case op::Verb::AllGather:
-        for (int w = 0; w < ways_; ++w) gather(w, from_rows);
-        break;
-      case op::Verb::ReduceScatter:
-        reduce_scatter(to_rows);
-        break;
-      case op::Verb::AllReduce:
-        all_reduce_whole();
-        break;
-      default:
-        for (int w = 0; w < ways_; ++w) exchange(w, to_rows);
-    }
-    m_.reach(step_, 3);
-    m_.await(Axis::Model, step_, 3);  // peers have read what this rank will overwrite
+    meet(step, list.rounds() + 1);  // peers have read what this rank will overwrite
+  }
+  /// One round of a list that reads no peer, or whose peers are ready.
+  void local(schedule::TransferList const& list, int round = 0) const {
+    list.each(round, [&](schedule::Write const& w, std::span<schedule::Source const> sources) {
+      for (schedule::Source const& s : sources) fetch(s);
+      bool dense = w.at.dense();
+      for (schedule::Source const& s : sources) dense = dense && s.at.dense();
+      long const lines = dense ? 1 : w.at.count, width = w.at.size() / lines;
+      T* const to = at<T>(m_.rank, w.to) + w.at.begin;
+      if (w.what == schedule::Opcode::Copy) {
+        T const* const from = line_of(sources[0], 0);
+        for (long r = 0; r < lines; ++r)
+          std::memcpy(to + r * w.at.apart, from + r * sources[0].at.apart, static_cast<std::size_t>(width) * sizeof(T));
+      } else {
+        for (long r = 0; r < lines; ++r) sum(to + r * w.at.apart, sources, r, width);
+      }
+    });
   }
 
  private:
-  long part() const { return v_.features / ways_; }
-  long rows_of(int w) const { return v_.row[static_cast<std::size_t>(w) + 1] - v_.row[static_cast<std::size_t>(w)]; }
-  long first_row(int w) const { return v_.row[static_cast<std::size_t>(w)]; }
-  T const* source(int w) const { return m_.at<T const>(m_.peer(Axis::Model, w), from_); }
-  T* target() const { return m_.at<T>(m_.rank, to_); }
-  void copy(T* to, T const* from, long n) const { std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T)); }
-  void count(int w, long n) { m_.read_from(m_.peer(Axis::Model, w), n, sizeof(T)); }
-  /// Copies from way w's tensor: `lines` runs of `width` elements, the first at `first`, `apart` from each other.
-  void fetch(int w, long first, long lines, long width, long apart) {
-    if (m_.world->here(m_.peer(Axis::Model, w))) return;
-    if (width == apart) width *= lines, lines = 1;
-    for (long r = 0; r < lines; ++r) m_.fetch<T>(m_.peer(Axis::Model, w), from_, first + r * apart, width);
+  using A = tensor::accumulate_t<T>;
+  template <class E> E* at(int rank, schedule::Location of) const { return m_.at<E>(rank, buffer_[of.index]); }
+  void meet(int step, int phase) const {
+    m_.reach(step, phase);
+    m_.await(Axis::Model, step, phase);
   }
-
-  void take(bool rows) {
-    T const* const x = source(m_.way());
-    if (rows) return copy(target(), x + first_row(m_.way()) * v_.features, rows_of(m_.way()) * v_.features);
-    for (long r = 0; r < v_.rows; ++r) copy(target() + r * part(), x + r * v_.features + m_.way() * part(), part());
+  /// Counts what is read, and brings it here if its rank is in another process.
+  void fetch(schedule::Source const& s) const {
+    m_.read_from(s.rank, s.at.size(), sizeof(T));
+    if (m_.world->here(s.rank)) return;
+    long const lines = s.at.dense() ? 1 : s.at.count, width = s.at.size() / lines;
+    for (long r = 0; r < lines; ++r) m_.fetch<T>(s.rank, buffer_[s.in.index], s.at.begin + r * s.at.apart, width);
   }
-  void gather(int w, bool rows) {
-    count(w, rows ? rows_of(w) * v_.features : v_.rows * part());
-    rows ? fetch(w, 0, rows_of(w), v_.features, v_.features) : fetch(w, 0, v_.rows, part(), part());
-    if (rows) return copy(target() + first_row(w) * v_.features, source(w), rows_of(w) * v_.features);
-    for (long r = 0; r < v_.rows; ++r) copy(target() + r * v_.features + w * part(), source(w) + r * part(), part());
+  T const* line_of(schedule::Source const& s, long line) const {
+    return at<T const>(s.rank, s.in) + s.at.begin + line * s.at.apart;
   }
-  void reduce_scatter(bool rows) {
-    long const lines = rows ? rows_of(m_.way()) : v_.rows, width = rows ? v_.features : part();
-    for (int w = 0; w < ways_; ++w) {
-      count(w, lines * width);
-      fetch(w, rows ? first_row(m_.way()) * v_.features : m_.way() * part(), lines, width, v_.features);
-    }
-    for (long r = 0; r < lines; ++r) {
-      long const at = (rows ? first_row(m_.way()) + r : r) * v_.features + (rows ? 0 : m_.way() * part());
-      sum(target() + r * width, at, width);
-    }
-  }
-  void all_reduce_whole() {
-    long const n = v_.rows * v_.features;
-    int const mine = m_.way();
-    long const begin = op::part_begin(n, mine, ways_);
-    for (int w = 0; w < ways_; ++w) {
-      count(w, op::part_size(n, mine, ways_));
-      fetch(w, begin, 1, op::part_size(n, mine, ways_), 0);
-    }
-    sum(target() + begin, begin, op::part_size(n, mine, ways_));
-    m_.reach(step_, 2);
-    m_.await(Axis::Model, step_, 2);
-    for (int w = 0; w < ways_; ++w) {
-      if (w == mine) continue;
-      long const at = op::part_begin(n, w, ways_), size = op::part_size(n, w, ways_);
-      count(w, size);
-      m_.fetch<T>(m_.peer(Axis::Model, w), to_, at, size);
-      copy(target() + at, m_.at<T>(m_.peer(Axis::Model, w), to_) + at, size);
-    }
-  }
-  /// From rows to features or back: the part that both ranks hold.
-  void exchange(int w, bool to_rows) {
-    int const mine = m_.way();
-    long const lines = to_rows ? rows_of(mine) : rows_of(w);
-    count(w, lines * part());
-    to_rows ? fetch(w, first_row(mine) * part(), lines, part(), part())
-            : fetch(w, mine * part(), lines, part(), v_.features);
-    for (long r = 0; r < lines; ++r) {
-      if (to_rows) {
-        copy(target() + r * v_.features + w * part(), source(w) + (first_row(mine) + r) * part(), part());
-      } else {
-        copy(target() + (first_row(w) + r) * part(), source(w) + r * v_.features + mine * part(), part());
-      }
-    }
-  }
-  /// Sums in the order of the ways, in the accumulator's format.
-  void sum(T* to, long at, long n) {
+  /// One line, in the order of the sources and in the accumulator's format.
+  void sum(T* to, std::span<schedule::Source const> sources, long line, long n) const {
     constexpr long piece = 512;
     A total[piece];
     for (long first = 0; first < n; first += piece) {
       long const size = n - first < piece ? n - first : piece;
-      for (int w = 0; w < ways_; ++w) {
-        T const* const x = source(w) + at + first;
-        if (w == 0) {
+      for (std::size_t k = 0; k < sources.size(); ++k) {
+        T const* const x = line_of(sources[k], line) + first;
+        if (k == 0) {
           for (long i = 0; i < size; ++i) total[i] = static_cast<A>(x[i]);
         } else {
           for (long i = 0; i < size; ++i) total[i] += static_cast<A>(x[i]);
@@ -136,10 +84,7 @@ template <class T> class Converter {
   }
 
   Member& m_;
-  int step_;
-  Value const& v_;
-  long from_, to_;
-  int ways_;
+  long const* buffer_;
 };
 
 }  // namespace cleave::backend::host

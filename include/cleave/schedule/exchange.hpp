@@ -1,0 +1,276 @@
+// schedule/exchange.hpp - every exchange of a program, as one rank sees it: its rounds, what it writes and reads in each.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "box.hpp"
+#include "group.hpp"
+#include "program.hpp"
+#include "transfer.hpp"
+
+namespace cleave::schedule {
+
+/// Emits rounds, writes and sources; what is empty is left out.
+template <class V> struct Exchanging {
+  V& v;
+  int rank = 0;
+
+  constexpr void one(Opcode what, Location to, Strided at, int from, Location in, Strided there) {
+    if (at.size() == 0) return;
+    v.write(Write{what, to, at});
+    v.source(Source{from, in, there});
+  }
+  constexpr void one(Opcode what, Location to, Strided at, int from, Location in) { one(what, to, at, from, in, at); }
+
+  static constexpr Strided run(long begin, long end) { return {begin, 1, end - begin, 0}; }
+  static constexpr Strided part(long elements, int i, int n) {
+    return run(op::part_begin(elements, i, n), op::part_begin(elements, i + 1, n));
+  }
+};
+
+/// The sum of a bucket's gradients over a group, and its update: of a Start step, to the end of the Update.
+template <class V> struct BucketExchange : Exchanging<V> {
+  using Exchanging<V>::v, Exchanging<V>::rank, Exchanging<V>::one, Exchanging<V>::run, Exchanging<V>::part;
+  Program const& program;
+  Bucket const& bucket;
+  Share const& share;
+  RankGroup group;
+
+  constexpr BucketExchange(Program const& p, int b, Share const& s, int mine, V& visitor)
+      : Exchanging<V>{visitor, mine},
+        program(p),
+        bucket(p.bucket[b]),
+        share(s),
+        group(batch_group(p.bucket[b].world, s.ranks, mine)) {}
+
+  constexpr void visit() {
+    if (group.size == 1 || program.served) return;
+    if (bucket.row > 0) return rows();
+    if (bucket.factors > 0) return factors();
+    if (program.format.encoding && !bucket.whole) return encoded();
+    if (program.format.path && !bucket.whole) return routed();
+    direct();
+  }
+
+ private:
+  static constexpr Location gradient{Storage::Gradient};
+  constexpr bool narrow() const { return program.format.data < program.format.sum; }
+  constexpr Location sent(int branch = 0) const { return {narrow() ? Storage::Wire : Storage::Gradient, branch}; }
+  constexpr Strided all() const { return run(0, bucket.count); }
+  constexpr int own_branches() const { return held(share, bucket.world, group.mine, program.format.ordered).branches; }
+  template <class Visit> constexpr void each_branch(Visit visit) const {
+    schedule::each_branch(share, bucket.world, program.format.ordered, visit);
+  }
+  /// Branches in the format in which they are sent.
+  constexpr void pack() {
+    if (!narrow()) return;
+    v.round();
+    for (int b = 0; b < own_branches(); ++b) one(Opcode::Copy, sent(b), all(), rank, {Storage::Gradient, b});
+  }
+  /// From the whole sum.
+  constexpr void apply(Location sum) {
+    v.round();
+    one(Opcode::Apply, {Storage::Weights}, all(), rank, sum);
+  }
+
+  /// A rank sums its part of all branches, and reads the other parts from the ranks that summed these.
+  constexpr void direct() {
+    pack();
+    v.round();
+    Strided const own = part(bucket.count, group.mine, group.size);
+    if (own.size() > 0) {
+      v.write(Write{Opcode::Reduce, sent(), own});
+      each_branch([&](int i, int branch, int merges) { v.source(Source{group.rank(i), sent(branch), own, merges}); });
+    }
+    v.round();
+    for (int i = 0; i < group.size; ++i) {
+      Strided const of = part(bucket.count, i, group.size);
+      if (!program.clips) one(Opcode::Apply, {Storage::Weights}, of, group.rank(i), sent());
+      if (program.clips && i != group.mine) one(Opcode::Copy, sent(), of, group.rank(i), sent());
+    }
+    if (program.clips) apply(sent());
+  }
+  /// Sums stay in the format of sums; what is sent, and what is copied, has that of the data.
+  constexpr void routed() {
+    pack();
+    send::Group const g = schedule::group(bucket.world, share.ranks, program.format.data);
+    for (int k = 0; k < program.format.path.rounds(bucket.count, g); ++k) {
+      v.round();
+      send::Move const m = program.format.path.move(bucket.count, group.mine, g, k);
+      if (!m.any()) continue;
+      Strided const at = run(m.begin, m.end);
+      if (!m.add) {
+        one(Opcode::Copy, sent(), at, group.rank(m.peer), sent());
+        continue;
+      }
+      one(Opcode::Reduce, gradient, at, rank, gradient);
+      v.source(Source{group.rank(m.peer), sent(), at, 1});
+      if (narrow()) one(Opcode::Copy, sent(), at, rank, gradient);
+    }
+    apply(sent());
+  }
+  /// Each rank sums the messages of its part, and encodes the sum; or, where sums are longer than messages, all do.
+  constexpr void encoded() {
+    Encoding const& e = program.format.encoding;
+    int const pieces = schedule::pieces(e, group.size), own = e.resums ? group.mine : 0;
+    auto const piece = [&](int p) { return part(bucket.count, p, pieces); };
+    v.round();
+    for (int p = 0; p < pieces; ++p) encode(p, piece(p), {Storage::Residual, 0});
+    v.round();
+    if (piece(own).size() > 0) {
+      v.write(Write{Opcode::Decode, gradient, piece(own)});
+      for (int i = 0; i < group.size; ++i) v.source(Source{group.rank(i), {Storage::Message, own}, piece(own), i > 0});
+      if (e.resums) encode(own, piece(own), {Storage::Residual, 1});
+    }
+    if (e.resums) {
+      v.round();
+      for (int p = 0; p < pieces; ++p) one(Opcode::Decode, gradient, piece(p), group.rank(p), {Storage::Message, p});
+    }
+    apply(gradient);
+  }
+  constexpr void encode(int p, Strided at, Location residual) {
+    one(Opcode::Encode, {Storage::Message, p}, at, rank, gradient);
+    if (at.size() > 0 && program.format.encoding.feedback) v.source(Source{rank, residual, at, 1});
+  }
+  /// All ranks read the nonzero rows of all branches.
+  constexpr void rows() {
+    v.round();
+    for (int b = 0; b < own_branches(); ++b)
+      one(Opcode::Encode, {Storage::Rows, b}, all(), rank, {Storage::Gradient, b});
+    v.round();
+    v.write(Write{Opcode::Reduce, gradient, all()});
+    each_branch([&](int i, int branch, int merges) {
+      v.source(Source{group.rank(i), {Storage::Rows, branch}, all(), merges});
+    });
+    apply(gradient);
+  }
+  /// All ranks read the inputs and the output gradients of all samples: | x (samples, K) | dy (samples, N) |.
+  constexpr void factors() {
+    ProgramNode const& n = program.node[bucket.node];
+    long const x = n.local.x.size(), dy = n.local.y.size();
+    auto const samples = [&](int i) { return long{share.of(bucket.world, i, 0).size()} * program.rows; };
+    long const own = samples(group.mine);
+    Location const message{Storage::Factors},
+        in{Storage::Buffer, n.in0 < 0 ? program.input_value : program.value[n.in0]},
+        out{Storage::Buffer, program.gradient[bucket.node]};
+    v.round();
+    one(Opcode::Copy, message, run(0, own * x), rank, in);
+    one(Opcode::Copy, message, run(own * x, own * (x + dy)), rank, out, run(0, own * dy));
+    v.round();
+    v.write(Write{Opcode::Call, gradient, all()});
+    TreeSum tree{share.micro_batches};
+    for (int i = 0; i < group.size; ++i) {
+      Range const those = share.of(bucket.world, i, 0);
+      for (int s = 0; s < those.size(); ++s) {
+        long const row = long{s} * program.rows, behind = samples(i) * x;
+        int merges = 0;
+        tree.push({those.begin + s, 1}, [&](int, int) { ++merges; });
+        if (!program.format.ordered) merges = (s > 0) + (i > 0 && s + 1 == those.size());
+        v.source(Source{group.rank(i), message, run(row * x, (row + program.rows) * x)});
+        v.source(Source{group.rank(i), message, run(behind + row * dy, behind + (row + program.rows) * dy), merges});
+      }
+    }
+    apply(gradient);
+  }
+};
+
+/// Values over the ways, and what the model sums over the batch.
+template <class V> struct ValueExchange : Exchanging<V> {
+  using Exchanging<V>::v, Exchanging<V>::rank, Exchanging<V>::one, Exchanging<V>::run, Exchanging<V>::part;
+  Program const& program;
+  Share const& share;
+  int accumulation = 0;
+
+  /// A rank sums its part from all, and reads the other parts of the result. each_source(push, part).
+  template <class EachSource> constexpr void all_reduce(RankGroup g, Location to, long elements, EachSource each) {
+    v.round();
+    Strided const own = part(elements, g.mine, g.size);
+    if (own.size() > 0) {
+      v.write(Write{Opcode::Reduce, to, own});
+      each(own);
+    }
+    v.round();
+    for (int i = 0; i < g.size; ++i) {
+      if (i != g.mine) one(Opcode::Copy, to, part(elements, i, g.size), g.rank(i), to);
+    }
+  }
+  constexpr void sum(Step const& step) {
+    ProgramNode const& n = program.node[step.node];
+    RankGroup const g = batch_group(n.rows_cut, share.ranks, rank);
+    if (g.size == 1) return;
+    all_reduce(g, {Storage::Statistic, step.dx}, n.local.y.size(), [&](Strided own) {
+      each_branch(share, n.rows_cut, program.format.ordered, [&](int i, int branch, int merges) {
+        v.source(Source{g.rank(i), {Storage::BatchSum, branch}, own, merges});
+      });
+    });
+  }
+  constexpr void norm() {
+    RankGroup const g = model_group(share.ranks, rank);
+    if (g.size == 1) return;
+    v.round();
+    v.write(Write{Opcode::Reduce, {Storage::Norm}, run(0, 1)});
+    for (int i = 0; i < g.size; ++i) v.source(Source{g.rank(i), {Storage::Squares}, run(0, 1), i > 0});
+  }
+
+  /// What a way's tensor holds of the value.
+  constexpr Box box(Holding held, int way, ProgramNode const& n) const {
+    int const replica = rank / share.ranks.model;
+    Range const own = share.own(replica, accumulation),
+                rows = held == Holding::Rows ? share.part(replica * share.ranks.model + way, accumulation) : own;
+    long const ways = held == Holding::Features ? share.ranks.model : 1, features = n.features / ways;
+    return {long{rows.begin - own.begin} * program.rows, long{rows.size()} * program.rows,
+            ways > 1 ? way * features : 0, features};
+  }
+  /// A way needs a box of the result: it copies what others hold of it, or sums it over all.
+  constexpr void convert(Step const& step) {
+    ProgramNode const& n = program.node[step.node];
+    bool const forward = step.what == Do::Convert, from_rows = forward ? n.from_rows : n.rows_cut,
+               to_rows = forward ? n.rows_cut : n.from_rows;
+    op::Verb const verb = forward ? n.forward : n.backward;
+    int const input = n.in0 < 0 ? program.input_value : program.value[n.in0];
+    Location const from{Storage::Buffer, forward ? input : program.gradient[step.node]}, to{Storage::Buffer, step.dx};
+    RankGroup const g = model_group(share.ranks, rank);
+    auto const has = [&](int way) { return box(held_before(verb, from_rows), way, n); };
+    Box const need = box(held_after(verb, to_rows), g.mine, n);
+    if (verb == op::Verb::AllReduce) {
+      return all_reduce(g, to, need.rows * need.features, [&](Strided own) {
+        for (int w = 0; w < g.size; ++w) v.source(Source{g.rank(w), from, own, w > 0});
+      });
+    }
+    v.round();
+    if (verb == op::Verb::ReduceScatter) {
+      one(Opcode::Reduce, to, lines(need, need), g.rank(0), from, lines(need, has(0)));
+      for (int w = 1; w < g.size && need.rows > 0; ++w) v.source(Source{g.rank(w), from, lines(need, has(w)), 1});
+      return;
+    }
+    for (int w = 0; w < g.size; ++w) {
+      if (verb == op::Verb::Slice && w != g.mine) continue;
+      Box const both = intersection(need, has(w));
+      one(Opcode::Copy, to, lines(both, need), g.rank(w), from, lines(both, has(w)));
+    }
+  }
+};
+
+/// Calls v.round(), v.write(Write) and, after each, v.source(Source) for what `rank` does in a step: conversions and
+/// sums of one accumulation round; for Start, from the rank's gradients to its new weights. Weights that a server has,
+/// and groups of one rank, exchange nothing.
+template <class V>
+constexpr void exchange(Program const& program, int step, Share const& share, int rank, int accumulation, V& v) {
+  Step const& s = program.step[step];
+  ValueExchange<V> values{{v, rank}, program, share, accumulation};
+  switch (s.what) {
+    case Do::Start:
+      return BucketExchange<V>(program, s.node, share, rank, v).visit();
+    case Do::Sum:
+    case Do::SumBack:
+      return values.sum(s);
+    case Do::Norm:
+      return values.norm();
+    case Do::Convert:
+    case Do::ConvertBack:
+      return values.convert(s);
+    default:
+      return;
+  }
+}
+
+}  // namespace cleave::schedule

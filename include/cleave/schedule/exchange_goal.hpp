@@ -1,0 +1,131 @@
+// schedule/exchange_goal.hpp - what the exchange of a step has to do, said without rounds; and whether it does.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "exchange.hpp"
+#include "exchange_check.hpp"
+
+namespace cleave::schedule {
+
+inline constexpr int most_summands = 64;
+
+/// Of ExchangeCheck, for a step of a program. Summands are micro-batches, or ways where a value is summed over these.
+class StepGoal {
+ public:
+  constexpr StepGoal(Program const& program, int step, Share const& share, int accumulation)
+      : p_(program), step_(program.step[step]), share_(share), accumulation_(accumulation) {
+    bool const node = step_.what != Do::Start && step_.what != Do::Norm;
+    if (node && step_.node >= 0) node_ = &program.node[step_.node];
+    bool const bucket = step_.what == Do::Start;
+    sums_batch_ = bucket || step_.what == Do::Sum || step_.what == Do::SumBack;
+    world_ = bucket ? program.bucket[step_.node].world : node && node_->rows_cut;
+    for (int i = 0; sums_batch_ && i < share.parts(world_) && i < most_checked_ranks; ++i) {
+      if (!program.format.ordered) {
+        for (int r = 0; r < share.rounds; ++r) own_[i][0] |= of(share.of(world_, i, r));
+        continue;
+      }
+      TreeSum const sum = branches(share, world_, i);
+      for (int b = 0; b < sum.depth; ++b) own_[i][b] = of({sum.stack[b].begin, sum.stack[b].begin + sum.stack[b].size});
+    }
+  }
+
+  constexpr Content input(int rank, Location in, long element) const {
+    if (step_.what == Do::Norm)
+      return in.in == Storage::Squares ? Content{replica(rank), bits(way(rank), way(rank) + 1)} : Content{};
+    if (!sums_batch_)
+      return in == from() ? value(held_before(verb(), cut(true)), rank, element, bits(way(rank), way(rank) + 1))
+                          : Content{};
+    if (in.in == Storage::Residual) return {name(rank, element), 0};
+    if (factors() > 0) return factor(rank, in, element);
+    bool const is_sum = in.in == (step_.what == Do::Start ? Storage::Gradient : Storage::BatchSum);
+    return is_sum ? Content{name(rank, element), own_[index(rank)][in.index]} : Content{};
+  }
+  constexpr Location where(int) const {
+    if (step_.what == Do::Start) return {Storage::Weights};
+    if (step_.what == Do::Norm) return {Storage::Norm};
+    return {sums_batch_ ? Storage::Statistic : Storage::Buffer, step_.dx};
+  }
+  constexpr long results(int rank) const {
+    if (step_.what == Do::Start) return p_.bucket[step_.node].count;
+    if (step_.what == Do::Norm) return 1;
+    if (sums_batch_) return node_->local.y.size();
+    Holding const h = held_after(verb(), cut(false));
+    return long{(h == Holding::Rows ? share_.part(rank, accumulation_) : share_.own(replica(rank), accumulation_))
+                    .size()} *
+           p_.rows * features(h);
+  }
+  constexpr Content result(int rank, long element) const {
+    if (step_.what == Do::Norm) return {replica(rank), bits(0, share_.ranks.model)};
+    if (sums_batch_) return {name(rank, element), of({0, share_.micro_batches})};
+    return value(held_after(verb(), cut(false)), rank, element, bits(0, share_.ranks.model));
+  }
+  constexpr int leaves() const { return sums_batch_ && p_.format.ordered ? share_.micro_batches : 0; }
+  constexpr bool too_large() const {
+    return share_.micro_batches > most_summands || share_.ranks.model > most_summands;
+  }
+
+ private:
+  static constexpr long far = 1L << 40;
+  constexpr int way(int rank) const { return rank % share_.ranks.model; }
+  constexpr int replica(int rank) const { return rank / share_.ranks.model; }
+  constexpr int index(int rank) const { return world_ ? rank : replica(rank); }
+  constexpr std::uint64_t of(Range r) const {
+    return bits(r.begin, r.end < share_.micro_batches ? r.end : share_.micro_batches);
+  }
+  /// Ways that are not summed have elements of their own.
+  constexpr long name(int rank, long element) const { return element + (world_ ? 0 : way(rank) * far); }
+
+  constexpr int factors() const { return step_.what == Do::Start ? p_.bucket[step_.node].factors : 0; }
+  constexpr Content factor(int rank, Location in, long element) const {
+    int const node = p_.bucket[step_.node].node, x = p_.node[node].in0;
+    bool const is_x = in == Location{Storage::Buffer, x < 0 ? p_.input_value : p_.value[x]};
+    if (!is_x && !(in == Location{Storage::Buffer, p_.gradient[node]})) return {};
+    long const each = p_.rows * (is_x ? p_.node[node].local.x : p_.node[node].local.y).size();
+    int const at = share_.of(world_, index(rank), 0).begin + static_cast<int>(element / each);
+    return {element % each + (is_x ? 0 : far), bits(at, at + 1)};
+  }
+
+  constexpr op::Verb verb() const { return step_.what == Do::Convert ? node_->forward : node_->backward; }
+  constexpr bool cut(bool before) const {
+    return (step_.what == Do::Convert) == before ? node_->from_rows : node_->rows_cut;
+  }
+  constexpr Location from() const {
+    int const in = node_->in0 < 0 ? p_.input_value : p_.value[node_->in0];
+    return {Storage::Buffer, step_.what == Do::Convert ? in : p_.gradient[step_.node]};
+  }
+  constexpr long features(Holding h) const {
+    return node_->features / (h == Holding::Features ? share_.ranks.model : 1);
+  }
+  /// Element of a way's tensor, as one of the replica's whole value.
+  constexpr Content value(Holding h, int rank, long element, std::uint64_t summands) const {
+    bool const sums = verb() == op::Verb::AllReduce || verb() == op::Verb::ReduceScatter;
+    long row = element / features(h), feature = element % features(h);
+    if (h == Holding::Rows)
+      row += long{share_.part(rank, accumulation_).begin - share_.own(replica(rank), accumulation_).begin} * p_.rows;
+    if (h == Holding::Features) feature += way(rank) * features(h);
+    return {row * node_->features + feature + replica(rank) * far, sums ? summands : 1};
+  }
+
+  Program const& p_;
+  Step step_;
+  Share const& share_;
+  int accumulation_;
+  ProgramNode const* node_ = nullptr;
+  bool sums_batch_ = false, world_ = false;
+  std::uint64_t own_[most_checked_ranks][most_branches]{};  // of each branch
+};
+
+/// The first fault of a step's exchange among all ranks, in one round of accumulation. In a constant: of a small
+/// program, with a std::array of elements.
+template <class Elements = std::vector<CheckedElement>>
+constexpr ExchangeFault check_exchange(Program const& program, int step, Share const& share, int accumulation = 0) {
+  StepGoal const goal(program, step, share, accumulation);
+  if (goal.too_large()) return {"sums more than 64 summands: that is not checked"};
+  auto const each = [&](int rank, auto& v) { exchange(program, step, share, rank, accumulation, v); };
+  ExchangeCheck<decltype(each), StepGoal, Elements> check(share.ranks.world(), each, goal);
+  Elements elements{};
+  if constexpr (requires { elements.resize(1); }) elements.resize(static_cast<std::size_t>(check.size()));
+  return check.run(elements);
+}
+
+}  // namespace cleave::schedule

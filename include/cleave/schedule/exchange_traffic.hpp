@@ -1,0 +1,58 @@
+// schedule/exchange_traffic.hpp - counts what a rank sends in an exchange: all that its peers read from it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "exchange.hpp"
+
+namespace cleave::schedule {
+
+/// The bytes of so many elements of a tensor; of sparse rows only the header, which is all that is known before the
+/// run.
+constexpr long bytes(Storage in, long elements, Format const& f) {
+  switch (in) {
+    case Storage::Buffer:
+    case Storage::Wire:
+    case Storage::Factors:
+      return elements * f.data;
+    case Storage::Statistic:
+    case Storage::BatchSum:
+      return elements * f.batch_sum;
+    case Storage::Message:
+      return f.encoding.bytes(elements);
+    case Storage::Rows:
+      return rows_header;
+    case Storage::Squares:
+    case Storage::Norm:
+      return elements * norm_word;
+    default:
+      return elements * f.sum;
+  }
+}
+
+/// What one rank reads from another: elements (those of sparse rows are known in the run only) and bytes.
+struct TrafficCount {
+  Format const& format;
+  int of = 0;  // the rank that sends
+  long elements = 0, sent_bytes = 0;
+
+  constexpr void round() {}
+  constexpr void write(Write const&) {}
+  constexpr void source(Source const& s) {
+    if (s.rank != of) return;
+    elements += s.in.in == Storage::Rows ? 0 : s.at.size();
+    sent_bytes += bytes(s.in.in, s.at.size(), format);
+  }
+};
+
+/// What `rank` sends in a step of the program, over all its accumulation rounds.
+constexpr TrafficCount sent(Program const& program, int step, Share const& share, int rank) {
+  TrafficCount count{program.format, rank};
+  Do const what = program.step[step].what;
+  int const times = what == Do::Convert || what == Do::ConvertBack ? share.rounds : 1;
+  for (int reader = 0; reader < share.ranks.world(); ++reader) {
+    for (int round = 0; round < times && reader != rank; ++round) exchange(program, step, share, reader, round, count);
+  }
+  return count;
+}
+
+}  // namespace cleave::schedule

@@ -1,0 +1,140 @@
+// schedule/exchange.cpp - every exchange on 1 to 8 replicas: sound, and counted as the closed forms and the ranks count it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <array>
+
+#include <doctest/doctest.h>
+#include <cleave.hpp>
+#include <cleave/schedule/exchange_goal.hpp>
+#include <cleave/schedule/exchange_traffic.hpp>
+
+using namespace cleave;
+
+namespace {
+
+// Nothing divides: 7, 13 and 3 features, 13 and 7 micro-batches. 7 micro-batches leave ranks with two branches.
+struct Odd : Sequential<Vector<7>, Linear<13>, Tanh, Linear<3>, CrossEntropy> {};
+struct Norms : Sequential<Image<2, 5, 5>, Conv<3, 3>, BatchNorm, Relu, Linear<5>, CrossEntropy> {};
+struct Words : Sequential<Vector<3>, Embedding<11, 3>, Linear<5>, Relu, Linear<2>, CrossEntropy> {};
+struct Sent : Sequential<Vector<6>, Linear<5, SendFactors>, Relu, Linear<2>, CrossEntropy> {};
+struct Turns
+    : Sequential<Image<2, 4, 4>, Conv<4, 3, ModelParallel<SplitBatch>>, Relu, Linear<6, ModelParallel<SplitRows>>, Relu,
+                 Linear<4, ModelParallel<SplitCols>>, Relu, Linear<4, ModelParallel<Whole>>, CrossEntropy> {};
+struct Clipped : Momentum {
+  static constexpr float clip_norm = 1;
+};
+template <class Net, class... Policies>
+struct Of : Plan<Net, Batch<26>, MicroBatches<13>, DataParallel<Sync>, Policies...> {};
+template <class Net, class... Policies>
+struct Even : Plan<Net, Batch<48>, MicroBatches<16>, DataParallel<Sync>, Policies...> {};
+
+template <class P> schedule::Share share_of(int replicas) { return P::share({replicas, P::ways}); }
+
+/// The first step whose exchange is not sound, or does not send what the closed form says.
+template <class P> std::string wrong(int replicas) {
+  schedule::Share const share = share_of<P>(replicas);
+  schedule::Program const& program = schedule::program<P>;
+  for (int s = 0; s < program.steps; ++s) {
+    std::string const where =
+        "step " + std::to_string(s) + ", " + std::string(schedule::name(program.step[s].what)) + ": ";
+    for (int round = 0; round < share.rounds; ++round) {
+      if (schedule::ExchangeFault const f = schedule::check_exchange(program, s, share, round))
+        return where + "rank " + std::to_string(f.rank) + " in round " + std::to_string(f.round) + " " +
+               std::string(f.what);
+    }
+    for (int rank = 0; rank < share.ranks.world(); ++rank) {
+      schedule::TrafficCount const count = schedule::sent(program, s, share, rank);
+      schedule::Message const m =
+          schedule::message(program.step[s], P::schedule, P::placed, P::request, P::format, share.ranks, rank);
+      if (count.elements != m.sent || count.sent_bytes != m.bytes)
+        return where + "rank " + std::to_string(rank) + " sends " + std::to_string(count.elements) + " elements, " +
+               std::to_string(count.sent_bytes) + " bytes; the closed form says " + std::to_string(m.sent) + ", " +
+               std::to_string(m.bytes);
+    }
+  }
+  return {};
+}
+/// The first rank of a trainer that sends something else.
+template <class P> std::string miscounted(int replicas) {
+  Trainer<P> trainer(replicas);
+  session::Probing<P> probe;
+  for (std::size_t i = 0; P::tokens.vocabulary > 0 && i < probe.x.size(); ++i) probe.x[i] = static_cast<double>(i % 11);
+  trainer.train(0, 2, probe.feed(), 0.01);
+  schedule::Program const& program = schedule::program<P>;
+  for (int rank = 0; rank < trainer.ranks().world(); ++rank) {
+    long elements = trainer.sent_rows(rank).elements, bytes = trainer.sent_rows(rank).bytes;
+    for (int s = 0; s < program.steps; ++s) {
+      schedule::TrafficCount const count = schedule::sent(program, s, share_of<P>(replicas), rank);
+      elements += 2 * count.elements;
+      bytes += 2 * count.sent_bytes;
+    }
+    if (trainer.sent(rank) != elements || trainer.sent_bytes(rank) != bytes)
+      return "rank " + std::to_string(rank) + " has sent " + std::to_string(trainer.sent(rank)) + " elements, " +
+             std::to_string(trainer.sent_bytes(rank)) + " bytes; its exchanges are of " + std::to_string(elements) +
+             ", " + std::to_string(bytes);
+  }
+  return {};
+}
+template <class P> void holds(int most = 8) {
+  for (int replicas = 1; replicas <= most; ++replicas) {
+    CAPTURE(replicas);
+    CHECK(wrong<P>(replicas) == "");
+    if (replicas == 1 || replicas == 2 || replicas == 3) CHECK(miscounted<P>(replicas) == "");
+  }
+}
+
+/// A whole exchange in a constant.
+template <class P, int Replicas> constexpr bool sound() {
+  for (int s = 0; s < P::schedule.steps; ++s) {
+    using Memory = std::array<schedule::CheckedElement, 700>;
+    if (schedule::check_exchange<Memory>(schedule::program<P>, s, P::share({Replicas, P::ways}))) return false;
+  }
+  return true;
+}
+struct Small : Sequential<Vector<3>, Linear<2>, MeanSquaredError> {};
+template <class... Policies> struct Constant : Plan<Small, Batch<3>, DataParallel<Sync>, Policies...> {};
+static_assert(sound<Constant<>, 3>());
+static_assert(sound<Constant<Fastest, ReduceBy<Ring>>, 3>());
+struct Columns : Plan<Small, Batch<4>, ModelParallel<SplitCols>> {};
+static_assert(Columns::legal && sound<Columns, 1>());
+
+}  // namespace
+
+TEST_CASE("a sum of gradients: each rank sums a part, and reads the others") {
+  holds<Of<Odd>>();
+  holds<Of<Odd, Fastest>>();
+  holds<Of<Odd, Precision<bf16>>>();
+  holds<Of<Odd, Clipped>>();
+  holds<Of<Odd, Clipped, Precision<bf16>>>();
+  holds<Even<Odd, Accumulate<2>>>();
+  holds<Even<Odd, Buckets<1024>>>();
+}
+
+TEST_CASE("routes, in the format of sums and in a narrow one") {
+  holds<Of<Odd, Fastest, ReduceBy<Ring>>>();
+  holds<Of<Odd, Fastest, ReduceBy<Tree>, Precision<bf16>>>();
+  holds<Of<Odd, Fastest, ReduceBy<HalvingDoubling>>>();
+  holds<Of<Odd, Fastest, ReduceBy<Auto>, Clipped>>();
+  for (int replicas : {2, 4, 6, 8}) {
+    CAPTURE(replicas);
+    CHECK(wrong<Of<Odd, Fastest, ReduceBy<Hierarchical<2>>>>(replicas) == "");
+  }
+  struct InOrder : Plan<Odd, Batch<16>, MicroBatches<8>, Mesh<Data<4>, Model<1>>, ReduceBy<HalvingDoubling>> {};
+  CHECK(wrong<InOrder>(4) == "");
+}
+
+TEST_CASE("messages: encoded parts, the largest elements, nonzero rows, factors") {
+  holds<Of<Odd, Fastest, Compress<Int8>>>();
+  holds<Of<Odd, Fastest, Compress<OneBit, NoFeedback>>>();
+  holds<Of<Odd, Fastest, Compress<TopK<100>>, Clipped>>();
+  holds<Of<Words>>();
+  holds<Of<Sent>>();
+  holds<Of<Sent, Fastest>>();
+}
+
+TEST_CASE("values between the ways, sums over the batch, the norm over the ways") {
+  holds<Of<Norms>>();
+  holds<Even<Turns, Clipped>>(4);
+  holds<Even<Turns, Accumulate<3>>>(2);
+  holds<Even<Turns, Precision<bf16>>>(4);
+  holds<Even<Sequential<Vector<8>, Linear<8>, Tanh, Linear<4>, CrossEntropy>, ModelParallel<SplitRows, Ways<4>>>>(2);
+}
