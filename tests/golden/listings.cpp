@@ -152,8 +152,7 @@ template <class P> std::string exchanges(schedule::Ranks ranks, place::Request r
     }
     for (int rank = 0; rank < ranks.world(); ++rank) {
       schedule::TrafficCount const count = schedule::sent(program, s, share, rank);
-      schedule::Message const m =
-          schedule::message(program.step[s], P::schedule, P::placed, request, P::format, ranks, rank);
+      schedule::Message const m = schedule::message(program.step[s], program, request, ranks, rank);
       if (m.verb != op::Verb::Push && (count.elements != m.sent || count.sent_bytes != m.bytes))
         out += "step " + std::to_string(s) + ": rank " + std::to_string(rank) + " sends " +
                std::to_string(count.elements) + " elements in its exchange, not " + std::to_string(m.sent) + "\n";

@@ -43,8 +43,7 @@ template <class P> std::string wrong(int replicas) {
     }
     for (int rank = 0; rank < share.ranks.world(); ++rank) {
       schedule::TrafficCount const count = schedule::sent(program, s, share, rank);
-      schedule::Message const m =
-          schedule::message(program.step[s], P::schedule, P::placed, P::request, P::format, share.ranks, rank);
+      schedule::Message const m = schedule::message(program.step[s], program, P::request, share.ranks, rank);
       if (count.elements != m.sent || count.sent_bytes != m.bytes)
         return where + "rank " + std::to_string(rank) + " sends " + std::to_string(count.elements) + " elements, " +
                std::to_string(count.sent_bytes) + " bytes; the closed form says " + std::to_string(m.sent) + ", " +
