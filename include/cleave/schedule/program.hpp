@@ -50,7 +50,7 @@ struct Program : Chains<Program> {
   int last = -1;           // the node that the loss reads
   bool input_cut = false;  // the ways of a replica are handed parts of its batch
   Shape input;             // one sample
-  int ways = 1, rows = 1, rounds = 1, micro_batches = 1;
+  int ways = 1, rows = 1, rounds = 1;
   bool clips = false, served = false;
   Format format;
 };
@@ -148,7 +148,6 @@ template <class P> class ProgramOf {
     p.ways = P::ways;
     p.rows = P::request.rows;
     p.rounds = P::request.rounds;
-    p.micro_batches = P::micro_batches;
     p.clips = P::clips;
     p.served = P::served;
     p.format = P::format;
