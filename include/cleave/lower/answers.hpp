@@ -1,10 +1,11 @@
-// lower/answers.hpp - what the loss of a plan compares with, and the evaluation of its samples.
+// lower/answers.hpp - what the loss of a plan compares with, the evaluation of its samples, and what else all backends ask for.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "../backend/host/execution/feed.hpp"
 #include "../backend/host/kernels/kernel.hpp"
 #include "../meta/list.hpp"
+#include "../send/route.hpp"
 
 namespace cleave::lower {
 
@@ -43,6 +44,16 @@ void score_rows(T const* x, int const* label, float const* target, schedule::Ran
     ++seen.samples;
     seen.correct += best == *label;
     seen.loss += static_cast<double>(loss);
+  }
+}
+
+/// The functions that every backend asks for: evaluation, and the rounds of a route.
+template <class P, class Functions> constexpr void bind_for_all(Functions& f) {
+  f.score = &score_rows<P, typename P::number>;
+  f.wanted = wanted<P>();
+  if constexpr (!std::is_void_v<typename P::route>) {
+    f.rounds = [](long elements, send::Group g) { return P::route::rounds(elements, g); };
+    f.move = [](long elements, int rank, send::Group g, int round) { return P::route::move(elements, rank, g, round); };
   }
 }
 

@@ -91,14 +91,11 @@ constexpr gpu::DeviceFunctions<typename P::number, Machine, Link> device_functio
     f.decode = &Coded::template sum<gpu::Queue<Machine>>;
   } else if constexpr (routed) {
     f.exchange = &make_device_exchange<gpu::Routed<T, Machine, Link, rounded>, T, Machine, Link>;
-    f.rounds = [](long elements, send::Group g) { return P::route::rounds(elements, g); };
-    f.move = [](long elements, int rank, send::Group g, int round) { return P::route::move(elements, rank, g, round); };
   } else {
     f.exchange = &make_device_exchange<Direct, T, Machine, Link>;
   }
   if constexpr ((encodes || routed) && some_whole) f.whole_exchange = &make_device_exchange<Direct, T, Machine, Link>;
-  f.score = &score_rows<P, T>;
-  f.wanted = wanted<P>();
+  bind_for_all<P>(f);
   f.subject = &schedule::subject<P>;
   return f;
 }

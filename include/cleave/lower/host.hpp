@@ -61,12 +61,7 @@ template <class P> constexpr host::Functions<typename P::number> functions_of() 
     f.add = &send::add<typename P::codec, A>;
     f.decode = &send::decode<typename P::codec, A>;
   }
-  if constexpr (!std::is_void_v<typename P::route>) {
-    f.rounds = [](long elements, send::Group g) { return P::route::rounds(elements, g); };
-    f.move = [](long elements, int rank, send::Group g, int round) { return P::route::move(elements, rank, g, round); };
-  }
-  f.score = &score_rows<P, T>;
-  f.wanted = wanted<P>();
+  bind_for_all<P>(f);
   return f;
 }
 template <class P> inline constexpr host::Functions<typename P::number> functions = functions_of<P>();

@@ -22,8 +22,7 @@ template <class P> class ThreadRanks {
   ThreadRanks(schedule::Layout<P::ops::size> const& layout, schedule::Share const& share, std::uint64_t seed)
       : world_({1, P::ways}, P::schedule.steps), team_(world_), rank_(static_cast<std::size_t>(P::ways)) {
     team_.run([&](int w) {
-      rank_[static_cast<std::size_t>(w)] =
-          std::make_unique<Rank>(lower::executable<P>, world_, layout, w, seed, share);
+      rank_[static_cast<std::size_t>(w)] = std::make_unique<Rank>(lower::executable<P>, world_, layout, w, seed, share);
     });
   }
 
