@@ -44,14 +44,16 @@ struct Request {
 
 namespace algebra {
 
-constexpr Shape cut(Shape s, Placement p, int ways) {
-  return p.kind == Kind::Shard && p.dim >= 0 ? s.with(p.dim, s[p.dim] / ways) : s;
+/// A rank's part of `s`, which lacks the first `beyond` dimensions of its tensor: the batch is cut as micro-batches.
+constexpr Shape cut(Shape s, Placement p, int ways, int beyond) {
+  int const dim = p.dim - beyond;
+  return p.kind == Kind::Shard && dim >= 0 ? s.with(dim, s[dim] / ways) : s;
 }
 
 /// The placement of a tensor with these letters, if `letter` is split.
-constexpr Placement along(std::string_view letters, char letter, Placement otherwise) {
-  if (letter == 0 || !op::has(letters, letter)) return otherwise;
-  return shard(letter == 'b' ? batch : op::dim_of(letters, letter));
+constexpr Placement along(op::Subscripts const& letters, char letter, Placement otherwise) {
+  int const dim = letter == 0 ? -1 : letters.dim(letter);
+  return dim < 0 ? otherwise : shard(dim);
 }
 
 /// Elements that a conversion moves per sample, forward and backward; joins are compared by this.
@@ -87,8 +89,8 @@ template <int Ops> struct Placer {
     n.from_rows = have == shard(batch);
     n.whole = whole_shape;
     n.local.rows = request.rows;
-    n.local.x = cut(whole_shape, have, request.ways);
-    n.local.y = cut(whole_shape, to, request.ways);
+    n.local.x = cut(whole_shape, have, request.ways, 1);
+    n.local.y = cut(whole_shape, to, request.ways, 1);
     out.node[out.count] = n;
     return out.count++;
   }
@@ -97,9 +99,8 @@ template <int Ops> struct Placer {
   /// whole.
   constexpr char follow(Signature const& s, Placement p) const {
     if (p.kind != Kind::Shard) return 0;
-    if (p.dim == batch) return 'b';
-    char const letter = op::letter_at(s.equation.x, p.dim);
-    return op::may_cut(letter) && (letter == '*' || s.parts(letter, request.ways) % request.ways == 0) ? letter : '\0';
+    char const letter = s.x_at[p.dim];
+    return op::may_cut(letter) && s.parts(letter, request.ways) % request.ways == 0 ? letter : '\0';
   }
 
   constexpr void place(Signature const& s, int op, char wanted) {
@@ -145,18 +146,14 @@ template <int Ops> struct Placer {
       }
     }
     char letter = s.contracts ? wanted : follow(s, placement(in0));
-    if (letter == 'o' && !op::has(s.equation.w, 'o')) letter = 'c';
-    if (letter == '*') {  // a free letter of an element-wise operation: it has no name, only a dimension
-      finish(n, s, op, in0, in1, '*', placement(in0));
-      return;
-    }
+    if (letter == 'o' && !s.w_at.has('o')) letter = 'c';
     Placement const demand =
         letter == 0 ? (placement(in0).kind == Kind::Partial && s.linear && !s.contracts ? partial : invariant)
-                    : along(s.equation.x, letter, replicate);
+                    : along(s.x_at, letter, replicate);
     in0 = converted(in0, demand, s.x);
-    Placement const y = s.sums_batch  ? (letter == 'b' || letter == 0 ? invariant : shard(1))
+    Placement const y = s.sums_batch  ? along(s.y_at, letter, invariant)  // it sums over the ranks itself
                         : letter == 0 ? demand
-                                      : along(s.equation.y, letter, partial);
+                                      : along(s.y_at, letter, partial);
     finish(n, s, op, in0, in1, letter, y);
   }
 
@@ -165,7 +162,7 @@ template <int Ops> struct Placer {
     Placement best = invariant;
     long least = 1L << 61;
     for (Placement c : candidates) {
-      if (c.kind == Kind::Shard && c.dim >= 0 && !op::may_cut(op::letter_at(s.equation.x, c.dim))) continue;
+      if (c.kind == Kind::Shard && !op::may_cut(s.x_at[c.dim])) continue;
       if (c.kind == Kind::Partial && (!s.linear || request.written)) continue;
       long const total = cost(a, c, s.x.size()) + cost(b, c, s.x2.size());
       if (total < least) {
@@ -185,12 +182,12 @@ template <int Ops> struct Placer {
     n.rows_cut = letter == 'b';
     n.local.rows = request.rows;
     n.local.batch = request.rows * request.micro_batches;
-    n.local.x = cut(s.x, n.x, request.ways);
-    n.local.x2 = in1 == -2 ? Shape{} : cut(s.x2, placement(in1), request.ways);
-    n.local.y = cut(s.y, y, request.ways);
+    n.local.x = cut(s.x, n.x, request.ways, s.x_at.beyond_shape());
+    n.local.x2 = in1 == -2 ? Shape{} : cut(s.x2, placement(in1), request.ways, s.x2_at.beyond_shape());
+    n.local.y = cut(s.y, y, request.ways, s.y_at.beyond_shape());
     for (int k = 0; k < s.weights; ++k) {
-      n.w[k] = letter == '*' ? invariant : along(s.equation.w, letter, letter == 'b' ? replicate : invariant);
-      (k == 0 ? n.local.w0 : n.local.w1) = cut(s.w[k].shape, n.w[k], request.ways);
+      n.w[k] = along(s.w_at, letter, letter == 0 ? invariant : replicate);
+      (k == 0 ? n.local.w0 : n.local.w1) = cut(s.w[k].shape, n.w[k], request.ways, 0);
     }
     if (s.is_loss) out.last = in0;
     out.node[out.count] = n;
@@ -203,9 +200,9 @@ constexpr Verdict cut_law(Signature const& s, char letter, Request const& r) {
   if (letter == 'b') {
     return r.micro_batches % r.ways == 0 ? Verdict{} : Verdict{Law::Slices, r.micro_batches, r.ways, s.leaf};
   }
-  if (letter == 'o' && !op::has(s.equation.w, 'o')) letter = 'c';
-  int const dim = op::dim_of(s.equation.w, letter);
-  if (!op::has(s.equation.w, letter)) return {Law::Letter, letter, 0, s.leaf};
+  if (letter == 'o' && !s.w_at.has('o')) letter = 'c';
+  int const dim = s.w_at.dim(letter);
+  if (dim < 0) return {Law::Letter, letter, 0, s.leaf};
   int const parts = s.parts(letter, s.w[0].shape[dim]);
   if (parts % r.ways == 0) return {};
   return {letter == 'o' ? Law::Columns : letter == 'i' ? Law::Rows : Law::Groups, parts, r.ways, s.leaf};

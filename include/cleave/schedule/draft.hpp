@@ -59,7 +59,7 @@ template <int Ops> struct Draft {
       if (leaf > out.most_weight_leaf) out.most_weight_leaf = leaf;
       if (sum > out.most_sum_leaf) out.most_sum_leaf = sum;
       out.state[k] = out.state_elements;
-      out.state_elements += op(k).states * place::algebra::cut(op(k).state, node(k).w[0], request.ways).size();
+      out.state_elements += op(k).states * place::algebra::cut(op(k).state, node(k).w[0], request.ways, 0).size();
     }
   }
   /// From the last layer on, in the order in which gradients are computed. Rows and factors are sent separately. With

@@ -16,7 +16,7 @@ struct ProgramNode {
   bool rows_cut = false;      // the batch is cut over the model axis too
   bool from_rows = false;     // of a conversion: its input's batch is
   bool replicated = false;    // its weights are copied over the model axis, and their gradients summed over all ranks
-  bool features_cut = false;  // a way holds a part of the output's first dimension
+  bool features_cut = false;  // a way holds a part of the dimension after the batch of the output
   op::Verb forward = op::Verb::None, backward = op::Verb::None;  // of a conversion
   op::Local local;
   op::Weight weight[2];     // whole, over all ways
@@ -76,7 +76,6 @@ template <class P> class ProgramOf {
       to.rows_cut = n.rows_cut;
       to.from_rows = n.from_rows;
       to.replicated = n.w[0].kind == place::Kind::Replicate;
-      to.features_cut = n.y.kind == place::Kind::Shard && n.y.dim == 0;
       to.forward = n.conversion.forward;
       to.backward = n.conversion.backward;
       to.local = n.local;
@@ -90,11 +89,12 @@ template <class P> class ProgramOf {
         to.cut[w] = n.w[w];
       }
       to.states = s.states;
+      to.features_cut = s.y_at.has('b') && n.y == place::shard(place::batch + 1);
       to.is_loss = s.is_loss;
       to.sums_batch = s.sums_batch;
       to.stats_input = s.stats_input;
       to.aux = s.aux(n.local.x, n.local.y);
-      if (s.states > 0) to.state_size = place::algebra::cut(s.state, n.w[0], P::ways).size();
+      if (s.states > 0) to.state_size = place::algebra::cut(s.state, n.w[0], P::ways, 0).size();
     }
     return out;
   }
