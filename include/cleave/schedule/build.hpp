@@ -137,7 +137,7 @@ template <int Ops> struct Builder : Draft<Ops> {
   }
   constexpr Shape placed_input() const {
     Shape const x = model.op[0].x;
-    return place::algebra::cut(x, placed.input, request.ways, model.op[0].x_at.beyond_shape());
+    return place::algebra::cut(x, placed.input, place::mesh_of(request), model.op[0].x_at.beyond_shape());
   }
 
   /// Where a reader of value k writes that value's gradient: the first creates it, a later one writes beside it.

@@ -56,8 +56,9 @@ template <class P> std::string subject(int line) {
   place::Node const& node = P::placed.node[n];
   if (node.op < 0) {
     bool const forth = s.what == Do::Convert;
-    return forth ? text::placement(node.x) + " -> " + text::placement(node.y)
-                 : text::placement(place::gradient(node.y)) + " -> " + text::placement(place::gradient(node.x));
+    place::Placement const x = node.x.on[place::model_axis], y = node.y.on[place::model_axis];
+    return forth ? text::placement(x) + " -> " + text::placement(y)
+                 : text::placement(place::gradient(y)) + " -> " + text::placement(place::gradient(x));
   }
   place::Signature const& op = P::signatures.op[node.op];
   std::string out = std::to_string(op.leaf) + "." + std::string(op.name);
@@ -110,7 +111,7 @@ template <class P> std::string listing(Ranks mesh) {
     if (s.what == Do::Forward && !P::signatures.op[P::placed.node[n].op].is_loss) {
       bool const samples = !P::signatures.op[P::placed.node[n].op].sums_batch;
       line += text::pad(text::shape(P::placed.node[n].local.y), 20) +
-              (ranks.model > 1 ? text::placement(P::placed.node[n].y, samples) : "");
+              (ranks.model > 1 ? text::placement(P::placed.node[n].y.on[place::model_axis], samples) : "");
     }
     if (s.what == Do::Norm) line += text::grouped(P::schedule.weight_elements) + " weights";
     if (bucket) line += text::grouped(P::schedule.bucket[s.node].count) + " weights";

@@ -75,7 +75,7 @@ template <class P> class ProgramOf {
       to.in1 = n.in1;
       to.rows_cut = n.rows_cut;
       to.from_rows = n.from_rows;
-      to.replicated = n.w[0].kind == place::Kind::Replicate;
+      to.replicated = n.w.on[place::model_axis] == place::replicate;
       to.forward = n.conversion.forward;
       to.backward = n.conversion.backward;
       to.local = n.local;
@@ -86,15 +86,15 @@ template <class P> class ProgramOf {
       to.weights = s.weights;
       for (int w = 0; w < 2; ++w) {
         to.weight[w] = s.w[w];
-        to.cut[w] = n.w[w];
+        if (w < s.weights) to.cut[w] = n.w.on[place::model_axis];
       }
       to.states = s.states;
-      to.features_cut = s.y_at.has('b') && n.y == place::shard(place::batch + 1);
+      to.features_cut = s.y_at.has('b') && n.y.on[place::model_axis] == place::shard(place::batch + 1);
       to.is_loss = s.is_loss;
       to.sums_batch = s.sums_batch;
       to.stats_input = s.stats_input;
       to.aux = s.aux(n.local.x, n.local.y);
-      if (s.states > 0) to.state_size = place::algebra::cut(s.state, n.w[0], P::ways, 0).size();
+      if (s.states > 0) to.state_size = place::algebra::cut(s.state, n.w, place::mesh_of(P::request), 0).size();
     }
     return out;
   }
@@ -142,7 +142,7 @@ template <class P> class ProgramOf {
     p.targets = s.targets;
     p.input_value = s.input_value;
     p.last = P::placed.last;
-    p.input_cut = P::placed.input == place::shard(place::batch);
+    p.input_cut = P::placed.input.on[place::model_axis] == place::shard(place::batch);
     p.input = P::Net::input::shape;
     p.ways = P::ways;
     p.rows = P::request.rows;

@@ -31,7 +31,7 @@ template <class P> std::vector<Kept> kept() {
     place::Signature const& op = P::signatures.op[n.op];
     bool const bias = s.weight[i].which == 1 || std::string_view(op.name) == "bias";
     out.push_back({std::to_string(op.leaf) + (bias ? ".bias" : ".weight"), op.w[s.weight[i].which].shape,
-                   n.w[s.weight[i].which], s.weight[i].offset, backend::host::Region::Weights});
+                   n.w.on[place::model_axis], s.weight[i].offset, backend::host::Region::Weights});
   }
   for (int m = 0; m < P::optimizer::moments; ++m) {
     for (int i = 0; i < s.weights; ++i) {
@@ -47,8 +47,8 @@ template <class P> std::vector<Kept> kept() {
     if (n.op < 0 || P::signatures.op[n.op].states == 0) continue;
     place::Signature const& op = P::signatures.op[n.op];
     for (int i = 0; i < op.states; ++i) {
-      out.push_back({std::to_string(op.leaf) + (i == 0 ? ".running_mean" : ".running_var"), op.state, n.w[0],
-                     s.state[k] + i * n.local.w0.size(), backend::host::Region::States});
+      out.push_back({std::to_string(op.leaf) + (i == 0 ? ".running_mean" : ".running_var"), op.state,
+                     n.w.on[place::model_axis], s.state[k] + i * n.local.w0.size(), backend::host::Region::States});
     }
   }
   return out;
