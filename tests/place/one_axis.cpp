@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <string>
 
 #include "../golden/plans.hpp"
 #include "one_axis.hpp"
@@ -104,7 +105,7 @@ template <class Net> int each_request(int& refused) {
 TEST_CASE("each plan is placed along the model axis as before") {
   int plans = 0;
   auto const each = [&]<class P>(char const* name, meta::type<P>) {
-    CAPTURE(name);
+    CAPTURE(std::string(name));
     auto const words =
         plan::letters<typename P::Net, typename P::model_policy>(typename P::ops{}, typename P::leaves{});
     compare(P::signatures, P::placed, place_both<typename P::Net>(words.of, P::request, typename P::ops{})->oracle);
