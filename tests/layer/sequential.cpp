@@ -31,7 +31,7 @@ TEST_CASE("with one weird trick AlexNet's convolutions cut the batch and its den
     bool const product = std::string_view(Weird::signatures.op[n.op].name) == "product";
     (product ? products : convolutions)++;
     CHECK(n.rows_cut == !product);
-    CHECK((n.w[0].kind == place::Kind::Shard) == product);
+    CHECK((n.w.on[place::model_axis].kind == place::Kind::Shard) == product);
   }
   CHECK(convolutions == 5);
   CHECK(products == 3);

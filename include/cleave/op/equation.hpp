@@ -6,35 +6,59 @@
 
 namespace cleave::op {
 
-/// `b` is the batch. A lower-case letter may be split over ranks; an upper-case one must be whole on each rank (a
-/// window, a sum over all features). A final `*` means "and any further letters, element by element": "bo*,o->bo*".
-struct Equation {
-  std::string_view x, w, y;
+/// The letters of a tensor's dimensions, outermost first. `b` is the batch: dimension 0 of every tensor that has one.
+/// A lower-case letter or a digit may be split over ranks; an upper-case one must be whole on each rank (a window, a
+/// sum over all features).
+struct Subscripts {
+  static constexpr int most = 6;
+  char at[most]{};
+  int count = 0;
 
-  constexpr Equation(std::string_view text) {
-    auto const arrow = text.find("->");
-    auto const comma = text.find(',');
-    y = text.substr(arrow + 2);
-    x = text.substr(0, comma < arrow ? comma : arrow);
-    w = comma < arrow ? text.substr(comma + 1, arrow - comma - 1) : std::string_view{};
+  constexpr Subscripts() = default;
+  /// Of a tensor with `dims` dimensions. A final `*` stands for those without a letter: they get their number as one.
+  constexpr explicit Subscripts(std::string_view text, int dims = 0) {
+    for (char const letter : text) {
+      if (letter != '*') at[count++] = letter;
+    }
+    while (!text.empty() && text.back() == '*' && count < dims) {
+      at[count] = static_cast<char>('0' + count);
+      ++count;
+    }
   }
-  constexpr Equation(char const* text) : Equation(std::string_view(text)) {}
+  /// No letter behind the last one: a product takes its input's further dimensions together.
+  constexpr char operator[](int d) const { return d < count ? at[d] : '\0'; }
+  /// -1 if the tensor does not have the letter.
+  constexpr int dim(char letter) const {
+    int d = count - 1;
+    while (d >= 0 && at[d] != letter) --d;
+    return d;
+  }
+  constexpr bool has(char letter) const { return dim(letter) >= 0; }
+  /// The number of dimensions that a Shape, which is of one sample, does not have.
+  constexpr int beyond_shape() const { return at[0] == 'b'; }
+  friend constexpr bool operator==(Subscripts const&, Subscripts const&) = default;
 };
 
-/// The letter at dimension d of a tensor with a batch letter ("bchw": c is 0); '*' after the last.
-constexpr char letter_at(std::string_view letters, int d) {
-  auto const i = static_cast<std::size_t>(d) + (letters.empty() || letters[0] != 'b' ? 0u : 1u);
-  return i < letters.size() ? letters[i] : letters.empty() || letters.back() != '*' ? '?' : '*';
-}
+constexpr bool may_cut(char letter) { return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9'); }
 
-/// The dimension of a letter, not counting the batch; -1 if the tensor does not have it.
-constexpr int dim_of(std::string_view letters, char letter) {
-  auto const i = letters.find(letter);
-  if (i == std::string_view::npos) return -1;
-  return static_cast<int>(i) - (letters[0] == 'b' ? 1 : 0);
-}
+/// The parts of an equation as text: inputs, then the weights' letters if there are weights, then the output. A second
+/// input that is not given has the letters of the first.
+struct Equation {
+  std::string_view x, x2, w, y;
 
-constexpr bool has(std::string_view letters, char letter) { return letters.find(letter) != std::string_view::npos; }
-constexpr bool may_cut(char letter) { return (letter >= 'a' && letter <= 'z') || letter == '*'; }
+  constexpr Equation(std::string_view text, bool weights) {
+    auto const arrow = text.find("->");
+    y = text.substr(arrow + 2);
+    text = text.substr(0, arrow);
+    auto const comma = text.rfind(',');
+    if (weights && comma != std::string_view::npos) {
+      w = text.substr(comma + 1);
+      text = text.substr(0, comma);
+    }
+    auto const second = text.find(',');
+    x = text.substr(0, second);
+    x2 = second == std::string_view::npos ? x : text.substr(second + 1);
+  }
+};
 
 }  // namespace cleave::op

@@ -23,7 +23,8 @@ enum class Law : unsigned char {
   Summed,
   Nonlinear,
   Rounds,
-  Together
+  Together,
+  Unconvertible
 };
 
 /// The first law that a model violates: which, the two numbers, and the layer (counted flat from 0).
@@ -138,6 +139,16 @@ template <int Together, int MicroBatches> struct all_replicas_are_there_at_once 
   };
 };
 
+template <int, int> struct placements_convert_axis_by_axis {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "a value is wanted in a placement that it cannot be converted to axis by axis: more than two axes of the "
+        "mesh change, or an outer one does while an inner one goes on cutting the same dimension");
+  };
+};
+
 /// A violation as a type, so that the compiler prints the sentence, the numbers and the layer.
 template <Law L, int A, int B> struct law_of {
   static constexpr bool holds = true;
@@ -159,5 +170,6 @@ template <int A, int B> struct law_of<Law::Summed, A, B> : the_sum_is_reduced<A,
 template <int A, int B> struct law_of<Law::Nonlinear, A, B> : nonlinear_layers_want_whole_values<A, B> {};
 template <int A, int B> struct law_of<Law::Rounds, A, B> : the_whole_batch_is_there_at_once<A, B> {};
 template <int A, int B> struct law_of<Law::Together, A, B> : all_replicas_are_there_at_once<A, B> {};
+template <int A, int B> struct law_of<Law::Unconvertible, A, B> : placements_convert_axis_by_axis<A, B> {};
 
 }  // namespace cleave::place

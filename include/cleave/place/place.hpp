@@ -1,19 +1,16 @@
-// place/place.hpp - places each operation on the model axis and inserts conversions where placements differ.
+// place/place.hpp - the operations of a model in order, with conversions where an input is not placed as it is wanted.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "placement.hpp"
-#include "portions.hpp"
-#include "signature.hpp"
+#include "propagate.hpp"
 
 namespace cleave::place {
 
-/// An operation with its placements, or a conversion between two of them.
+/// An operation with its placements, or a conversion along one axis between two of them.
 struct Node {
   int op = -1;             // which operation; -1: a conversion
   int in0 = -1, in1 = -2;  // nodes; -1 the model's input, -2 none
-  Placement x, y;          // along the model axis
-  Placement w[2];
+  Sharding x, y, w;
   Conversion conversion;
   bool rows_cut = false;   // the model axis splits the batch, in addition to the data axis
   bool from_rows = false;  // for a conversion: its input is split by rows
@@ -24,213 +21,104 @@ struct Node {
 template <int Ops> struct Placed {
   Node node[Ops * 3 + 2];
   int count = 0;
-  Placement input;  // the placement of the batch that ranks are given
-  int last = -1;    // what the loss reads: the model's output
+  Sharding input;  // of the batch that ranks are given
+  int last = -1;   // what the loss reads: the model's output
   Verdict verdict;
-};
-
-struct Request {
-  int ways = 1;  // of the model axis
-  int rows = 1;  // samples in a micro-batch
-  int micro_batches = 1;
-  bool written = false;  // conversions of partial sums are written by the user
-  bool input_gradient = false;
-  int rounds = 1;        // in which a rank takes its micro-batches
-  bool together = true;  // all replicas take each step together
-  long bucket = 0;       // elements: layers share a message of gradients up to this size
-  Portions portions = {};
-  bool clips = false;  // weights are updated after the norm over all gradients is known
 };
 
 namespace algebra {
 
-constexpr Shape cut(Shape s, Placement p, int ways) {
-  return p.kind == Kind::Shard && p.dim >= 0 ? s.with(p.dim, s[p.dim] / ways) : s;
-}
-
-/// The placement of a tensor with these letters, if `letter` is split.
-constexpr Placement along(std::string_view letters, char letter, Placement otherwise) {
-  if (letter == 0 || !op::has(letters, letter)) return otherwise;
-  return shard(letter == 'b' ? batch : op::dim_of(letters, letter));
-}
-
-/// Elements that a conversion moves per sample, forward and backward; joins are compared by this.
-constexpr long cost(Placement from, Placement to, long size) {
-  Conversion const c = convert(from, to);
-  if (!c.legal()) return 1L << 60;
-  auto const weight = [](op::Verb v) {
-    return v == op::Verb::AllReduce ? 2 : v == op::Verb::None || v == op::Verb::Slice ? 0 : 1;
-  };
-  return (weight(c.forward) + weight(c.backward)) * size;
+/// A rank's part of `s`, which lacks the first `beyond` dimensions of its tensor: the batch is cut as micro-batches.
+constexpr Shape cut(Shape s, Sharding const& sharding, DeviceMesh const& mesh, int beyond) {
+  for (int a = 0; a < mesh.axes; ++a) {
+    int const dim = sharding.on[a].dim - beyond;
+    if (sharding.on[a].kind == Kind::Shard && dim >= 0) s = s.with(dim, s[dim] / mesh.size[a]);
+  }
+  return s;
 }
 
 template <int Ops> struct Placer {
+  Signatures<Ops> const& model;
+  Shardings<Ops> const& shardings;
+  DeviceMesh mesh;
   Request request;
-  Placed<Ops> out;
+  Placed<Ops> out{};
   int node_of[Ops + 1]{};
 
-  constexpr Placement placement(int node) const { return node < 0 ? out.input : out.node[node].y; }
+  constexpr Sharding const& placement(int node) const { return node < 0 ? out.input : out.node[node].y; }
+  constexpr int node(int op) const { return op < 0 ? op : node_of[op]; }
 
   /// The node that holds `from`'s value as `to`; each conversion is created once, however many read it.
-  constexpr int converted(int from, Placement to, Shape whole_shape) {
-    Placement const have = placement(from);
-    if (have == to || (from < 0 && !request.input_gradient && have == invariant && to == replicate)) return from;
-    for (int k = from + 1; k < out.count; ++k) {
-      if (out.node[k].op < 0 && out.node[k].in0 == from && out.node[k].y == to) return k;
+  constexpr int converted(int from, Sharding to, Shape whole, Signature const& s) {
+    for (int a = 0; a < mesh.axes && from < 0 && !request.input_gradient; ++a) {  // without a gradient these are alike
+      if (placement(from).on[a] == invariant && to.on[a] == replicate) to.on[a] = invariant;
     }
+    if (placement(from) == to) return from;
+    ConversionPlan const plan = plan_conversion(placement(from), to, mesh);
+    if (!plan.legal) out.verdict = {Law::Unconvertible, s.leaf, 0, s.leaf};
+    for (int i = 0; i < plan.steps && plan.legal; ++i) from = converted_along(plan.step[i].axis, from, to, whole);
+    return from;
+  }
+  constexpr int converted_along(int axis, int from, Sharding const& to, Shape whole) {
     Node n;
     n.in0 = from;
-    n.x = have;
-    n.y = to;
-    n.conversion = convert(have, to);
-    n.rows_cut = to == shard(batch);
-    n.from_rows = have == shard(batch);
-    n.whole = whole_shape;
+    n.x = n.y = placement(from);
+    n.y.on[axis] = to.on[axis];
+    for (int k = from + 1; k < out.count; ++k) {
+      if (out.node[k].op < 0 && out.node[k].in0 == from && out.node[k].y == n.y) return k;
+    }
+    n.conversion = convert(n.x.on[axis], n.y.on[axis]);
+    n.rows_cut = n.y.on[model_axis] == shard(batch);
+    n.from_rows = n.x.on[model_axis] == shard(batch);
+    n.whole = whole;
     n.local.rows = request.rows;
-    n.local.x = cut(whole_shape, have, request.ways);
-    n.local.y = cut(whole_shape, to, request.ways);
+    n.local.x = cut(whole, n.x, mesh, 1);
+    n.local.y = cut(whole, n.y, mesh, 1);
     out.node[out.count] = n;
     return out.count++;
   }
 
-  /// An operation without a placement keeps the split of its input if its equation permits, and otherwise needs it
-  /// whole.
-  constexpr char follow(Signature const& s, Placement p) const {
-    if (p.kind != Kind::Shard) return 0;
-    if (p.dim == batch) return 'b';
-    char const letter = op::letter_at(s.equation.x, p.dim);
-    return op::may_cut(letter) && (letter == '*' || s.parts(letter, request.ways) % request.ways == 0) ? letter : '\0';
-  }
-
-  constexpr void place(Signature const& s, int op, char wanted) {
-    int in0 = s.in0 < 0 ? -1 : node_of[s.in0];
-    int in1 = s.in1 < 0 ? s.in1 : node_of[s.in1];
-    if (s.sums_batch && !request.together) {
-      out.verdict = {Law::Together, 0, request.micro_batches, s.leaf};
-      return;
-    }
-    if (s.sums_batch && request.rounds > 1) {
-      out.verdict = {Law::Rounds, request.rounds, request.micro_batches, s.leaf};
-      return;
-    }
-    {
-      Placement const p = placement(in0);
-      bool const partial_second = in1 > -2 && placement(in1).kind == Kind::Partial;
-      if ((p.kind == Kind::Partial || partial_second) && request.written && !s.linear) {
-        out.verdict = {Law::Nonlinear, s.leaf, request.ways, s.leaf};
-        return;
-      }
-      if (p.kind == Kind::Partial && request.written && s.contracts) {
-        out.verdict = {Law::Summed, s.leaf, request.ways, s.leaf};
-        return;
-      }
-      if (s.written) {
-        if (p.kind != Kind::Partial) {
-          out.verdict = {Law::Written, s.leaf, request.ways, s.leaf};
-          return;
-        }
-        node_of[op] = converted(in0, invariant, s.x);
-        return;
-      }
-    }
+  constexpr void place(int k) {
+    Signature const& s = model.op[k];
+    OpSharding const& at = shardings.op[k];
     Node n;
-    n.op = op;
-    if (in1 >= -1 && !s.stats_input) {
-      Placement const meet = meeting(s, placement(in0), placement(in1));  // a join: both sides alike
-      in0 = converted(in0, meet, s.x);
-      in1 = converted(in1, meet, s.x2);
-      if (meet.kind == Kind::Partial) {
-        finish(n, s, op, in0, in1, '\0', partial);
-        return;
-      }
-    }
-    char letter = s.contracts ? wanted : follow(s, placement(in0));
-    if (letter == 'o' && !op::has(s.equation.w, 'o')) letter = 'c';
-    if (letter == '*') {  // a free letter of an element-wise operation: it has no name, only a dimension
-      finish(n, s, op, in0, in1, '*', placement(in0));
+    n.op = k;
+    n.in0 = converted(node(s.in0), s.written ? at.y : at.x, s.x, s);
+    if (s.written) {
+      node_of[k] = n.in0;
       return;
     }
-    Placement const demand =
-        letter == 0 ? (placement(in0).kind == Kind::Partial && s.linear && !s.contracts ? partial : invariant)
-                    : along(s.equation.x, letter, replicate);
-    in0 = converted(in0, demand, s.x);
-    Placement const y = s.sums_batch  ? (letter == 'b' || letter == 0 ? invariant : shard(1))
-                        : letter == 0 ? demand
-                                      : along(s.equation.y, letter, partial);
-    finish(n, s, op, in0, in1, letter, y);
-  }
-
-  constexpr Placement meeting(Signature const& s, Placement a, Placement b) const {
-    Placement const candidates[] = {a, b, invariant};
-    Placement best = invariant;
-    long least = 1L << 61;
-    for (Placement c : candidates) {
-      if (c.kind == Kind::Shard && c.dim >= 0 && !op::may_cut(op::letter_at(s.equation.x, c.dim))) continue;
-      if (c.kind == Kind::Partial && (!s.linear || request.written)) continue;
-      long const total = cost(a, c, s.x.size()) + cost(b, c, s.x2.size());
-      if (total < least) {
-        least = total;
-        best = c;
-      }
-    }
-    return best;
-  }
-
-  constexpr void finish(Node n, Signature const& s, int op, int in0, int in1, char letter, Placement y) {
-    n.in0 = in0;
-    n.in1 = in1;
-    n.x = placement(in0);
-    n.y = y;
+    // A sum over the batch is read as it is: its gradient is summed by a step of its own.
+    n.in1 = s.in1 == -2 || s.stats_input ? node(s.in1) : converted(node(s.in1), at.x2, s.x2, s);
+    n.x = placement(n.in0);
+    n.y = at.y;
     n.whole = s.y;
-    n.rows_cut = letter == 'b';
+    n.rows_cut = n.x.on[model_axis] == shard(batch);
     n.local.rows = request.rows;
     n.local.batch = request.rows * request.micro_batches;
-    n.local.x = cut(s.x, n.x, request.ways);
-    n.local.x2 = in1 == -2 ? Shape{} : cut(s.x2, placement(in1), request.ways);
-    n.local.y = cut(s.y, y, request.ways);
-    for (int k = 0; k < s.weights; ++k) {
-      n.w[k] = letter == '*' ? invariant : along(s.equation.w, letter, letter == 'b' ? replicate : invariant);
-      (k == 0 ? n.local.w0 : n.local.w1) = cut(s.w[k].shape, n.w[k], request.ways);
+    n.local.x = cut(s.x, n.x, mesh, s.x_at.beyond_shape());
+    n.local.x2 = n.in1 == -2 ? Shape{} : cut(s.x2, placement(n.in1), mesh, s.x2_at.beyond_shape());
+    n.local.y = cut(s.y, n.y, mesh, s.y_at.beyond_shape());
+    if (s.weights > 0) {
+      n.w = at.w;
+      n.local.w0 = cut(s.w[0].shape, n.w, mesh, 0);
     }
-    if (s.is_loss) out.last = in0;
+    if (s.weights > 1) n.local.w1 = cut(s.w[1].shape, n.w, mesh, 0);
+    if (s.is_loss) out.last = n.in0;
     out.node[out.count] = n;
-    node_of[op] = out.count++;
+    node_of[k] = out.count++;
   }
 };
 
-constexpr Verdict cut_law(Signature const& s, char letter, Request const& r) {
-  if (letter == 0) return {};
-  if (letter == 'b') {
-    return r.micro_batches % r.ways == 0 ? Verdict{} : Verdict{Law::Slices, r.micro_batches, r.ways, s.leaf};
-  }
-  if (letter == 'o' && !op::has(s.equation.w, 'o')) letter = 'c';
-  int const dim = op::dim_of(s.equation.w, letter);
-  if (!op::has(s.equation.w, letter)) return {Law::Letter, letter, 0, s.leaf};
-  int const parts = s.parts(letter, s.w[0].shape[dim]);
-  if (parts % r.ways == 0) return {};
-  return {letter == 'o' ? Law::Columns : letter == 'i' ? Law::Rows : Law::Groups, parts, r.ways, s.leaf};
-}
-
 }  // namespace algebra
 
-/// `letters[k]` is the split that the plan asks of operation k ('W' or 0: none; '~': columns and rows in turn).
-template <int N> constexpr Placed<N> place(Signatures<N> const& model, char const (&letters)[N], Request request) {
-  algebra::Placer<N> placer{request, {}, {}};
-  placer.out.verdict = model.verdict;
-  bool rows_next = false;
-  for (int k = 0; k < N && placer.out.verdict.law == Law::None; ++k) {
-    Signature const& s = model.op[k];
-    char letter = 0;
-    if (s.contracts && request.ways > 1) {
-      letter = letters[k] == 'W' ? '\0' : letters[k] == '~' ? (rows_next ? 'i' : 'o') : letters[k];
-      if (letters[k] == '~') rows_next = !rows_next;
-      placer.out.verdict = algebra::cut_law(s, letter, request);
-      if (placer.out.verdict.law != Law::None) break;
-      // Only before any node has read the input in another placement.
-      if (k == 0 && !request.input_gradient && letter == 'b') placer.out.input = shard(batch);
-    }
-    placer.place(s, k, letter);
-  }
+template <int N>
+constexpr Placed<N> place(Signatures<N> const& model, Shardings<N> const& shardings, DeviceMesh const& mesh,
+                          Request const& request) {
+  algebra::Placer<N> placer{model, shardings, mesh, request};
+  placer.out.input = shardings.input;
+  placer.out.verdict = shardings.verdict;
+  for (int k = 0; k < N && placer.out.verdict.law == Law::None; ++k) placer.place(k);
   return placer.out;
 }
 

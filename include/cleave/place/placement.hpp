@@ -15,11 +15,11 @@ enum class Kind : unsigned char { Invariant, Replicate, Shard, Partial };
 
 struct Placement {
   Kind kind = Kind::Invariant;
-  int dim = 0;  // of a Shard: -1 is the batch
+  int dim = 0;  // of a Shard: counts all dimensions of the tensor, its batch too
   friend constexpr bool operator==(Placement, Placement) = default;
 };
 
-inline constexpr int batch = -1;
+inline constexpr int batch = 0;  // dimension of every tensor of samples
 inline constexpr Placement invariant{}, replicate{Kind::Replicate, 0}, partial{Kind::Partial, 0};
 constexpr Placement shard(int dim) { return {Kind::Shard, dim}; }
 

@@ -24,7 +24,7 @@ struct Reduce : op::Base {
 enum class Factors : unsigned char { Never, Always, WhereCheaper };
 
 struct Signature {
-  op::Equation equation = "b*->b*";
+  op::Subscripts x_at, x2_at, w_at, y_at;
   std::string_view name;
   Shape x, x2, y, state;
   op::Weight w[2];
@@ -66,7 +66,6 @@ template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
 
 template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   Signature s;
-  s.equation = Op::equation;
   s.name = Op::name;
   s.x = x;
   s.x2 = x2;
@@ -77,6 +76,11 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   }
   s.weights = Op::weights;
   for (int k = 0; k < Op::weights; ++k) s.w[k] = Op::weight(k, x);
+  op::Equation const equation(Op::equation, Op::weights > 0);
+  s.x_at = op::Subscripts(equation.x, 1 + x.dims);
+  s.x2_at = op::Subscripts(equation.x2, 1 + x2.dims);
+  s.w_at = op::Subscripts(equation.w, s.w[0].shape.dims);
+  s.y_at = op::Subscripts(equation.y, 1 + s.y.dims);
   s.states = Op::states;
   s.tokens = Op::tokens;
   s.sparse_row = Op::sparse_row;

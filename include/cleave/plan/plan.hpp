@@ -141,7 +141,8 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::tokens_come_from_the_data<tokens.first>, reader>,
       meta::enforce<plan::tokens_are_whole_in_the_format<tokens.vocabulary, plan::largest<number>>, reader>>;
 
-  static constexpr auto placed = plan::placed<Net, model_policy, meta::holds<model_law>>(signatures, request);
+  static constexpr auto shardings = plan::shardings<Net, model_policy, meta::holds<model_law>>(signatures, request);
+  static constexpr auto placed = plan::placed<meta::holds<model_law>>(signatures, shardings, request);
   static constexpr place::Verdict verdict = placed.verdict;
   using place_law =
       meta::first_broken<model_law, plan::law_of_verdict<Net, verdict.law, verdict.a, verdict.b, verdict.leaf>>;

@@ -78,7 +78,7 @@ constexpr place::Signatures<N> with_factors(place::Signatures<N> model, meta::li
                                          : place::Factors::Never...,
                                      place::Factors::Never};
   for (auto& op : model.op) {
-    if (op.contracts && op.equation.x == "bi") op.factors = said[op.leaf];
+    if (op.contracts && op.x_at == op::Subscripts("bi")) op.factors = said[op.leaf];
   }
   return model;
 }

@@ -128,9 +128,19 @@ template <class Net, bool Go> constexpr auto signatures() {
   }
 }
 template <class Net, class ModelPolicy, bool Go, int N>
-constexpr place::Placed<N> placed(place::Signatures<N> const& model, place::Request request) {
+constexpr place::Shardings<N> shardings(place::Signatures<N> const& model, place::Request request) {
   if constexpr (Go) {
-    return place::place(model, letters<Net, ModelPolicy>(layer::ops_of<Net>{}, layer::leaves<Net>{}).of, request);
+    auto const words = letters<Net, ModelPolicy>(layer::ops_of<Net>{}, layer::leaves<Net>{});
+    return place::propagate_shardings(model, place::mesh_of(request), place::wishes(model, words.of, request), request);
+  } else {
+    return {};
+  }
+}
+template <bool Go, int N>
+constexpr place::Placed<N> placed(place::Signatures<N> const& model, place::Shardings<N> const& shardings,
+                                  place::Request request) {
+  if constexpr (Go) {
+    return place::place(model, shardings, place::mesh_of(request), request);
   } else {
     return {};
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "draft.hpp"
+#include "liveness.hpp"
 
 namespace cleave::schedule {
 
@@ -20,24 +21,16 @@ template <int Ops> struct Builder : Draft<Ops> {
   using Base::request;
   using Base::rows_cut;
   bool handed_on[Schedule<Ops>::most_nodes]{};  // the gradient of its output is passed to its inputs
-  int first_linked = -1;                        // first of the linked steps under construction
 
   constexpr int& gradient(int k) { return k < 0 ? out.input_gradient : out.gradient[k]; }
   constexpr int value(int k) const { return k < 0 ? out.input_value : out.value[k]; }
 
   constexpr int buffer(long elements, bool per_slice, bool rows, bool wide, Category c, int takes_over = -1) {
-    int const birth = first_linked < 0 ? out.steps : first_linked;
-    out.buffer[out.buffers] = {elements, per_slice, rows, wide, c, birth, out.steps, takes_over, out.steps};
+    out.buffer[out.buffers] = {elements, per_slice, rows, wide, c};
+    out.buffer[out.buffers].takes_over = takes_over;
     return out.buffers++;
   }
-  constexpr void use(int b) {
-    if (b >= 0) out.buffer[b].death = out.steps;
-  }
-  constexpr void emit(Do what, int k, int dx = -1, int dx2 = -1) {
-    use(dx);
-    use(dx2);
-    out.step[out.steps++] = {what, k, dx, dx2};
-  }
+  constexpr void emit(Do what, int k, int dx = -1, int dx2 = -1) { out.step[out.steps++] = {what, k, dx, dx2}; }
 
   constexpr long elements(Shape s) const { return s.size() * request.rows; }
 
@@ -53,18 +46,6 @@ template <int Ops> struct Builder : Draft<Ops> {
     Step const last = out.step[out.steps - 1];
     return last.what == what && narrow(last.node) && narrow(k) && rows_cut(last.node) == rows_cut(k);
   }
-  /// Whether the step of node k, which is next, is linked to the last one. Then its tensors are born with the first of
-  /// them.
-  constexpr bool link(Do what, int k) {
-    if (!may_link(what, k)) return false;
-    first_linked = out.steps - 1;
-    while (out.step[first_linked].linked) --first_linked;
-    return true;
-  }
-  constexpr void linked(int at, bool is) {
-    out.step[at].linked = is;
-    first_linked = -1;
-  }
 
   /// Element-wise, from node k - 1 and an earlier value, without weights or state.
   constexpr bool goes_along(int k) const {
@@ -78,9 +59,7 @@ template <int Ops> struct Builder : Draft<Ops> {
     int last = k;
     for (; last + 1 < placed.count && out.head[last + 1] == k; ++last) out.value[last + 1] = out.value[k];
     for (int n = last + 1; n < placed.count && out.head[n] == n && goes_along(n) && !op(k).sums_batch; ++n) {
-      use(value(node(n).in0));
       if (node(n).in1 > -2) {
-        use(value(node(n).in1));
         for (int m = k; m < n; ++m) {  // what is read here stays until then
           int& from = out.buffer[out.value[m]].takes_over;
           if (from == value(node(n).in1)) from = -1;
@@ -88,7 +67,6 @@ template <int Ops> struct Builder : Draft<Ops> {
       }
       out.value[n] = buffer(elements(node(n).local.y), true, rows_cut(n), false, Category::Activations,
                             readers[n] == 1 ? value(n - 1) : -1);
-      use(out.value[n]);
       out.in_forward_tail[n] = true;
       ++out.forward_tail[k];
     }
@@ -102,8 +80,6 @@ template <int Ops> struct Builder : Draft<Ops> {
         continue;
       }
       if (out.in_forward_tail[k]) continue;
-      use(value(node(k).in0));
-      if (node(k).in1 > -2) use(value(node(k).in1));
       if (!is_op(k)) {
         if (node(k).conversion.forward == op::Verb::None) {
           out.value[k] = value(node(k).in0);
@@ -114,7 +90,7 @@ template <int Ops> struct Builder : Draft<Ops> {
         continue;
       }
       place::Signature const& s = op(k);
-      bool const to_last = link(Do::Forward, k);
+      bool const to_last = may_link(Do::Forward, k);
       if (s.sums_batch) {
         out.value[k] = buffer(node(k).local.y.size(), false, false, true, Category::Activations);
         emit(Do::Forward, k, out.value[k]);
@@ -127,17 +103,15 @@ template <int Ops> struct Builder : Draft<Ops> {
       }
       long const aux = s.aux(node(k).local.x, node(k).local.y);
       if (aux > 0) out.aux[k] = buffer(aux * request.rows, true, rows_cut(k), true, Category::Activations);
-      use(out.aux[k]);
       if (!s.is_loss) follow(k);
       emit(Do::Forward, k, out.value[k]);
-      linked(out.steps - 1, to_last);
+      out.step[out.steps - 1].linked = to_last;
     }
     out.forward_steps = out.steps;
-    use(value(placed.last));  // read after the step, for the accuracy
   }
   constexpr Shape placed_input() const {
     Shape const x = model.op[0].x;
-    return place::algebra::cut(x, placed.input, request.ways);
+    return place::algebra::cut(x, placed.input, place::mesh_of(request), model.op[0].x_at.beyond_shape());
   }
 
   /// Where a reader of value k writes that value's gradient: the first creates it, a later one writes beside it.
@@ -150,7 +124,6 @@ template <int Ops> struct Builder : Draft<Ops> {
   }
   constexpr void add(int k, int contribution) {
     if (contribution < 0 || gradient(k) == contribution) return;
-    use(contribution);
     emit(Do::Add, k, gradient(k), contribution);
   }
   constexpr void inherit(int k, int contribution) {
@@ -163,24 +136,15 @@ template <int Ops> struct Builder : Draft<Ops> {
     add(k, contribution);
   }
 
-  constexpr void read_back(int k) {
-    place::Signature const& s = op(k);
-    use(out.gradient[k]);
-    use(out.aux[k]);
-    if (s.reads_x) use(value(node(k).in0));
-    if (s.reads_y) use(out.value[k]);
-    if (node(k).in1 > -2 && (s.reads_x || s.stats_input)) use(value(node(k).in1));
-  }
   constexpr void hand_on(int k) {
     int const in0 = node(k).in0, in1 = node(k).in1;
     bool const first = needs(in0), second = in1 > -2 && !op(k).stats_input && needs(in1);
     if (!(first || second) || out.in_backward_tail[k] || handed_on[k]) return;
-    bool const to_last = link(Do::BackwardInput, k);
+    bool const to_last = may_link(Do::BackwardInput, k);
     int const at = out.steps;
-    read_back(k);
     pass_back(k, first, second);
     handed_on[k] = true;
-    linked(at, to_last);
+    out.step[at].linked = to_last;
   }
   /// The backward pass continues from the small product k to n before any weight gradient: another small product, or a
   /// node without a step between them. (A bias's gradient is also its input's, to which no other reader may then add.)
@@ -196,7 +160,6 @@ template <int Ops> struct Builder : Draft<Ops> {
       if (!out.needs_gradient[k]) continue;
       int const in0 = node(k).in0, in1 = node(k).in1;
       if (!is_op(k)) {
-        use(out.gradient[k]);
         if (!needs(in0)) continue;
         if (node(k).conversion.backward == op::Verb::None) {
           alias(in0, out.gradient[k]);
@@ -212,7 +175,6 @@ template <int Ops> struct Builder : Draft<Ops> {
       hand_on(k);
       for (int n = k - 1; narrow(k) && handed_on[k] && n >= 0 && follows_back(n, k); --n) hand_on(n);
       if (s.weights > 0) {  // after the gradient of the input, which needs the old weights
-        read_back(k);
         if (s.stats_input) {
           out.gradient[in1] = buffer(node(in1).local.y.size(), false, false, true, Category::Activations);
           emit(Do::BackwardWeight, k, out.gradient[in1]);
@@ -237,13 +199,10 @@ template <int Ops> struct Builder : Draft<Ops> {
     for (int m = k - 1; m >= 0 && node(m + 1).in0 == m && whole(m) && goes_along(m); --m) {
       int const in0 = node(m).in0;
       if (node(m).in1 > -2 || !needs(in0) || readers[m] != 1 || node(m).rows_cut != node(k).rows_cut) return;
-      use(out.gradient[m]);
-      if (op(m).reads_x) use(value(in0));
-      if (op(m).reads_y) use(out.value[m]);
       if (out.head[m] != m) {
         inherit(in0, out.gradient[m]);
       } else {
-        use(target(in0, out.gradient[m]));
+        target(in0, out.gradient[m]);
       }
       out.in_backward_tail[m] = true;
       ++out.backward_tail[k];
@@ -267,7 +226,6 @@ template <int Ops> struct Builder : Draft<Ops> {
     int const dx = first ? target(in0, from) : -1;
     int const dx2 = second ? target(in1) : -1;
     out.adds[k] = first && !second && in0 >= 0 && gradient(in0) != dx && rows_cut(in0) == rows_cut(k);
-    if (out.adds[k]) use(gradient(in0));
     if (first && !second) trail(k);
     emit(Do::BackwardInput, k, dx, dx2);
     if (first && !out.adds[k]) add(in0, dx);
@@ -284,6 +242,7 @@ constexpr Schedule<Ops> build(place::Signatures<Ops> const& model, place::Placed
   b.join_buckets();
   b.forward();
   b.backward();
+  liveness(model, placed, b.out);
   return b.out;
 }
 

@@ -29,14 +29,16 @@ inline std::string shape(Shape s) {
   for (int d = 0; d < s.dims; ++d) out += ", " + std::to_string(s[d]);
   return out + ")";
 }
-inline std::string placement(place::Placement p) {
+/// Of a tensor of samples its dimensions are counted without the batch.
+inline std::string placement(place::Placement p, bool samples = true) {
   switch (p.kind) {
     case place::Kind::Replicate:
       return "replicate";
     case place::Kind::Partial:
       return "partial";
     case place::Kind::Shard:
-      return p.dim == place::batch ? "shard<batch>" : "shard<" + std::to_string(p.dim) + ">";
+      if (samples && p.dim == place::batch) return "shard<batch>";
+      return "shard<" + std::to_string(p.dim - samples) + ">";
     default:
       return "invariant";
   }
@@ -104,7 +106,8 @@ template <class = void> std::string listing(Program const& p, place::Request con
     std::string line = text::left(std::to_string(k), 4) + "  " + text::pad(std::string(name(s.what)), 16) +
                        text::pad(subject(p, k), 34);
     if (s.what == Do::Forward && !p.node[n].is_loss) {
-      line += text::pad(text::shape(p.node[n].local.y), 20) + (ranks.model > 1 ? text::placement(p.node[n].y) : "");
+      line += text::pad(text::shape(p.node[n].local.y), 20) +
+              (ranks.model > 1 ? text::placement(p.node[n].y, !p.node[n].sums_batch) : "");
     }
     if (s.what == Do::Norm) line += text::grouped(p.weight_elements) + " weights";
     if (bucket) line += text::grouped(p.bucket[s.node].count) + " weights";

@@ -19,7 +19,7 @@ struct OfNorm {
 template <class P, class Visit> constexpr void each_of_norm(Visit visit) {
   auto const& s = P::schedule;
   auto const alike = [&](Weight const& w) {
-    return P::ways > 1 && P::placed.node[w.node].w[w.which].kind != place::Kind::Shard;
+    return P::ways > 1 && P::placed.node[w.node].w.on[place::model_axis].kind != place::Kind::Shard;
   };
   auto const leaf = [](Weight const& w) { return P::signatures.op[P::placed.node[w.node].op].leaf; };
   auto const in = [](Bucket const& b, Weight const& w) { return w.offset < b.offset + b.count; };

@@ -19,12 +19,12 @@ struct ProgramNode {
   bool rows_cut = false;      // the batch is cut over the model axis too
   bool from_rows = false;     // of a conversion: its input's batch is
   bool replicated = false;    // its weights are copied over the model axis, and their gradients summed over all ranks
-  bool features_cut = false;  // a way holds a part of the output's first dimension
+  bool features_cut = false;  // a way holds a part of the dimension after the batch of the output
   op::Verb forward = op::Verb::None, backward = op::Verb::None;  // of a conversion
   op::Local local;
   op::Weight weight[2];     // whole, over all ways
-  place::Placement cut[2];  // of these, over the model axis
-  place::Placement x, y;    // of the first input and of the output
+  place::Placement cut[2];  // of these, or of the running statistics, over the model axis
+  place::Placement x, y;    // of the first input and of the output, over the model axis
   Shape state;              // of a running statistic, over all ways
   long features = 0;        // elements of a whole sample of y, over all ways
   long aux = 0;             // numbers kept of a sample for the way back
@@ -70,12 +70,11 @@ template <class P> class ProgramOf {
       to.in1 = n.in1;
       to.rows_cut = n.rows_cut;
       to.from_rows = n.from_rows;
-      to.replicated = n.w[0].kind == place::Kind::Replicate;
-      to.features_cut = n.y.kind == place::Kind::Shard && n.y.dim == 0;
+      to.replicated = n.w.on[place::model_axis] == place::replicate;
       to.forward = n.conversion.forward;
       to.backward = n.conversion.backward;
-      to.x = n.x;
-      to.y = n.y;
+      to.x = n.x.on[place::model_axis];
+      to.y = n.y.on[place::model_axis];
       to.local = n.local;
       to.features = n.whole.size();
       if (n.op < 0) continue;
@@ -86,14 +85,15 @@ template <class P> class ProgramOf {
       to.weights = s.weights;
       for (int w = 0; w < 2; ++w) {
         to.weight[w] = s.w[w];
-        to.cut[w] = n.w[w];
+        if (w < s.weights || w < s.states) to.cut[w] = n.w.on[place::model_axis];
       }
       to.states = s.states;
+      to.features_cut = s.y_at.has('b') && n.y.on[place::model_axis] == place::shard(place::batch + 1);
       to.is_loss = s.is_loss;
       to.sums_batch = s.sums_batch;
       to.stats_input = s.stats_input;
       to.aux = s.aux(n.local.x, n.local.y);
-      if (s.states > 0) to.state_size = place::algebra::cut(s.state, n.w[0], P::ways).size();
+      if (s.states > 0) to.state_size = place::algebra::cut(s.state, n.w, place::mesh_of(P::request), 0).size();
     }
     return out;
   }
@@ -143,7 +143,7 @@ template <class P> class ProgramOf {
     p.targets = s.targets;
     p.input_value = s.input_value;
     p.last = P::placed.last;
-    p.input_cut = P::placed.input == place::shard(place::batch);
+    p.input_cut = P::placed.input.on[place::model_axis] == place::shard(place::batch);
     p.input = P::Net::input::shape;
     p.ways = P::ways;
     p.rows = P::request.rows;

@@ -7,9 +7,9 @@
 
 namespace cleave::schedule {
 
-/// Calls run(local, global, count) for the part of `whole` that way w of n holds.
+/// Calls run(local, global, count) for the part of `whole`, a tensor without batch, that way w of n holds.
 template <class Run> constexpr void each_run(Shape whole, place::Placement p, int w, int n, Run run) {
-  if (p.kind != place::Kind::Shard || p.dim < 0) return run(0L, 0L, whole.size());
+  if (p.kind != place::Kind::Shard) return run(0L, 0L, whole.size());
   long const inner = whole.stride(p.dim), extent = whole[p.dim], own = extent / n;
   long const outer = whole.size() / (inner * extent);
   for (long o = 0; o < outer; ++o) run(o * own * inner, (o * extent + w * own) * inner, own * inner);

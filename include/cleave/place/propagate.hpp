@@ -1,0 +1,181 @@
+// place/propagate.hpp - which letter each operation cuts on each axis of the mesh, and so where its tensors live.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "request.hpp"
+#include "signature.hpp"
+
+namespace cleave::place {
+
+/// Where an operation wants its inputs and weights, and where its output is.
+struct OpSharding {
+  Sharding x, x2, w, y;
+};
+template <int Ops> struct Shardings {
+  OpSharding op[Ops < 1 ? 1 : Ops];
+  Sharding input;  // of the batch that ranks are given
+  Verdict verdict;
+};
+
+/// The letter that the plan asks each operation to cut, on each axis; 0: none.
+template <int Ops> struct Wishes { char of[Ops < 1 ? 1 : Ops][most_axes]{}; };
+
+namespace algebra {
+
+/// The placement of a tensor with these letters, if `letter` is split.
+constexpr Placement along(op::Subscripts const& letters, char letter, Placement otherwise) {
+  int const dim = letter == 0 ? -1 : letters.dim(letter);
+  return dim < 0 ? otherwise : shard(dim);
+}
+
+/// Elements that a conversion moves per sample, forward and backward; joins are compared by this.
+constexpr long cost(Placement from, Placement to, long size) {
+  Conversion const c = convert(from, to);
+  if (!c.legal()) return 1L << 60;
+  auto const weight = [](op::Verb v) {
+    return v == op::Verb::AllReduce ? 2 : v == op::Verb::None || v == op::Verb::Slice ? 0 : 1;
+  };
+  return (weight(c.forward) + weight(c.backward)) * size;
+}
+
+template <int Ops> struct Propagation {
+  Signatures<Ops> const& model;
+  DeviceMesh mesh;
+  Request request;
+  Shardings<Ops> out{};
+
+  constexpr Placement value(int op, int axis) const { return (op < 0 ? out.input : out.op[op].y).on[axis]; }
+  constexpr void refuse(Law law, int a, int b, Signature const& s) {
+    if (out.verdict.law == Law::None) out.verdict = {law, a, b, s.leaf};
+  }
+
+  /// An operation that the plan does not split keeps the split of its input if its equation permits, and otherwise
+  /// needs it whole.
+  constexpr char follow(Signature const& s, Placement p, int size) const {
+    char const letter = p.kind == Kind::Shard ? s.x_at[p.dim] : '\0';
+    return op::may_cut(letter) && (size == 0 || s.parts(letter, size) % size == 0) ? letter : '\0';
+  }
+
+  /// Where the inputs of a join meet.
+  constexpr Placement meeting(Signature const& s, Placement a, Placement b) const {
+    Placement const candidates[] = {a, b, invariant};
+    Placement best = invariant;
+    long least = 1L << 61;
+    for (Placement c : candidates) {
+      if (c.kind == Kind::Shard && !op::may_cut(s.x_at[c.dim])) continue;
+      if (c.kind == Kind::Partial && (!s.linear || request.written)) continue;
+      long const total = cost(a, c, s.x.size()) + cost(b, c, s.x2.size());
+      if (total < least) {
+        least = total;
+        best = c;
+      }
+    }
+    return best;
+  }
+
+  constexpr void check_written(Signature const& s, Placement a, Placement b) {
+    if ((a.kind == Kind::Partial || b.kind == Kind::Partial) && !s.linear) {
+      refuse(Law::Nonlinear, s.leaf, request.ways, s);
+    }
+    if (a.kind == Kind::Partial && s.contracts) refuse(Law::Summed, s.leaf, request.ways, s);
+  }
+
+  /// Operation k on one axis; `wish` is the letter that it is asked to cut, if it is a product.
+  constexpr void place(int k, int axis, char wish) {
+    Signature const& s = model.op[k];
+    OpSharding& to = out.op[k];
+    Placement a = value(s.in0, axis);
+    Placement const b = s.in1 > -2 ? value(s.in1, axis) : invariant;
+    if (request.written) check_written(s, a, b);
+    if (s.written) {
+      to.x.on[axis] = a;
+      to.y.on[axis] = a.kind == Kind::Partial ? invariant : a;
+      return;
+    }
+    if (s.in1 > -2 && !s.stats_input) a = meeting(s, a, b);
+    char letter = s.contracts ? wish : follow(s, a, mesh.size[axis]);
+    if (letter == 'o' && !s.w_at.has('o')) letter = 'c';
+    if (letter == 0 && a.kind == Kind::Partial && s.linear && !s.contracts) {  // it may be applied to each summand
+      to.x.on[axis] = to.x2.on[axis] = to.y.on[axis] = partial;
+      return;
+    }
+    if (letter == 0) return;  // all are whole
+    to.x.on[axis] = along(s.x_at, letter, replicate);
+    to.x2.on[axis] = along(s.x2_at, letter, replicate);
+    to.w.on[axis] = along(s.w_at, letter, replicate);
+    to.y.on[axis] = along(s.y_at, letter, s.sums_batch ? invariant : partial);  // a sum over the batch is made whole
+  }
+
+  /// What divides: the micro-batches, or the extent of a weight, by the ranks of all axes that cut it.
+  constexpr void check_cut(Signature const& s, char const (&wish)[most_axes], int axis) {
+    char letter = wish[axis];
+    if (letter == 0) return;
+    int ranks = mesh.size[axis];
+    for (int outer = 0; outer < axis; ++outer)
+      ranks *= wish[outer] == letter && mesh.size[outer] > 0 ? mesh.size[outer] : 1;
+    if (letter == 'b') {
+      if (request.micro_batches % ranks != 0) refuse(Law::Slices, request.micro_batches, ranks, s);
+      return;
+    }
+    if (letter == 'o' && !s.w_at.has('o')) letter = 'c';
+    int const dim = s.w_at.dim(letter);
+    if (dim < 0) return refuse(Law::Letter, letter, 0, s);
+    int const parts = s.parts(letter, s.w[0].shape[dim]);
+    if (parts % ranks == 0) return;
+    refuse(letter == 'o' ? Law::Columns : letter == 'i' ? Law::Rows : Law::Groups, parts, ranks, s);
+  }
+
+  constexpr void check_sums(Signature const& s) {
+    if (s.sums_batch && !request.together) refuse(Law::Together, 0, request.micro_batches, s);
+    if (s.sums_batch && request.rounds > 1) refuse(Law::Rounds, request.rounds, request.micro_batches, s);
+  }
+  constexpr void check_reduced(Signature const& s) {
+    bool sum = false;
+    for (int a = 0; a < mesh.axes; ++a) sum = sum || value(s.in0, a).kind == Kind::Partial;
+    if (!sum) refuse(Law::Written, s.leaf, request.ways, s);
+  }
+};
+
+}  // namespace algebra
+
+/// One axis after the other: they do not see each other but for extents. An axis whose size is known when a run starts
+/// cuts the batch of all operations; on the others products cut the letters of `wishes`, and what is between follows.
+template <int N>
+constexpr Shardings<N> propagate_shardings(Signatures<N> const& model, DeviceMesh const& mesh, Wishes<N> const& wishes,
+                                           Request const& request) {
+  algebra::Propagation<N> pass{model, mesh, request};
+  pass.out.verdict = model.verdict;
+  for (int a = 0; a < mesh.axes; ++a) {
+    // Only a first layer that reads the input in parts is given parts; a gradient of the input is whole on all ways.
+    bool const parts = mesh.size[a] == 0 || (mesh.size[a] > 1 && wishes.of[0][a] == 'b' && !request.input_gradient);
+    if (parts) pass.out.input.on[a] = shard(batch);
+  }
+  for (int k = 0; k < N && pass.out.verdict.law == Law::None; ++k) {
+    Signature const& s = model.op[k];
+    for (int a = 0; a < mesh.axes && s.contracts; ++a) {
+      if (mesh.size[a] > 1) pass.check_cut(s, wishes.of[k], a);
+    }
+    pass.check_sums(s);
+    for (int a = 0; a < mesh.axes; ++a) {
+      if (mesh.size[a] != 1) pass.place(k, a, mesh.size[a] == 0 ? 'b' : wishes.of[k][a]);
+    }
+    if (s.written) pass.check_reduced(s);
+  }
+  return pass.out;
+}
+
+/// The wishes of a plan, whose words `letters` are for the model axis ('W' or 0: none; '~': columns and rows in turn).
+template <int N>
+constexpr Wishes<N> wishes(Signatures<N> const& model, char const (&letters)[N], Request const& request) {
+  Wishes<N> out;
+  bool rows_next = false;
+  for (int k = 0; k < N; ++k) {
+    char const letter = letters[k];
+    if (!model.op[k].contracts || request.ways == 1 || letter == 'W') continue;
+    out.of[k][model_axis] = letter == '~' ? (rows_next ? 'i' : 'o') : letter;
+    if (letter == '~') rows_next = !rows_next;
+  }
+  return out;
+}
+
+}  // namespace cleave::place

@@ -1,0 +1,26 @@
+// place/request.hpp - what a plan asks of its placement and schedule, as numbers.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "portions.hpp"
+#include "sharding.hpp"
+
+namespace cleave::place {
+
+struct Request {
+  int ways = 1;  // of the model axis
+  int rows = 1;  // samples in a micro-batch
+  int micro_batches = 1;
+  bool written = false;  // conversions of partial sums are written by the user
+  bool input_gradient = false;
+  int rounds = 1;        // in which a rank takes its micro-batches
+  bool together = true;  // all replicas take each step together
+  long bucket = 0;       // elements: layers share a message of gradients up to this size
+  Portions portions = {};
+  bool clips = false;  // weights are updated after the norm over all gradients is known
+};
+
+/// Replicas, whose number is known when a run starts, and the ways of each.
+constexpr DeviceMesh mesh_of(Request const& r) { return {2, {0, r.ways}}; }
+
+}  // namespace cleave::place

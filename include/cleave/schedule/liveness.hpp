@@ -1,0 +1,118 @@
+// schedule/liveness.hpp - from which step to which each tensor lives: a pass over what the steps read and write.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../place/place.hpp"
+#include "schedule.hpp"
+
+namespace cleave::schedule {
+
+enum class Access : unsigned char { Read, Write };
+
+/// The buffers that a step reads and writes, with the operations that are fused to it. -1 stands for none.
+template <int Ops> struct Accesses {
+  place::Signatures<Ops> const& model;
+  place::Placed<Ops> const& placed;
+  Schedule<Ops> const& s;
+
+  constexpr place::Node const& node(int k) const { return placed.node[k]; }
+  constexpr int value(int k) const { return k < 0 ? s.input_value : s.value[k]; }
+  constexpr int gradient(int k) const { return k < 0 ? s.input_gradient : s.gradient[k]; }
+
+  template <class Visit> constexpr void inputs(int k, Visit visit) const {
+    visit(value(node(k).in0), Access::Read);
+    if (node(k).in1 > -2) visit(value(node(k).in1), Access::Read);
+  }
+  template <class Visit> constexpr void forward(int k, Visit visit) const {
+    inputs(k, visit);
+    visit(s.aux[k], Access::Write);
+    visit(s.value[k], Access::Write);
+    for (int i = 0; i < s.forward_tail[k]; ++i) {
+      int const n = s.behind(k, false, i);
+      inputs(n, visit);
+      visit(s.value[n], Access::Write);
+    }
+  }
+  /// What the gradients of an operation are computed from.
+  template <class Visit> constexpr void kept(int k, Visit visit) const {
+    place::Signature const& op = model.op[node(k).op];
+    visit(s.gradient[k], Access::Read);
+    visit(s.aux[k], Access::Read);
+    if (op.reads_x) visit(value(node(k).in0), Access::Read);
+    if (op.reads_y) visit(s.value[k], Access::Read);
+    if (node(k).in1 > -2 && (op.reads_x || op.stats_input)) visit(value(node(k).in1), Access::Read);
+  }
+  template <class Visit> constexpr void backward_input(int k, Step step, Visit visit) const {
+    kept(k, visit);
+    visit(step.dx, Access::Write);
+    visit(step.dx2, Access::Write);
+    if (s.adds[k]) visit(gradient(node(k).in0), Access::Read);
+    for (int m = k - 1; m >= k - s.backward_tail[k]; --m) {
+      place::Signature const& op = model.op[node(m).op];
+      visit(s.gradient[m], Access::Read);
+      if (op.reads_x) visit(value(node(m).in0), Access::Read);
+      if (op.reads_y) visit(s.value[m], Access::Read);
+      visit(gradient(node(m).in0), Access::Write);
+    }
+  }
+
+  /// visit(buffer, access) for each of step k.
+  template <class Visit> constexpr void each(int k, Visit visit) const {
+    Step const step = s.step[k];
+    int const n = step.node;
+    auto const writes = [&] {
+      visit(step.dx, Access::Write);
+      visit(step.dx2, Access::Write);
+    };
+    switch (step.what) {
+      case Do::Forward:
+        return forward(n, visit);
+      case Do::Convert:
+        visit(value(node(n).in0), Access::Read);
+        return writes();
+      case Do::BackwardInput:
+        return backward_input(n, step, visit);
+      case Do::BackwardWeight:
+        kept(n, visit);
+        return writes();
+      case Do::ConvertBack:
+        visit(s.gradient[n], Access::Read);
+        return writes();
+      case Do::Add:
+        visit(step.dx2, Access::Read);
+        return visit(step.dx, Access::Write);
+      case Do::Sum:
+      case Do::SumBack:
+        return writes();
+      default:
+        return;
+    }
+  }
+};
+
+/// A tensor is born in the first step that writes it, in linked steps with the first of them, and dies after the last
+/// that reads or writes it. The model's input is there before the first step.
+template <int Ops>
+constexpr void liveness(place::Signatures<Ops> const& model, place::Placed<Ops> const& placed, Schedule<Ops>& s) {
+  Accesses<Ops> const accesses{model, placed, s};
+  bool seen[Schedule<Ops>::most_buffers]{};
+  seen[s.input_value] = true;
+  int first_linked = 0;
+  for (int k = 0; k < s.steps; ++k) {
+    if (!s.step[k].linked) first_linked = k;
+    accesses.each(k, [&](int buffer, Access) {
+      if (buffer < 0) return;
+      Buffer& b = s.buffer[buffer];
+      if (!seen[buffer]) {
+        seen[buffer] = true;
+        b.birth = first_linked;
+        b.written = k;
+      }
+      b.death = k;
+    });
+  }
+  int const output = accesses.value(placed.last);  // read between the passes, for the accuracy
+  if (output >= 0 && s.buffer[output].death < s.forward_steps) s.buffer[output].death = s.forward_steps;
+}
+
+}  // namespace cleave::schedule
