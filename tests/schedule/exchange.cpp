@@ -81,6 +81,49 @@ template <class P> void holds(int most = 8) {
   }
 }
 
+/// Passes on what a rank does, but for a mistake in its write number `which`.
+enum class Mistake { Lost, FromAnother, Shifted };
+template <class V> struct Planted {
+  V& v;
+  Mistake mistake;
+  int which, ranks, seen = -1;
+  void round() { v.round(); }
+  void write(schedule::Write const& w) {
+    if (++seen != which || mistake != Mistake::Lost) v.write(w);
+  }
+  void source(schedule::Source s) {
+    if (seen == which && mistake == Mistake::Lost) return;
+    if (seen == which && mistake == Mistake::FromAnother) s.rank = (s.rank + 1) % ranks;
+    if (seen == which && mistake == Mistake::Shifted) ++s.at.begin;
+    v.source(s);
+  }
+};
+/// How many mistakes in one rank's part of all exchanges are accepted; `planted` counts them.
+template <class P> int accepted(int replicas, int& planted) {
+  schedule::Program const& program = schedule::program<P>;
+  schedule::Share const share = share_of<P>(replicas);
+  int out = 0;
+  for (int s = 0; s < program.steps; ++s) {
+    schedule::TransferList list;
+    schedule::exchange(program, s, share, 1, 0, list);
+    int writes = 0;
+    for (int r = 0; r < list.rounds(); ++r) list.each(r, [&](auto const&, auto const&) { ++writes; });
+    for (int k = 0; k < 3 * writes; ++k) {
+      auto const each = [&]<class V>(int rank, V& v) {
+        Planted<V> planting{v, static_cast<Mistake>(k % 3), rank == 1 ? k / 3 : -2, share.ranks.world()};
+        schedule::exchange(program, s, share, rank, 0, planting);
+      };
+      schedule::StepGoal const goal(program, s, share, 0);
+      schedule::ExchangeCheck<decltype(each), schedule::StepGoal, std::vector<schedule::CheckedElement>> check(
+          share.ranks.world(), each, goal);
+      std::vector<schedule::CheckedElement> memory(static_cast<std::size_t>(check.size()));
+      ++planted;
+      if (!check.run(memory)) ++out;
+    }
+  }
+  return out;
+}
+
 /// A whole exchange in a constant.
 template <class P, int Replicas> constexpr bool sound() {
   for (int s = 0; s < P::schedule.steps; ++s) {
@@ -136,4 +179,19 @@ TEST_CASE("values between the ways, sums over the batch, the norm over the ways"
   holds<Even<Turns, Accumulate<3>>>(2);
   holds<Even<Turns, Precision<bf16>>>(4);
   holds<Even<Sequential<Vector<8>, Linear<8>, Tanh, Linear<4>, CrossEntropy>, ModelParallel<SplitRows, Ways<4>>>>(2);
+}
+
+TEST_CASE("whatever one rank leaves out, reads from another rank or one element further on is refused") {
+  int planted = 0;
+  CHECK(accepted<Of<Odd>>(3, planted) == 0);
+  CHECK(accepted<Of<Odd, Precision<bf16>>>(3, planted) == 0);
+  CHECK(accepted<Of<Norms>>(3, planted) == 0);
+  CHECK(accepted<Even<Turns>>(2, planted) == 0);
+  // Where every rank has the whole sum of a bucket, it may read that of another.
+  CHECK(accepted<Of<Odd, Fastest, ReduceBy<Ring>>>(3, planted) == 2);
+  CHECK(accepted<Of<Odd, Fastest, ReduceBy<HalvingDoubling>>>(6, planted) == 2);
+  CHECK(accepted<Of<Words>>(3, planted) == 1);
+  CHECK(accepted<Of<Sent>>(3, planted) == 1);
+  CHECK(accepted<Of<Odd, Fastest, Compress<Int8, NoFeedback>>>(3, planted) == 4);  // or add messages in another order
+  CHECK(planted > 300);
 }

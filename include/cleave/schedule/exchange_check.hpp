@@ -11,11 +11,12 @@
 
 namespace cleave::schedule {
 
-/// What an element of a tensor is: the element of the whole that it belongs to (-1: nothing has been written), and
-/// which summands it has, a bit each.
+/// What an element of a tensor is: the element of the whole that it belongs to (-1: nothing has been written), which
+/// summands it has, a bit each, and how often it has been encoded.
 struct Content {
   long element = -1;
   std::uint64_t summands = 0;
+  int encoded = 0;
   friend constexpr bool operator==(Content, Content) = default;
 };
 constexpr std::uint64_t bits(int begin, int end) {
@@ -239,7 +240,8 @@ template <class Each, class Goal, class Elements> class ExchangeCheck {
     bool const both = a.summands != 0 && b.summands != 0;
     if (both && goal_.leaves() > 0 && !fault_ && !are_siblings(a.summands, b.summands, goal_.leaves()))
       refuse("adds in another order than the tree's");
-    return {a.element, a.summands | b.summands};
+    if (both && a.encoded != b.encoded) refuse("adds what is encoded to what is not");
+    return {a.element, a.summands | b.summands, a.encoded > b.encoded ? a.encoded : b.encoded};
   }
   constexpr void put(Write const& w, long i, Content c) {
     if (fault_) return;
@@ -249,6 +251,7 @@ template <class Each, class Goal, class Elements> class ExchangeCheck {
     }
     if (e.written >= 0 && w.to == goal_.where(rank_)) refuse("writes a part of the result twice");
     e.content = c;
+    e.content.encoded += w.what == Opcode::Encode;
     e.written = static_cast<short>(round_);
   }
   constexpr void finished(int rank) {

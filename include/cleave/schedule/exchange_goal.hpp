@@ -56,7 +56,7 @@ class StepGoal {
   }
   constexpr Content result(int rank, long element) const {
     if (step_.what == Do::Norm) return {replica(rank), bits(0, share_.ranks.model)};
-    if (sums_batch_) return {name(rank, element), of({0, share_.micro_batches})};
+    if (sums_batch_) return {name(rank, element), of({0, share_.micro_batches}), encoded()};
     return value(held_after(verb(), cut(false)), rank, element, bits(0, share_.ranks.model));
   }
   constexpr int leaves() const { return sums_batch_ && p_.format.ordered ? share_.micro_batches : 0; }
@@ -76,6 +76,11 @@ class StepGoal {
   constexpr long name(int rank, long element) const { return element + (world_ ? 0 : way(rank) * far); }
 
   constexpr int factors() const { return step_.what == Do::Start ? p_.bucket[step_.node].factors : 0; }
+  constexpr int encoded() const {
+    if (step_.what != Do::Start || factors() > 0) return 0;
+    bool const whole = p_.bucket[step_.node].row > 0 || !p_.format.encoding.resums;
+    return p_.bucket[step_.node].row > 0 || p_.format.encoding ? (whole ? 1 : 2) : 0;
+  }
   constexpr Content factor(int rank, Location in, long element) const {
     int const node = p_.bucket[step_.node].node, x = p_.node[node].in0;
     bool const is_x = in == Location{Storage::Buffer, x < 0 ? p_.input_value : p_.value[x]};

@@ -91,7 +91,7 @@ struct Run {
 
 TEST_CASE("to parts and back, of features and of uneven rows") {
   for (int ways : {2, 3}) {
-    Run const run(ways);
+    Run const run{ways};
     run(Verb::Slice, Is::Whole, Is::Part);
     run(Verb::Slice, Is::Whole, Is::Rows);
     run(Verb::AllGather, Is::Part, Is::Whole);
@@ -102,7 +102,7 @@ TEST_CASE("to parts and back, of features and of uneven rows") {
 }
 TEST_CASE("sums: to everyone, to features, to rows") {
   for (int ways : {2, 3}) {
-    Run const run(ways);
+    Run const run{ways};
     run(Verb::AllReduce, Is::Summand, Is::Whole);
     run(Verb::ReduceScatter, Is::Summand, Is::Part);
     run(Verb::ReduceScatter, Is::Summand, Is::Rows);
