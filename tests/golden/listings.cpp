@@ -32,10 +32,31 @@ struct Digest {
   }
 };
 
+/// A layout that is made at run time is the constant one.
+template <class P>
+bool is_held(schedule::Layout<P::ops::size> const& l, place::Request request, schedule::Ranks ranks) {
+  schedule::HeldLayout const h = schedule::held_layout(schedule::program<P>, request, ranks);
+  auto const regions = [](schedule::Regions const& r) {
+    std::vector<long> all{r.weights, r.copies,        r.states,   r.moments,   r.gradients, r.scratch,     r.wire,
+                          r.labels,  r.losses,        r.targets,  r.workspace, r.outbox,    r.batch_sums,  r.norm,
+                          r.coding,  r.factor_levels, r.branches, r.deepest,   r.kept,      r.memory.total};
+    all.insert(all.end(), std::begin(r.memory.bytes), std::end(r.memory.bytes));
+    return all;
+  };
+  auto const same = [](auto const& held, auto const& constant, int count) {
+    return held.size() == static_cast<std::size_t>(count) && std::equal(held.begin(), held.end(), constant);
+  };
+  return regions(h) == regions(l) && same(h.buffer, l.buffer, P::schedule.buffers) &&
+         same(h.encoded, l.encoded, P::schedule.buckets) && same(h.left, l.left, P::schedule.buckets) &&
+         same(h.left_of_sum, l.left_of_sum, P::schedule.buckets) &&
+         same(h.rows_apart, l.rows_apart, P::schedule.buckets);
+}
+
 /// Where the arena's regions begin and how many bytes each takes up to the next, then each buffer: "offset+bytes", and
 /// from which step to which it lives.
 template <class P> std::string arena(schedule::Ranks ranks, place::Request request) {
   auto const layout = schedule::layout(P::schedule, request, P::format, ranks);
+  if (!is_held<P>(layout, request, ranks)) return "arena: held_layout() differs from layout()\n";
   std::vector<std::pair<std::string, long>> regions{{"workspace", layout.workspace}, {"weights", layout.weights}};
   if (layout.copies != layout.weights) regions.emplace_back("copies", layout.copies);
   regions.insert(regions.end(), {{"states", layout.states},
