@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../place/placement.hpp"
+#include "../place/sharding.hpp"
 #include "schedule.hpp"
 
 namespace cleave::schedule {
