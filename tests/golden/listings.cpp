@@ -44,7 +44,8 @@ bool is_held(schedule::Layout<P::ops::size> const& l, place::Request request, sc
     return all;
   };
   auto const same = [](auto const& held, auto const& constant, int count) {
-    return held.size() == static_cast<std::size_t>(count) && std::equal(held.begin(), held.end(), constant);
+    return held.size() == static_cast<std::size_t>(count) &&
+           std::equal(held.data(), held.data() + held.size(), constant);
   };
   return regions(h) == regions(l) && same(h.buffer, l.buffer, P::schedule.buffers) &&
          same(h.encoded, l.encoded, P::schedule.buckets) && same(h.left, l.left, P::schedule.buckets) &&

@@ -118,7 +118,18 @@ template <int Ops> struct Layout : Regions {
 
 /// A layout that is computed when a program runs.
 struct HeldLayout : Regions {
-  std::vector<long> buffer, encoded, left, left_of_sum, rows_apart;
+  class Array {
+   public:
+    void resize(int count) { of_.resize(static_cast<std::size_t>(count)); }
+    long& operator[](int i) { return of_[static_cast<std::size_t>(i)]; }
+    long operator[](int i) const { return of_[static_cast<std::size_t>(i)]; }
+    std::size_t size() const { return of_.size(); }
+    long const* data() const { return of_.data(); }
+
+   private:
+    std::vector<long> of_;
+  };
+  Array buffer, encoded, left, left_of_sum, rows_apart;
 };
 
 /// A layout of any number of operations. What it views must outlive it.

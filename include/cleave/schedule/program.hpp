@@ -161,9 +161,9 @@ template <class P> inline constexpr Program program = ProgramOf<P>::make();
 /// The layout of a rank's memory (arena.hpp), when a program runs.
 template <class = void> HeldLayout held_layout(Program const& p, place::Request request, Ranks ranks) {
   HeldLayout out;
-  auto const buffers = static_cast<std::size_t>(p.buffers), buckets = static_cast<std::size_t>(p.buckets);
-  out.buffer.resize(buffers);
-  for (auto* each : {&out.encoded, &out.left, &out.left_of_sum, &out.rows_apart}) each->resize(buckets);
+  out.buffer.resize(p.buffers);
+  for (auto* each : {&out.encoded, &out.left, &out.left_of_sum, &out.rows_apart}) each->resize(p.buckets);
+  auto const buffers = static_cast<std::size_t>(p.buffers);
   std::vector<int> dying(static_cast<std::size_t>(p.steps) + 1), next(buffers);
   std::vector<long> size(buffers);
   lay_out(out, p, request, p.format, ranks, dying.data(), next.data(), size.data());
