@@ -131,6 +131,10 @@ TEST_CASE("another order than the tree's, other sizes, other numbers of rounds")
           v.round();
           if (rank == 3) v.round();
         }) == "has not as many rounds as the ranks before");
+  CHECK(fault([](int rank, auto& v) {
+          v.round();
+          for (int i = 0; i < 97; ++i) put(v, Opcode::Copy, {Storage::Message, i}, part(0), {{rank, sums, part(0)}});
+        }) == "uses more than 96 tensors: that is not checked");
 }
 
 TEST_CASE("siblings in the tree over six leaves") {

@@ -65,10 +65,11 @@ template <class Each, class Goal, class Elements> class ExchangeCheck {
       if (r > 0 && tensors_.rounds != rounds) fault_ = {"has not as many rounds as the ranks before", r};
     }
     if (ranks > most_checked_ranks) fault_ = {"is one of more than 16: that is not checked", ranks};
-    if (tensors_.tensors == most_tensors) fault_ = {"uses more than 95 tensors: that is not checked"};
+    if (tensors_.too_many) fault_ = {"uses more than 96 tensors: that is not checked"};
   }
   constexpr long size() const { return tensors_.size() * ranks_; }
   constexpr ExchangeFault run(Elements& memory) {
+    if (fault_) return fault_;
     memory_ = &memory;
     for (long i = 0; i < size(); ++i) {  // one by one: g++ 12 gives constants the changed elements of the call before
       CheckedElement& e = memory[static_cast<std::size_t>(i)];
@@ -98,6 +99,7 @@ template <class Each, class Goal, class Elements> class ExchangeCheck {
     };
     TensorUse tensor[most_tensors]{};
     int tensors = 0, rounds = 0;
+    bool too_many = false;
     constexpr void round() { ++rounds; }
     constexpr void write(Write const& w) { take(w.to, w.at); }
     constexpr void source(Source const& s) { take(s.in, s.at); }
@@ -105,10 +107,11 @@ template <class Each, class Goal, class Elements> class ExchangeCheck {
       int t = 0;
       while (t < tensors && !(tensor[t].in == in)) ++t;
       long const begin = at.begin, end = at.element(at.size() - 1) + 1;
-      if (t == tensors) {
-        tensor[t] = {in, begin, end};
-        if (tensors < most_tensors - 1) ++tensors;
+      if (t == most_tensors) {
+        too_many = true;
+        return;
       }
+      if (t == tensors) tensor[tensors++] = {in, begin, end};
       if (begin < tensor[t].begin) tensor[t].begin = begin;
       if (end > tensor[t].end) tensor[t].end = end;
     }
