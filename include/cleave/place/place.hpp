@@ -56,10 +56,7 @@ template <int Ops> struct Placer {
     if (placement(from) == to) return from;
     ConversionPlan const plan = plan_conversion(placement(from), to, mesh);
     if (!plan.legal) out.verdict = {Law::Unconvertible, s.leaf, 0, s.leaf};
-    for (int i = 0; i < plan.steps && plan.legal; ++i) {
-      if (plan.step[i].axis != model_axis) out.verdict = {Law::Unconvertible, s.leaf, 0, s.leaf};  // none has executors
-      from = converted_along(plan.step[i].axis, from, to, whole);
-    }
+    for (int i = 0; i < plan.steps && plan.legal; ++i) from = converted_along(plan.step[i].axis, from, to, whole);
     return from;
   }
   constexpr int converted_along(int axis, int from, Sharding const& to, Shape whole) {
