@@ -119,7 +119,7 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
   std::string const& resume_given =
       o.text("resume", "", "checkpoint whose weights to go on from; auto: the newest good one in --out, if any");
   std::string const& save_every_given = o.text("save-every", SaveEvery::standard, SaveEvery::help);
-  std::string const& backend = offer_backend<Backends...>(o);
+  std::string const& backend = o.text("backend", "host", "where kernels run: " + backend_names<Backends...>());
   bool const& json = o.flag("json", "the last line of the output is one JSON object");
   bool const& plan_only = o.flag("plan", "print the plan and do nothing");
   DoorOptions door_options;

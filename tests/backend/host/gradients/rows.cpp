@@ -52,8 +52,7 @@ template <class P> std::vector<typename Trainer<P>::A> trained(int replicas, int
     long const each = 4 + features * static_cast<long>(sizeof(typename P::number));
     CHECK(rows.bytes == rows.rows * each);
     CHECK(rows.elements == rows.rows * features);
-    schedule::Traffic const step =
-        schedule::traffic(schedule::program<P>, P::request, t.ranks(), r * P::ways);
+    schedule::Traffic const step = schedule::traffic(schedule::program<P>, P::request, t.ranks(), r * P::ways);
     CHECK(t.sent_bytes(r * P::ways) <= steps * step.most_bytes_per_step);
     if (!counts) continue;
     // Rows that are not zero, each an index and its elements, and a header; the words are counted by hand.

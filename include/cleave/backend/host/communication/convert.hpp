@@ -17,7 +17,7 @@ struct Value {
   std::vector<long> row;  // way w holds rows [row[w], row[w + 1]) if the batch is split
 };
 
-/// Runs lists of conversions; sums are in the order of their sources. `buffer`: where each begins in the arena, in bytes.
+/// Runs lists of conversions; sums are in the order of their sources. `buffer`: where each begins, in bytes.
 template <class T> class Converter {
  public:
   Converter(Member& m, long const* buffer) : m_(m), buffer_(buffer) {}
