@@ -41,14 +41,21 @@ function(cleave_add name)
   message(STATUS "cleave: cleave::${name} takes ${_taken}")
 endfunction()
 
-# A static library of what is the same for every plan, by the options of the project that it is compiled in.
+# A static library of what is the same for every plan. It has the options of the folder that adds it, as they are then;
+# those that change the layout of standard types, and sanitizers, have to be said to it as well as to the program.
 set(cleave_compiled_source ${CMAKE_CURRENT_LIST_DIR}/compiled.cpp)
 function(cleave_add_compiled target)
   add_library(${target} STATIC ${cleave_compiled_source})
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)  # it may become part of a shared library
   target_link_libraries(${target} PUBLIC cleave::cleave)
   target_compile_definitions(${target} PUBLIC $<$<COMPILE_LANGUAGE:CXX>:CLEAVE_COMPILED> PRIVATE CLEAVE_COMPILING)
 endfunction()
 macro(cleave_find_compiled)
+  get_property(_enabled GLOBAL PROPERTY ENABLED_LANGUAGES)
+  if(NOT "CXX" IN_LIST _enabled)
+    set(_because "the language CXX is not enabled, in which cleave::compiled is written")
+    set(_needs "enable_language(CXX) before find_package")
+  endif()
 endmacro()
 
 # The kernels are templates of the program that includes them: without optimisation it trains some ten times slower.

@@ -3,7 +3,7 @@
 #pragma once
 
 // A program links cleave::compiled, which says CLEAVE_COMPILED to its sources; the one source of that library says
-// CLEAVE_COMPILING too. Without it everything is compiled where it is used, to the same code.
+// CLEAVE_COMPILING too. Without it everything is compiled where it is used. By the same options the code is the same.
 #ifdef CLEAVE_COMPILED
 
 #include "cli/command.hpp"
