@@ -64,9 +64,9 @@ template <class T> class HostTrainer {
   std::optional<double> waited(int rank) const;
   long allocated(int rank) const;
 
-  /// Elements [offset, offset + count) of a way's region, from its first replica; and into all of its replicas.
-  void read(int way, Region region, long offset, long count, A* out);
-  void write(int way, Region region, long offset, long count, A const* in);
+  /// Elements [first, first + count) of a way's region, from its first replica; and into all of its replicas.
+  void read(int way, Region region, long first, long count, A* out);
+  void write(int way, Region region, long first, long count, A const* in);
   void refresh_copies();
   /// The residuals of a rank (residuals.hpp), one bucket after the other; and to set them.
   std::vector<A> residuals(int rank);

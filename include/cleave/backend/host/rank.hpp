@@ -46,7 +46,7 @@ template <class N> class Rank : public Arena<N> {
       sums_[a == Axis::World] = reduction(m_, a, share_, program_.format.ordered, false);
     }
     gradients_.prepare({&program_, of.functions, of.kernels, &m_, &share_, &layout_});
-    conversions_.resize(static_cast<std::size_t>(rounds_ * program_.steps));
+    conversions_.resize(static_cast<std::size_t>(rounds_) * static_cast<std::size_t>(program_.steps));
     for (int round = 0; round < rounds_; ++round) {
       for (int step = 0; step < program_.steps; ++step) {
         if (converts(program_.step[step].what))
@@ -233,7 +233,7 @@ template <class N> class Rank : public Arena<N> {
   }
   static bool converts(schedule::Do what) { return what == schedule::Do::Convert || what == schedule::Do::ConvertBack; }
   schedule::TransferList& conversion(int round, int step) {
-    return conversions_[static_cast<std::size_t>(round * program_.steps + step)];
+    return conversions_[static_cast<std::size_t>(long{round} * program_.steps + step)];
   }
   void convert(int step) {
     schedule::Step const s = program_.step[step];
