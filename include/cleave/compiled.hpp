@@ -21,7 +21,7 @@ namespace cleave {
 
 // A function that depends on no type has a parameter `class = void`, so that it can be declared so.
 namespace schedule {
-CLEAVE_ONCE template HeldLayout held_layout<void>(Program const&, place::Request, Ranks);
+CLEAVE_ONCE template RuntimeLayout runtime_layout<void>(Program const&, place::Request, Ranks);
 CLEAVE_ONCE template std::string listing<void>(Program const&, place::Request const&, Ranks);
 CLEAVE_ONCE template std::string summary<void>(Program const&, place::Request const&, Ranks);
 }  // namespace schedule
@@ -76,8 +76,8 @@ CLEAVE_FOR_SET(io::Samples)
   CLEAVE_ONCE template void save_state(HostTrainer<T>&, std::string const&, std::uint64_t, bool, Preprocessing const*, \
                                        io::Metadata const&);                                                           \
   CLEAVE_ONCE template void load_state(HostTrainer<T>&, std::string const&);                                           \
-  CLEAVE_ONCE template int fit_for(HostTrainer<T>&, Job const&, Sets<io::Images> const&, Course const&);               \
-  CLEAVE_ONCE template int fit_for(HostTrainer<T>&, Job const&, Sets<io::Samples> const&, Course const&);
+  CLEAVE_ONCE template int fit_for(HostTrainer<T>&, Job const&, Sets<io::Images> const&, FitSettings const&);          \
+  CLEAVE_ONCE template int fit_for(HostTrainer<T>&, Job const&, Sets<io::Samples> const&, FitSettings const&);
 CLEAVE_FOR_FORMAT(f32)
 CLEAVE_FOR_FORMAT(f64)
 CLEAVE_FOR_FORMAT(bf16)

@@ -16,7 +16,9 @@ struct P : Plan<Net, Batch<12>, MicroBatches<4>, DataParallel<Sync>, Sgd> {};
 struct Other : Plan<Net, Batch<24>, MicroBatches<4>, DataParallel<Sync>, Sgd> {};
 using Saver = session::Saver<Trainer<P>>;
 
-long step_of(std::string const& path) { return session::saved_step<P>(session::read_checkpoint<P>(path), path); }
+long step_of(std::string const& path) {
+  return session::saved_step(session::description<P>, session::read_checkpoint(session::description<P>, path), path);
+}
 void cut(std::string const& path) {
   auto bytes = io::read_file(path);
   bytes.resize(bytes.size() / 2);

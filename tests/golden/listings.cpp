@@ -34,8 +34,8 @@ struct Digest {
 
 /// A layout that is made at run time is the constant one.
 template <class P>
-bool is_held(schedule::Layout<P::ops::size> const& l, place::Request request, schedule::Ranks ranks) {
-  schedule::HeldLayout const h = schedule::held_layout(schedule::program<P>, request, ranks);
+bool is_same_at_run_time(schedule::Layout<P::ops::size> const& l, place::Request request, schedule::Ranks ranks) {
+  schedule::RuntimeLayout const h = schedule::runtime_layout(schedule::program<P>, request, ranks);
   auto const regions = [](schedule::Regions const& r) {
     std::vector<long> all{r.weights, r.copies,        r.states,   r.moments,   r.gradients, r.scratch,     r.wire,
                           r.labels,  r.losses,        r.targets,  r.workspace, r.outbox,    r.batch_sums,  r.norm,
@@ -57,7 +57,7 @@ bool is_held(schedule::Layout<P::ops::size> const& l, place::Request request, sc
 /// from which step to which it lives.
 template <class P> std::string arena(schedule::Ranks ranks, place::Request request) {
   auto const layout = schedule::layout(P::schedule, request, P::format, ranks);
-  if (!is_held<P>(layout, request, ranks)) return "arena: held_layout() differs from layout()\n";
+  if (!is_same_at_run_time<P>(layout, request, ranks)) return "arena: runtime_layout() differs from layout()\n";
   std::vector<std::pair<std::string, long>> regions{{"workspace", layout.workspace}, {"weights", layout.weights}};
   if (layout.copies != layout.weights) regions.emplace_back("copies", layout.copies);
   regions.insert(regions.end(), {{"states", layout.states},

@@ -14,6 +14,8 @@ struct Clipping : Momentum {
 };
 template <class P, class Link = backend::gpu::AllHere>
 inline constexpr auto const& functions = *lower::device_executable<session::sent_whole_t<P>, OnDevice, Link>.functions;
+template <class P>
+inline constexpr schedule::Path const& path = schedule::program<session::sent_whole_t<P>>.format.path;
 template <class F> bool has(F function) { return function != nullptr; }
 }  // namespace
 
@@ -33,7 +35,7 @@ TEST_CASE("a plan brings what it needs: a norm if it clips, a codec or a route, 
   CHECK(has(plain.exchange));
   CHECK(!has(plain.whole_exchange));
   CHECK(!has(plain.encode));
-  CHECK(!has(plain.rounds));
+  CHECK(!has(path<Of<Small, DataParallel<Sync>>>.rounds));
   auto const& narrow = functions<Of<Small, DataParallel<Sync>, Precision<bf16>, Clipping>>;
   CHECK(has(narrow.update_data));
   CHECK(has(narrow.norm));
@@ -42,10 +44,11 @@ TEST_CASE("a plan brings what it needs: a norm if it clips, a codec or a route, 
   CHECK(has(coded.encode));
   CHECK(has(coded.decode));
   CHECK(has(coded.whole_exchange));  // the table's gradient
-  CHECK(!has(coded.rounds));
-  auto const& routed = functions<Of<Small, DataParallel<Sync>, Fastest, ReduceBy<Ring>>>;
-  CHECK(has(routed.rounds));
-  CHECK(has(routed.move));
+  CHECK(!has(path<Of<Words, DataParallel<Sync>, Fastest, Compress<Int8>>>.rounds));
+  using Routed = Of<Small, DataParallel<Sync>, Fastest, ReduceBy<Ring>>;
+  CHECK(has(path<Routed>.rounds));
+  CHECK(has(path<Routed>.move));
+  auto const& routed = functions<Routed>;
   CHECK(!has(routed.whole_exchange));
   CHECK(!has(routed.encode));
 }

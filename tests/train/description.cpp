@@ -30,10 +30,10 @@ TEST_CASE("a description has the plan's numbers") {
 TEST_CASE("a description says what draws random numbers, and which replicas fill a route's nodes") {
   CHECK(description<One>.draws);
   CHECK_FALSE(description<Other>.draws);
-  CHECK_FALSE(description<One>.routed);
-  REQUIRE(description<Nodes>.routed);
-  CHECK(description<Nodes>.fits(4));
-  CHECK_FALSE(description<Nodes>.fits(3));
+  CHECK_FALSE(description<One>.program.format.path);
+  REQUIRE(description<Nodes>.program.format.path);
+  CHECK(description<Nodes>.program.format.path.fits({4, 1, 4}));
+  CHECK_FALSE(description<Nodes>.program.format.path.fits({3, 1, 4}));
 }
 TEST_CASE("trainers of plans of one number format have one base, which knows its plan") {
   Trainer<One> first(2);

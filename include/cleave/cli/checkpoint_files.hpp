@@ -147,9 +147,8 @@ class CheckpointFiles {
 };
 
 /// The file that --resume names; empty: a fresh start. With "auto", rank 0 searches, and all ranks use its result.
-template <class = void>
-std::string resume_path(Description const& plan, std::string const& given, std::string const& out, std::FILE* say,
-                        bool leads, backend::mpi::Process const& process) {
+inline std::string resume_path(Description const& plan, std::string const& given, std::string const& out,
+                               std::FILE* say, bool leads, backend::mpi::Process const& process) {
   if (given != "auto") return given;
   std::string found = process.from_first(leads ? CheckpointFiles(out).newest(plan, say) : "");
   std::fprintf(say, "--resume auto: %s\n",

@@ -76,7 +76,7 @@ void check_launch(std::FILE* say, Command const& c, Launch const& launch, int pr
         std::to_string(launch.size));
   }
 }
-/// The mesh of the ranks that were asked for, after the plan on it is printed.
+/// Prints the plan on a mesh: a line of its numbers, then its listing and summary.
 template <class = void>
 void print_plan(std::FILE* say, Description const& plan, schedule::Ranks mesh, std::string_view products_by,
                 std::string const& listing) {
@@ -87,6 +87,7 @@ void print_plan(std::FILE* say, Description const& plan, schedule::Ranks mesh, s
       rounds > 1 ? (" and " + std::to_string(rounds) + " rounds").c_str() : "", std::string(plan.number).c_str(),
       plan.program.format.ordered ? "ordered sums" : "fastest sums", std::string(products_by).c_str(), listing.c_str());
 }
+/// The mesh of so many ranks; an Error unless the ways divide them.
 template <class = void> schedule::Ranks mesh_of(int ranks, int ways) {
   if (ranks % ways != 0) {
     throw Error("--ranks " + std::to_string(ranks) + ": this plan splits layers over " + std::to_string(ways) +

@@ -68,7 +68,7 @@ template <class P> Pace pace_of([[maybe_unused]] int replicas) {
 }
 
 /// What a training loop takes from a plan and its data class, besides the plan's description.
-struct Course {
+struct FitSettings {
   Rate rate;
   Variation variation;
   Pace pace;
@@ -77,18 +77,18 @@ struct Course {
 /// One training by a trainer, from the step at which it is.
 template <class Trained, class Set> class Fitting {
  public:
-  Fitting(Trained& trainer, Job const& job, Sets<Set> const& sets, Course const& course)
+  Fitting(Trained& trainer, Job const& job, Sets<Set> const& sets, FitSettings const& settings)
       : trainer_(trainer),
         plan_(description_of(trainer)),
         job_(job),
         sets_(sets),
-        batches_(sets.training, sets.preprocessing.scaling, plan_.batch, job.seed, true, course.variation),
+        batches_(sets.training, sets.preprocessing.scaling, plan_.batch, job.seed, true, settings.variation),
         test_(sets.held_out, sets.preprocessing.scaling, plan_.batch, job.seed, false),
         per_epoch_(batches_.steps_per_epoch()),
         first_(trainer.steps()),
         last_(per_epoch_ * job.epochs),
-        rate_(course.rate.over(last_)),
-        pace_(course.pace),
+        rate_(settings.rate.over(last_)),
+        pace_(settings.pace),
         saver_(trainer, job.program, job.out, job.seed, job.leads, first_ > 0),
         progress_(job.say, last_ - first_, plan_.batch) {
     saver_.files.preprocessing = &sets.preprocessing;
@@ -269,8 +269,8 @@ template <class Trained, class Set> class Fitting {
 };
 
 template <class Trained, class Set>
-int fit_for(Trained& trainer, Job const& job, Sets<Set> const& sets, Course const& course) {
-  return Fitting<Trained, Set>(trainer, job, sets, course).run();
+int fit_for(Trained& trainer, Job const& job, Sets<Set> const& sets, FitSettings const& settings) {
+  return Fitting<Trained, Set>(trainer, job, sets, settings).run();
 }
 /// Trains by any trainer of plan P.
 template <class P, class Data, class Trained, class Set>

@@ -134,11 +134,11 @@ template <class P, class Data, class... Backends>
 int train(int argc, char** argv, Launch const& launch, backend::mpi::Process const& process) {
   Command c;
   Apart apart;
-  bool const told_how = read_command(argc, argv,
-                                     {program_name(argv[0]), std::string(Data::name), backend_names<Backends...>(),
-                                      launch.size > 1 ? launch.size : default_ranks<P>(), default_epochs<P>()},
-                                     P::served ? &apart : nullptr, c);
-  if (!told_how) return 0;
+  bool const read = read_command(argc, argv,
+                                 {program_name(argv[0]), std::string(Data::name), backend_names<Backends...>(),
+                                  launch.size > 1 ? launch.size : default_ranks<P>(), default_epochs<P>()},
+                                 P::served ? &apart : nullptr, c);
+  if (!read) return 0;
   check_backend<Backends...>(c.backend);
   SaveEvery const save_every = SaveEvery::of(c.save_every);
   bool const leads = process.rank() == 0 && (process.size() > 1 || launch.rank == 0);

@@ -47,14 +47,10 @@ void score_rows(T const* x, int const* label, float const* target, schedule::Ran
   }
 }
 
-/// The functions that every backend asks for: evaluation, and the rounds of a route.
+/// The functions that every backend asks for: evaluation.
 template <class P, class Functions> constexpr void bind_for_all(Functions& f) {
   f.score = &score_rows<P, typename P::number>;
   f.wanted = wanted<P>();
-  if constexpr (!std::is_void_v<typename P::route>) {
-    f.rounds = [](long elements, send::Group g) { return P::route::rounds(elements, g); };
-    f.move = [](long elements, int rank, send::Group g, int round) { return P::route::move(elements, rank, g, round); };
-  }
 }
 
 }  // namespace cleave::lower

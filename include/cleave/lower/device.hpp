@@ -12,7 +12,6 @@
 #include "../backend/gpu/kernels/norms.hpp"
 #include "../backend/gpu/kernels/product.hpp"
 #include "../backend/gpu/kernels/top_k.hpp"
-#include "../schedule/listing.hpp"
 #include "answers.hpp"
 #include "linked.hpp"
 
@@ -96,7 +95,6 @@ constexpr gpu::DeviceFunctions<typename P::number, Machine, Link> device_functio
   }
   if constexpr ((encodes || routed) && some_whole) f.whole_exchange = &make_device_exchange<Direct, T, Machine, Link>;
   bind_for_all<P>(f);
-  f.subject = &schedule::subject<P>;
   return f;
 }
 template <class P, class Machine, class Link>

@@ -103,7 +103,8 @@ template <int Ops> struct Propagation {
     to.x.on[axis] = along(s.x_at, letter, replicate);
     to.x2.on[axis] = along(s.x2_at, letter, replicate);
     to.w.on[axis] = along(s.w_at, letter, replicate);
-    to.y.on[axis] = along(s.y_at, letter, s.sums_batch ? invariant : partial);  // a sum over the batch is made whole
+    to.y.on[axis] = along(s.y_at, letter,
+                          s.sums_batch && letter == 'b' ? invariant : partial);  // a sum over the batch is made whole
   }
 
   /// What divides: the micro-batches, or the extent of a weight, by the ranks of all axes that cut it.

@@ -41,7 +41,7 @@ template <class Route> constexpr schedule::Path path() {
   if constexpr (std::is_void_v<Route>) {
     return {};
   } else {
-    return {true, &Route::sent, &Route::rounds, &Route::move, Route::name};
+    return {true, &Route::sent, &Route::rounds, &Route::move, &Route::fits, Route::name};
   }
 }
 /// Whether the sum of a bucket over all ranks is taken in the tree of the ordered sum, for any buckets.

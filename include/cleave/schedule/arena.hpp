@@ -117,7 +117,7 @@ template <int Ops> struct Layout : Regions {
 };
 
 /// A layout that is computed when a program runs.
-struct HeldLayout : Regions {
+struct RuntimeLayout : Regions {
   class Array {
    public:
     void resize(int count) { of_.resize(static_cast<std::size_t>(count)); }
@@ -135,14 +135,14 @@ struct HeldLayout : Regions {
 /// A layout of any number of operations. What it views must outlive it.
 struct LayoutView : Regions {
   long const *buffer, *encoded, *left, *left_of_sum, *rows_apart;
-  LayoutView(HeldLayout const& of)
+  LayoutView(RuntimeLayout const& of)
       : Regions(of),
         buffer(of.buffer.data()),
         encoded(of.encoded.data()),
         left(of.left.data()),
         left_of_sum(of.left_of_sum.data()),
         rows_apart(of.rows_apart.data()) {}
-  LayoutView(HeldLayout const&&) = delete;
+  LayoutView(RuntimeLayout const&&) = delete;
   template <int Ops>
   constexpr LayoutView(Layout<Ops> const& of)
       : Regions(of),

@@ -10,7 +10,7 @@
 namespace cleave::schedule {
 
 /// Emits rounds, writes and sources; what is empty is left out.
-template <class V> struct Exchanging {
+template <class V> struct ExchangeEmitter {
   V& v;
   int rank = 0;
 
@@ -28,15 +28,16 @@ template <class V> struct Exchanging {
 };
 
 /// The sum of a bucket's gradients over a group, and its update: of a Start step, to the end of the Update.
-template <class V> struct BucketExchange : Exchanging<V> {
-  using Exchanging<V>::v, Exchanging<V>::rank, Exchanging<V>::one, Exchanging<V>::run, Exchanging<V>::part;
+template <class V> struct BucketExchange : ExchangeEmitter<V> {
+  using ExchangeEmitter<V>::v, ExchangeEmitter<V>::rank, ExchangeEmitter<V>::one, ExchangeEmitter<V>::run,
+      ExchangeEmitter<V>::part;
   Program const& program;
   Bucket const& bucket;
   Share const& share;
   RankGroup group;
 
   constexpr BucketExchange(Program const& p, int b, Share const& s, int mine, V& visitor)
-      : Exchanging<V>{visitor, mine},
+      : ExchangeEmitter<V>{visitor, mine},
         program(p),
         bucket(p.bucket[b]),
         share(s),
@@ -174,8 +175,9 @@ template <class V> struct BucketExchange : Exchanging<V> {
 };
 
 /// Values over the ways, and what the model sums over the batch.
-template <class V> struct ValueExchange : Exchanging<V> {
-  using Exchanging<V>::v, Exchanging<V>::rank, Exchanging<V>::one, Exchanging<V>::run, Exchanging<V>::part;
+template <class V> struct ValueExchange : ExchangeEmitter<V> {
+  using ExchangeEmitter<V>::v, ExchangeEmitter<V>::rank, ExchangeEmitter<V>::one, ExchangeEmitter<V>::run,
+      ExchangeEmitter<V>::part;
   Program const& program;
   Share const& share;
   int accumulation = 0;

@@ -73,7 +73,6 @@ inline std::string subject(Program const& p, int line) {
   }
   return out;
 }
-template <class P> std::string subject(int line) { return subject(program<P>, line); }
 
 /// The message of a step on the rank that sends most; `even`: all ranks send the same amount.
 struct Largest {
@@ -145,7 +144,7 @@ template <class P> std::string listing(Ranks mesh) {
 /// The traffic of the rank that sends most in a step, in total and by collective; the sum over all ranks (with a
 /// server: the ranks of one replica); and the bytes that each rank allocates, by category.
 template <class = void> std::string summary(Program const& p, place::Request const& request, Ranks ranks) {
-  Memory const m = held_layout(p, request, ranks).memory;
+  Memory const m = runtime_layout(p, request, ranks).memory;
   Volumes const sends = volumes(p, request, ranks);
   Traffic const& t = sends.most;
   std::string out = (sends.even ? "sent per step and rank: " : "sent per step by the rank that sends most: ") +

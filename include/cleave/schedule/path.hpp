@@ -16,6 +16,7 @@ struct Path {
   long (*sent)(long elements, int rank, send::Group) = nullptr;
   int (*rounds)(long elements, send::Group) = nullptr;
   send::Move (*move)(long elements, int rank, send::Group, int round) = nullptr;
+  bool (*fits)(send::Group) = nullptr;  // whether replicas fill its nodes
   std::string_view name;
   constexpr explicit operator bool() const { return on; }
 };

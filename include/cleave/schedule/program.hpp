@@ -159,8 +159,8 @@ template <class P> class ProgramOf {
 template <class P> inline constexpr Program program = ProgramOf<P>::make();
 
 /// The layout of a rank's memory (arena.hpp), when a program runs.
-template <class = void> HeldLayout held_layout(Program const& p, place::Request request, Ranks ranks) {
-  HeldLayout out;
+template <class = void> RuntimeLayout runtime_layout(Program const& p, place::Request request, Ranks ranks) {
+  RuntimeLayout out;
   out.buffer.resize(p.buffers);
   for (auto* each : {&out.encoded, &out.left, &out.left_of_sum, &out.rows_apart}) each->resize(p.buckets);
   auto const buffers = static_cast<std::size_t>(p.buffers);

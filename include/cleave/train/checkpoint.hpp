@@ -188,9 +188,6 @@ template <class = void> std::uint64_t saved_seed(std::string const& path) {
 inline long saved_step(Description const& plan, io::SafeTensors const& file, std::string const& path) {
   return static_cast<long>(saved_number(file, path, "step", plan.program.served ? 2'147'483'647 : 4'294'967'295));
 }
-template <class P> long saved_step(io::SafeTensors const& file, std::string const& path) {
-  return saved_step(description<P>, file, path);
-}
 
 /// A valid checkpoint, but of another plan than the program's.
 struct OtherPlan : Error {
@@ -216,9 +213,6 @@ template <class = void> io::SafeTensors read_checkpoint(Description const& plan,
     check_finite(k.name + " of " + path, *t, "; it was saved after training had diverged");
   }
   return file;
-}
-template <class P> io::SafeTensors read_checkpoint(std::string const& path) {
-  return read_checkpoint(description<P>, path);
 }
 
 template <class Trained> void load_state(Trained& trainer, std::string const& path) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string_view>
-#include <type_traits>
 
 #include "../schedule/program.hpp"
 #include "../tensor/number.hpp"
@@ -19,15 +18,9 @@ struct Description {
   int replicas = 0;         // that the plan fixes; 0: any number
   int moments = 0;          // tensors that the optimizer keeps, per weight
   bool draws = false;       // some layer draws random numbers in training
-  bool routed = false;
-  bool (*fits)(int replicas) = nullptr;  // of a route: whether so many replicas fill its nodes
 
   constexpr schedule::Share share(schedule::Ranks ranks) const { return schedule::shared(request, ranks); }
 };
-
-template <class P> constexpr bool fills_nodes(int replicas) {
-  return P::route::fits({replicas, 1, sizeof(typename P::number)});
-}
 
 template <class P> constexpr Description describe() {
   Description d;
@@ -38,10 +31,6 @@ template <class P> constexpr Description describe() {
   d.replicas = P::replicas;
   d.moments = P::optimizer::moments;
   for (int k = 0; k < d.program.nodes; ++k) d.draws = d.draws || d.program.node[k].name == "dropout";
-  if constexpr (!std::is_void_v<typename P::route>) {
-    d.routed = true;
-    d.fits = &fills_nodes<P>;
-  }
   return d;
 }
 /// Of plan P.

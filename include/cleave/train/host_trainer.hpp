@@ -102,7 +102,7 @@ template <class T> class HostTrainer {
   Description const& plan_;
   optim::Now<A> (*now_)(double rate, long step);
   schedule::Ranks ranks_;
-  schedule::HeldLayout layout_;
+  schedule::RuntimeLayout layout_;
   backend::host::World world_;
   std::vector<std::unique_ptr<Rank>> ranks_of_;
   backend::host::Team team_;  // last: its threads end before what they use
@@ -117,7 +117,7 @@ HostTrainer<T>::HostTrainer(Training<T> const& of, int replicas, std::uint64_t s
     : plan_(*of.plan),
       now_(of.now),
       ranks_{checked_replicas(plan_, replicas), plan_.program.ways},
-      layout_(schedule::held_layout(plan_.program, plan_.request, ranks_)),
+      layout_(schedule::runtime_layout(plan_.program, plan_.request, ranks_)),
       world_(ranks_, plan_.program.steps, remote),
       team_(world_),
       rate_(of.rate) {

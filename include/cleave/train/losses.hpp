@@ -43,7 +43,8 @@ inline int checked_replicas(Description const& plan, int replicas) {
                 " cannot share " + std::to_string(micro_batches) + " micro-batches: every rank needs one" +
                 (rounds > 1 ? " in every round" : "") + "; " + way_out(plan, replicas, ways * rounds, ways));
   }
-  if (plan.routed && !plan.fits(replicas)) {
+  schedule::Format const& format = plan.program.format;
+  if (format.path && !format.path.fits({replicas, 1, format.data})) {
     throw Error(std::to_string(replicas) +
                 " replicas do not fill the nodes of this plan's route; run a multiple of what it has in a node");
   }

@@ -2,11 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../../host/communication/convert.hpp"
+#include <vector>
+
+#include "../../../op/verb.hpp"
+#include "../../host/communication/member.hpp"
 #include "../kernels/move.hpp"
 #include "ranks.hpp"
 
 namespace cleave::backend::gpu {
+
+/// A value of one replica's ranks: (rows, features) when whole. Its parts are rows (a split batch) or features (any
+/// other split, always of the first letter, so a part of a sample is contiguous).
+struct Value {
+  long features = 0;      // of a whole sample
+  long rows = 0;          // of the replica
+  std::vector<long> row;  // way w holds rows [row[w], row[w + 1]) if the batch is split
+};
 
 /// One rank's side of a conversion; the same as host::Converter's, enqueued on its stream. The caller synchronises the
 /// ranks before the first phase, between phases and after the last.
@@ -15,7 +26,7 @@ template <class Ranks> class Converter {
   using One = typename Ranks::One;
   using T = typename Ranks::T;
 
-  Converter(Ranks& ranks, One& one, host::Value const& v, long from, long to)
+  Converter(Ranks& ranks, One& one, Value const& v, long from, long to)
       : ranks_(ranks), one_(one), v_(v), from_(from), to_(to), ways_(one.m.size(host::Axis::Model)) {}
 
   static int phases(op::Verb verb) { return verb == op::Verb::AllReduce ? 2 : 1; }
@@ -85,7 +96,7 @@ template <class Ranks> class Converter {
 
   Ranks& ranks_;
   One& one_;
-  host::Value const& v_;
+  Value const& v_;
   long from_, to_;
   int ways_;
 };

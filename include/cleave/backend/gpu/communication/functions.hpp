@@ -37,15 +37,12 @@ template <class N, class Machine, class Link> struct DeviceFunctions {
   void (*clip_scale)(Q const&, WaySquares<A> const&) = nullptr;
   // How gradients become their sum; of buckets that are never compressed or scheduled, where others are.
   MakeExchange exchange = nullptr, whole_exchange = nullptr;
-  // Of a codec, where gradients are encoded (kernels/coder.hpp); of a route, where they take one (send/route.hpp).
+  // Of a codec, where gradients are encoded (kernels/coder.hpp).
   void (*encode)(Q const&, A const* g, A* left, std::byte* out, long n, std::byte* workspace) = nullptr;
   void (*decode)(Q const&, A* to, long n, Messages const&) = nullptr;
-  int (*rounds)(long elements, send::Group) = nullptr;
-  send::Move (*move)(long elements, int rank, send::Group, int round) = nullptr;
   void (*score)(T const* x, int const* label, float const* target, schedule::Range rows, long valid,
                 host::Seen&) = nullptr;
   host::Wanted wanted;
-  std::string (*subject)(int step) = nullptr;  // of a line in the listing
 };
 
 /// A program with the functions that it names.

@@ -52,7 +52,7 @@ template <class T, class Machine, class Link, bool Rounded> class Routed : publi
   /// On the reduction stream. In each round all ranks read before any continues; an algorithm lets no rank overwrite
   /// what another has yet to read in the same round.
   void reduce(int b, host::Axis axis) override {
-    auto const& route = ranks_.functions;
+    schedule::Path const& route = ranks_.program.format.path;
     long const offset = bucket(b).offset, count = bucket(b).count;
     send::Group const group = schedule::group(bucket(b).world, ranks_.world.ranks(), sizeof(Wire));
     int const rounds = route.rounds(count, group);

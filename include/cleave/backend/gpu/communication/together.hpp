@@ -38,7 +38,7 @@ template <class N, class Machine, class Link> class Together {
       if (phase > 0) ranks_.meet(host::Axis::Model);
       ranks_.phase(&One::compute, [&](One& one) {
         schedule::Range const own = one.m.slices(ranks_.share, false, round);
-        host::Value v{n.features, long{own.size()} * program.rows, {0}};
+        Value v{n.features, long{own.size()} * program.rows, {0}};
         for (int w = 0; w < program.ways; ++w) {
           int const end = ranks_.share.part(one.m.replica() * program.ways + w, round).end;
           v.row.push_back(long{end - own.begin} * program.rows);

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "../../../schedule/listing.hpp"
 #include "../communication/together.hpp"
 
 namespace cleave::backend::gpu {
@@ -61,7 +62,7 @@ template <class N, class Machine, class Link> class Walk {
     return a == Convert || a == Sum || a == Start || a == Norm || a == Update;
   }
   std::string title(int line) const {
-    return std::string(schedule::name(ranks_.program.step[line].what)) + " " + ranks_.functions.subject(line);
+    return std::string(schedule::name(ranks_.program.step[line].what)) + " " + schedule::subject(ranks_.program, line);
   }
   void meet(Action const& a, One const& of, int round) {
     auto const offset = [&](typename Action::S const* p) { return reinterpret_cast<std::byte const*>(p) - of.arena; };

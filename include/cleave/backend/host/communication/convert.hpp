@@ -9,14 +9,6 @@
 
 namespace cleave::backend::host {
 
-/// A value of one replica's ranks: (rows, features) when whole. Its parts are rows (a split batch) or features (any
-/// other split, always of the first letter, so a part of a sample is contiguous).
-struct Value {
-  long features = 0;      // of a whole sample
-  long rows = 0;          // of the replica
-  std::vector<long> row;  // way w holds rows [row[w], row[w + 1]) if the batch is split
-};
-
 /// Runs lists of conversions; sums are in the order of their sources. `buffer`: where each begins, in bytes.
 template <class T> class Converter {
  public:

@@ -23,12 +23,10 @@ template <class N> struct Functions {
   std::unique_ptr<Exchange<T>> (*exchange)(ExchangeContext<T> const&) = nullptr;
   std::unique_ptr<Exchange<T>> (*rows_exchange)(ExchangeContext<T> const&) = nullptr;
   std::unique_ptr<Exchange<T>> (*factors_exchange)(ExchangeContext<T> const&) = nullptr;
-  // Of a codec, where gradients are encoded (send/codec.hpp); of a route, where they take one (send/route.hpp).
+  // Of a codec, where gradients are encoded (send/codec.hpp).
   void (*encode)(long n, A const* g, A* left, std::byte* out) = nullptr;
   void (*add)(long n, std::byte const* in, A* to) = nullptr;
   void (*decode)(long n, std::byte const* in, A* to) = nullptr;
-  int (*rounds)(long elements, send::Group) = nullptr;
-  send::Move (*move)(long elements, int rank, send::Group, int round) = nullptr;
   void (*score)(T const* x, int const* label, float const* target, schedule::Range rows, long valid, Seen&) = nullptr;
   Wanted wanted;
 };

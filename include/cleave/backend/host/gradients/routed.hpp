@@ -23,7 +23,7 @@ template <class N> class Routed : public WholeExchange<Routed<N>, N> {
       for (long i = 0; i < n; ++i) wire(m_->rank, b)[i] = static_cast<T>(sums(b)[i]);
     }
   }
-  int stages(int b) const override { return of_.functions->rounds(bucket(b).count, group(b)); }
+  int stages(int b) const override { return path().rounds(bucket(b).count, group(b)); }
   int whom(int b, int round) const override {
     send::Move const m = move(b, round);
     return m.any() ? m_->peer(axis_of(bucket(b)), m.peer) : nobody;
@@ -51,9 +51,10 @@ template <class N> class Routed : public WholeExchange<Routed<N>, N> {
   Wire const* whole(int b) const { return wire(m_->rank, b); }
 
  private:
+  schedule::Path const& path() const { return of_.program->format.path; }
   send::Group group(int b) const { return schedule::group(bucket(b).world, m_->world->ranks(), sizeof(Wire)); }
   send::Move move(int b, int round) const {
-    return of_.functions->move(bucket(b).count, m_->index(axis_of(bucket(b))), group(b), round);
+    return path().move(bucket(b).count, m_->index(axis_of(bucket(b))), group(b), round);
   }
   A* sums(int b) const { return Base::sums(0, bucket(b).offset); }
   long offset(int b) const { return layout_->wire + bucket(b).offset * static_cast<long>(sizeof(Wire)); }
