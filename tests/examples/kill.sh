@@ -85,7 +85,8 @@ kill_parts() {  # PARTS PROGRAM...: one dies with the run under way
   for ((round = 0; round < 20; ++round)); do
     rm -rf out* client*.out
     serve "$parts" "$@" --ranks 2
-    for r in 0 1; do client $r "$@" --ranks 2; done
+    # In every second round replica 0 saves all the time: the part then dies while it is read.
+    for r in 0 1; do client $r "$@" --ranks 2 --save-every $((round % 2 == 1 ? 1 : 1000))steps; done
     a_while 0.3 1.5
     victim=$((RANDOM % parts))
     kill -9 "${part[$victim]}"

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "../data/data.hpp"
@@ -36,8 +38,10 @@ int join(std::FILE* say, Apart const& a, Host<P>& host, int replicas, std::uint6
   Client<P, Ranks> client(addresses, *a.container, *a.replica, replicas, seed, deadline, token);
   client.reconnect(std::chrono::seconds(*a.reconnect), lost);
   if (*a.replica >= 0 && tracing) client.trace(tracing.steps);
+  // The server was reached before: who cannot connect soon finds it gone.
+  auto const again = std::max<backend::tcp::Milliseconds>(std::chrono::seconds(*a.reconnect), std::chrono::seconds(2));
   auto const save_held = [&] {
-    Client<P> reader(addresses, *a.container, -1, replicas, seed, deadline, token);
+    Client<P> reader(addresses, *a.container, -1, replicas, seed, deadline, token, again);
     reader.reconnect(std::chrono::seconds(*a.reconnect), lost);
     files.save(reader, seed, true);
     return std::pair{reader.steps(), host.save()};
@@ -72,6 +76,20 @@ int join(std::FILE* say, Apart const& a, Host<P>& host, int replicas, std::uint6
     if (a.given_join.empty()) wrote("replica " + std::to_string(*a.replica), save_and_tell);
   };
   auto saved = begin;
+  // A full disk is a warning. A lost server is too where this client would reconnect; where not, it ends the run.
+  auto const save_or_warn = [&] {
+    std::exception_ptr ends;
+    wrote("replica 0", [&] {
+      try {
+        save_held();
+      } catch (backend::tcp::Unreachable const&) {
+        if (*a.reconnect > 0) throw;
+        ends = std::current_exception();
+      }
+    });
+    if (ends) std::rethrow_exception(ends);
+    saved = std::chrono::steady_clock::now();
+  };
   if (*a.replica >= 0) {
     long epoch = -1, seen = -1;
     auto const due = [&](long step) {
@@ -88,10 +106,7 @@ int join(std::FILE* say, Apart const& a, Host<P>& host, int replicas, std::uint6
               if (step > (P::agreed::waits ? 0 : *a.replica))  // replicas that do not wait begin at different steps
                 std::fprintf(say, "replica %d: resumed at step %ld of %ld\n", *a.replica, step, last);
             }
-            if (*a.replica == 0 && due(step)) {
-              wrote("replica 0", save_held);
-              saved = std::chrono::steady_clock::now();
-            }
+            if (*a.replica == 0 && due(step)) save_or_warn();
             if (step / batches.steps_per_epoch() != epoch) batches.shuffle(epoch = step / batches.steps_per_epoch());
           },
           [&](long step, double l) {
@@ -117,9 +132,7 @@ int join(std::FILE* say, Apart const& a, Host<P>& host, int replicas, std::uint6
     // What others still make is to be in the last checkpoint too.
     if (!stopped && !host.wait_for_others([&] {
           std::chrono::duration<double> const since = std::chrono::steady_clock::now() - saved;
-          if (!every.after(since.count())) return;
-          wrote("replica 0", save_held);
-          saved = std::chrono::steady_clock::now();
+          if (every.after(since.count())) save_or_warn();
         }))
       stopped = true;
     if (stopped) save_stopped();

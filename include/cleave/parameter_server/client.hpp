@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 
 #include "../optim/rate.hpp"
 #include "../train/fingerprint.hpp"
@@ -18,7 +19,8 @@ struct StoppedElsewhere : Error {
 };
 
 /// `Client<Train> mine({{"host", 29500}}, "net", 3, 8); mine.train(0, 1000, feed);` A client without a replica number
-/// (-1) does not train and may read. No call waits longer than the deadline. `Ranks` compute: threads, or a device's.
+/// (-1) does not train and may read. No call waits longer than the deadline, and to connect not longer than
+/// `connects_within`, where that is given. `Ranks` compute: threads, or a device's.
 template <class P, class Ranks = ThreadRanks<P>> class Client {
  public:
   using plan = P;
@@ -29,7 +31,8 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
   static constexpr bool waits = P::agreed::waits;
 
   Client(Addresses const& servers, std::string const& container, int replica, int replicas, std::uint64_t seed = 1,
-         backend::tcp::Milliseconds deadline = std::chrono::seconds(60), std::string token = {})
+         backend::tcp::Milliseconds deadline = std::chrono::seconds(60), std::string token = {},
+         std::optional<backend::tcp::Milliseconds> connects_within = {})
       : index_(replica),
         replicas_(replicas),
         deadline_(deadline),
@@ -39,7 +42,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
       throw Error("replica " + std::to_string(replica) + " of a run of " + std::to_string(replicas) +
                   ": replicas are counted from 0");
     }
-    begin(link_.connect(deadline, deadline));
+    begin(link_.connect(connects_within.value_or(deadline), deadline));
   }
 
   /// How long to try to reconnect to a lost server (otherwise it is an error), and where to report it.

@@ -66,8 +66,9 @@ class Links {
         failed = e.what();
       }
       if (by.left().count() > 0) continue;
-      throw Error(std::string(lost.what()) +
-                  (refused.empty() ? ", and did not come back: " + failed : ", and refuses this client: " + refused));
+      throw backend::tcp::Unreachable(std::string(lost.what()) + (refused.empty()
+                                                                      ? ", and did not come back: " + failed
+                                                                      : ", and refuses this client: " + refused));
     }
   }
 

@@ -91,9 +91,13 @@ inline bool is_loopback(std::string const& host) {
   return all;
 }
 
-/// The other side has closed the connection.
-struct Closed : Error {
+/// The other side cannot be reached, or does not answer in time.
+struct Unreachable : Error {
   using Error::Error;
+};
+/// The other side has closed the connection.
+struct Closed : Unreachable {
+  using Unreachable::Unreachable;
 };
 
 class Socket {
@@ -168,8 +172,8 @@ class Socket {
       }
       if (code == 0) ::freeaddrinfo(found);
       if (std::chrono::steady_clock::now() > until) {
-        throw Error("no connection to " + to.text() + " within " + std::to_string(deadline.count()) +
-                    " ms: " + (code != 0 ? ::gai_strerror(code) : std::strerror(why)) + "; is the server up?");
+        throw Unreachable("no connection to " + to.text() + " within " + std::to_string(deadline.count()) +
+                          " ms: " + (code != 0 ? ::gai_strerror(code) : std::strerror(why)) + "; is the server up?");
       }
       std::this_thread::sleep_for(Milliseconds(50));
     }
@@ -253,8 +257,8 @@ class Socket {
     return n > 0;
   }
   [[noreturn]] void late(char const* what, std::size_t bytes, Deadline const& by) const {
-    throw Error(peer_ + " did not " + what + " " + std::to_string(bytes) + " bytes within " +
-                std::to_string(by.whole.count()) + " ms; it hangs, or the network does");
+    throw Unreachable(peer_ + " did not " + what + " " + std::to_string(bytes) + " bytes within " +
+                      std::to_string(by.whole.count()) + " ms; it hangs, or the network does");
   }
 
   int handle_ = -1;
