@@ -61,11 +61,13 @@ def lenet():
                          nn.Linear(84, 10))
 
 
-SMALL, DIGITS, WIDE, HUGE = (64, 64, 64, 10), (784, 128, 10), (784, 1024, 1024, 10), (784, 4096, 4096, 10)
+SMALL, DIGITS, MNIST, WIDE, HUGE = (64, 64, 64, 10), (784, 128, 10), (784, 512, 512, 10), (784, 1024, 1024, 10), (784, 4096, 4096, 10)
 ONE = {
     "C1": (lambda: mlp(*SMALL), (1, 64)),
     "C2.1": (lambda: mlp(*DIGITS), (1, 784)),
     "C2.32": (lambda: mlp(*DIGITS), (32, 784)),
+    "C3": (lambda: mlp(*MNIST), (64, 784)),
+    "C3.two": (lambda: mlp(*MNIST), (64, 784)),
     "C4": (lambda: mlp(*WIDE), (512, 784)),
     "C4.two": (lambda: mlp(*WIDE), (512, 784)),
     "C6": (lenet, (32, 1, 28, 28)),
@@ -75,11 +77,11 @@ for samples in (1, 32, 256, 2048):
     ONE[f"C9.{samples}.alone"] = (lambda: mlp(*DIGITS), (samples, 784))
 
 
-def stepper(model, shape, foreach=True):
+def stepper(model, shape, foreach=True, momentum=0):
     """Data in memory, one stochastic-gradient step as PyTorch's own examples write it, in its fastest setting."""
     x, labels = torch.rand(*shape) * 2 - 1, torch.arange(shape[0]) * 3 % 10
     loss_of = nn.CrossEntropyLoss()
-    sgd = torch.optim.SGD(model.parameters(), lr=0.01, foreach=foreach)
+    sgd = torch.optim.SGD(model.parameters(), lr=0.01, foreach=foreach, momentum=momentum)
 
     def forward():
         return loss_of(model(x), labels)
@@ -150,7 +152,7 @@ def made(row):
     if row == "C8" or row.startswith("C7."):
         return summed(64 << 20 if row == "C8" else int(row[3:]))
     if given.ranks == 1:
-        return stepper(ONE[row][0](), ONE[row][1]) if row in ONE else None
+        return stepper(ONE[row][0](), ONE[row][1], momentum=0.9 if row.startswith("C3") else 0) if row in ONE else None
     kind, _, what = row.partition(".")
     if kind == "C9" and what.isdigit():
         return stepper(nn.parallel.DistributedDataParallel(mlp(*DIGITS), gradient_as_bucket_view=True), (int(what), 784))

@@ -20,6 +20,7 @@ using namespace cleave;
 // The nets.
 struct Small : Sequential<Vector<64>, Linear<64>, Relu, Linear<64>, Relu, Linear<10>, CrossEntropy> {};
 struct Digits : Sequential<Vector<784>, Linear<128>, Relu, Linear<10>, CrossEntropy> {};
+struct Mnist : Sequential<Image<1, 28, 28>, Linear<512>, Relu, Linear<512>, Relu, Linear<10>, CrossEntropy> {};
 struct Wide : Sequential<Vector<784>, Linear<1024>, Relu, Linear<1024>, Relu, Linear<10>, CrossEntropy> {};
 struct LeNet : Sequential<Image<1, 28, 28>, Conv<6, 5, Pad<2>>, Relu, MaxPool<2>, Conv<16, 5>, Relu, MaxPool<2>,
                           Linear<120>, Relu, Linear<84>, Relu, Linear<10>, CrossEntropy> {};
@@ -31,6 +32,7 @@ struct HugeAlone : Sequential<Vector<784>, Linear<4096>, Relu, Linear<4096>, Rel
 // The plans.
 struct C1 : Plan<Small, Batch<1>, Sgd> {};
 template <int B> struct C2 : Plan<Digits, Batch<B>, Sgd> {};
+struct C3 : Plan<Mnist, Batch<64>, DataParallel<Sync>, Momentum> {};  // of 01_mnist_mlp
 struct C4 : Plan<Wide, Batch<512>, Sgd> {};
 struct C4Two : Plan<Wide, Batch<512>, DataParallel<Sync>, MicroBatches<2>, Fastest, Sgd> {};
 struct C6 : Plan<LeNet, Batch<32>, Sgd> {};
@@ -96,6 +98,8 @@ std::map<std::string, double (*)()> const rows{
     {"C1", step<C1>},
     {"C2.1", step<C2<1>>},
     {"C2.32", step<C2<32>>},
+    {"C3", step<C3>},
+    {"C3.two", step<C3, 2>},
     {"C4", step<C4>},
     {"C4.two", step<C4Two, 2>},
     {"C6", step<C6>},
