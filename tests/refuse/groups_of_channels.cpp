@@ -1,4 +1,4 @@
-// refused: shapes do not chain: Groups must divide the channels
+// refused: shapes do not chain: a layer's groups must divide the channels
 // refused: groups_divide_channels
 // refused: 3, 2
 // refused: Conv<8, 3

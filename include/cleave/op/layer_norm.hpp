@@ -16,6 +16,8 @@ struct LayerNorm : Base {
   static constexpr int weights = 2;
   static constexpr bool reads_x = true;
   static constexpr double epsilon = 1e-5;
+  static constexpr int parts_of_sample = 1;
+  template <Local> static constexpr long features_of_weight = 1;
   static constexpr Shape output(Shape x) { return x; }
   static constexpr Weight weight(int which, Shape x) { return {x, which == 0 ? Start::Ones : Start::Zeros, 1, 1}; }
   static constexpr long aux(Shape, Shape) { return 2; }  // mean, 1 / deviation

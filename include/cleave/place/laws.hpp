@@ -93,8 +93,8 @@ template <int Size, int Factors> struct factors_fit {
 template <int Channels, int Groups> struct groups_divide_channels {
   static constexpr bool holds = Channels % Groups == 0;
   template <bool Holds> struct tell {
-    static_assert(Holds,
-                  "shapes do not chain: Groups must divide the channels that go in and the filters that come out");
+    static_assert(
+        Holds, "shapes do not chain: a layer's groups must divide the channels that go in and, of Conv, the filters");
   };
 };
 template <int Losses, int LossesLast> struct a_model_ends_in_its_one_loss {

@@ -48,10 +48,12 @@ template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
     if (x.dims != 3) return {Law::Dimensions, x.dims, 3, leaf};
     int const side = x[1] < x[2] ? x[1] : x[2];
     if (Op::kernel > side + 2 * Op::pad) return {Law::Window, side + 2 * Op::pad, Op::kernel, leaf};
-    if constexpr (requires { Op::groups; }) {
-      if (x[0] % Op::groups != 0) return {Law::GroupsOfChannels, x[0], Op::groups, leaf};
-      if (Op::filters % Op::groups != 0) return {Law::GroupsOfChannels, Op::filters, Op::groups, leaf};
-    }
+  }
+  if constexpr (requires { Op::groups; }) {
+    if (x[0] % Op::groups != 0) return {Law::GroupsOfChannels, x[0], Op::groups, leaf};
+  }
+  if constexpr (requires { Op::groups, Op::filters; }) {
+    if (Op::filters % Op::groups != 0) return {Law::GroupsOfChannels, Op::filters, Op::groups, leaf};
   }
   if constexpr (requires { Op::joins(x, x2); }) {
     if (!Op::joins(x, x2)) return {Law::Factors, static_cast<int>(x.size()), static_cast<int>(x2.size()), leaf};

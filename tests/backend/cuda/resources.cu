@@ -24,8 +24,8 @@ template <class K> void use() { cuda::entry<K><<<1, K::threads>>>(typename K::Ar
 constexpr op::Local rows_of(int count, int columns) {
   return {count, count, Shape(columns), {}, Shape(columns), Shape(columns), Shape(columns)};
 }
-using Norm = gpu::LayerNormRows<rows_of(64, 768), true, float>;
-__global__ void __launch_bounds__(128, 1) twin_LayerNormRows(__grid_constant__ op::Operands<float> const t) {
+using Norm = gpu::NormaliseRows<op::LayerNorm, rows_of(64, 768), true, float>;
+__global__ void __launch_bounds__(128, 1) twin_NormaliseRows(__grid_constant__ op::Operands<float> const t) {
   long const b = long{static_cast<int>(blockIdx.x)} * 4 + static_cast<int>(threadIdx.x) / 32;
   int const me = static_cast<int>(threadIdx.x) % 32;
   bool const there = b < 64;

@@ -74,7 +74,7 @@ void layer_norm() {
   auto x = floats(1100), y = x, w = x, aux = floats(2);
   op::Operands<float> t;
   t.x = x.data(), t.y = y.data(), t.w0 = w.data(), t.w1 = w.data(), t.aux = aux.data();
-  emulate::launch<Mutant<gpu::LayerNormRows<l, true, float>>, emulate::Threads>(1, t);
+  emulate::launch<Mutant<gpu::NormaliseRows<op::LayerNorm, l, true, float>>, emulate::Threads>(1, t);
 }
 /// Two slices, each of which is a sum.
 gpu::Summing<float> two(op::Operands<float> t) {

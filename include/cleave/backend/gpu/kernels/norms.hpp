@@ -84,10 +84,12 @@ template <op::Local L, bool Forward, class T, class Tail = NoTail> struct Normal
 template <> struct Kernel<op::LayerNorm> : TakesTails<Kernel<op::LayerNorm>> {
   template <class Tail, op::Local L, bool, class, class T, class Q>
   static void forward_with(Q q, op::Operands<T> const& t) {
-    q.template launch<LayerNormRows<L, true, T, Tail>>(LayerNormRows<L, true, T>::blocks(t), t);
+    q.template launch<NormaliseRows<op::LayerNorm, L, true, T, Tail>>(
+        NormaliseRows<op::LayerNorm, L, true, T>::blocks(t), t);
   }
   template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
-    q.template launch<LayerNormRows<L, false, T, Tail>>(LayerNormRows<L, false, T>::blocks(t), t);
+    q.template launch<NormaliseRows<op::LayerNorm, L, false, T, Tail>>(
+        NormaliseRows<op::LayerNorm, L, false, T>::blocks(t), t);
   }
   template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
     sum_columns<LayerNormSum<L, T>>(q, t);

@@ -142,19 +142,24 @@ template <class Op, class Row> struct LossKernel : ByDefinition<Op> {
 template <> struct Kernel<op::SoftmaxCrossEntropy> : LossKernel<op::SoftmaxCrossEntropy, SoftmaxRow> {};
 template <> struct Kernel<op::SquaredError> : LossKernel<op::SquaredError, SquaredRow> {};
 
-template <op::Local L, bool Forward, class T, class Tail = NoTail> struct LayerNormRows {
+/// Normalises each of the `Op::parts_of_sample` equal parts of a sample; so many neighbouring features have one scale
+/// and one shift as `Op::features_of_weight` says.
+template <class Op, op::Local L, bool Forward, class T, class Tail = NoTail> struct NormaliseRows {
   using Args = Tailed<T, Tail>;
   using A = tensor::accumulate_t<T>;
-  static constexpr long n = L.x.size();
+  static constexpr long groups = Op::parts_of_sample, n = L.x.size() / groups,
+                        each = Op::template features_of_weight<L>;
   using Of = team_for<n>;
   static constexpr int threads = Of::size * Of::in_block, shared_bytes = 64 * static_cast<int>(sizeof(A));
   static constexpr bool alone = false;
-  static int blocks(op::Operands<T> const& t) { return blocks_for(long{L.rows} * t.slices, Of::in_block); }
+  CLEAVE_HD static long rows(op::Operands<T> const& t) { return L.rows * groups * t.slices; }
+  static int blocks(op::Operands<T> const& t) { return blocks_for(rows(t), Of::in_block); }
 
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& t) {
     int const me = Of::member(c);
     long const b = Of::row(c);
-    bool const there = b < long{L.rows} * t.slices;
+    bool const there = b < rows(t);
+    long const first = b % groups * n;  // of the sample's features
     T const* const x = t.x + (there ? b : 0) * n;
     A sum = 0, along = 0;
     if constexpr (Forward) {
@@ -162,19 +167,20 @@ template <op::Local L, bool Forward, class T, class Tail = NoTail> struct LayerN
       A const mean = Of::template over<Sum>(c, sum) / A{n};
       for (long i = me; i < n; i += Of::size) along += (static_cast<A>(x[i]) - mean) * (static_cast<A>(x[i]) - mean);
       A const squares = Of::template over<Sum>(c, along);
-      A const inverse = A{1} / std::sqrt(squares / A{n} + static_cast<A>(op::LayerNorm::epsilon));
+      A const inverse = A{1} / std::sqrt(squares / A{n} + static_cast<A>(Op::epsilon));
       if (!there) return;
       if (me == 0) t.aux[2 * b] = mean, t.aux[2 * b + 1] = inverse;
       for (long i = me; i < n; i += Of::size) {
         A const unit = (static_cast<A>(x[i]) - mean) * inverse;
-        t.y[b * n + i] = static_cast<T>(unit * static_cast<A>(t.w0[i]) + static_cast<A>(t.w1[i]));
+        long const w = (first + i) / each;
+        t.y[b * n + i] = static_cast<T>(unit * static_cast<A>(t.w0[w]) + static_cast<A>(t.w1[w]));
         t.tail(b * n + i);
       }
     } else {
       T const* const dy = t.dy + (there ? b : 0) * n;
       A const mean = t.aux[there ? 2 * b : 0], inverse = t.aux[there ? 2 * b + 1 : 1];
       for (long i = me; i < n; i += Of::size) {
-        A const g = static_cast<A>(dy[i]) * static_cast<A>(t.w0[i]);
+        A const g = static_cast<A>(dy[i]) * static_cast<A>(t.w0[(first + i) / each]);
         sum += g;
         along += g * (static_cast<A>(x[i]) - mean) * inverse;
       }
@@ -182,7 +188,7 @@ template <op::Local L, bool Forward, class T, class Tail = NoTail> struct LayerN
       along = Of::template over<Sum>(c, along);
       if (!there) return;
       for (long i = me; i < n; i += Of::size) {
-        A const g = static_cast<A>(dy[i]) * static_cast<A>(t.w0[i]);
+        A const g = static_cast<A>(dy[i]) * static_cast<A>(t.w0[(first + i) / each]);
         A const unit = (static_cast<A>(x[i]) - mean) * inverse;
         t.dx[b * n + i] = static_cast<T>(inverse * (g - sum / A{n} - unit * along / A{n}));
         t.tail(b * n + i);
