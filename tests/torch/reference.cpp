@@ -126,6 +126,7 @@ int main(int, char** argv) {
   show<Vector<any<48, 1, 20>>, BatchNorm>(to, "batch_norm_vector", "F.batch_norm(x, None, None, w[0], w[1], True)");
   show<Image<any<49, 1, 6>, any<50, 2, 6>, any<51, 2, 6>>, LayerNorm>(to, "layer_norm",
                                                                       "F.layer_norm(x, x.shape[1:], w[0], w[1])");
+  show<Image<6, any<50, 2, 6>, any<51, 2, 6>>, GroupNorm<3>>(to, "group_norm", "F.group_norm(x, 3, w[0], w[1])");
   show<Vector<any<52, 1, 20>>, Residual<Linear<any<52, 1, 20>>, Tanh>>(to, "residual",
                                                                        "x + torch.tanh(F.linear(x, w[0].T, w[1]))");
   show<Image<any<53, 1, 4>, any<54, 3, 9>, any<55, 3, 9>>,

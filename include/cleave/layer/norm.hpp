@@ -1,8 +1,9 @@
-// layer/norm.hpp - LocalResponseNorm<n>, LayerNorm, BatchNorm.
+// layer/norm.hpp - LocalResponseNorm<n>, LayerNorm, GroupNorm<n>, BatchNorm.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "../op/batch_norm.hpp"
+#include "../op/group_norm.hpp"
 #include "../op/layer_norm.hpp"
 #include "../op/response_norm.hpp"
 #include "graph.hpp"
@@ -19,6 +20,15 @@ struct LocalResponseNorm : layer::Chain<op::ResponseNorm<Channels, Constants>> {
 };
 
 struct LayerNorm : layer::Chain<op::LayerNorm> {};
+
+template <int Groups> struct group_norm_has_groups {
+  static constexpr bool holds = Groups >= 1;
+  template <bool Holds> struct tell { static_assert(Holds, "GroupNorm<n>: the channels are in n groups, at least 1"); };
+};
+/// Of each sample, over the channels of a group and their positions: it reads no other sample.
+template <int Groups> struct GroupNorm : layer::Chain<op::NormaliseGroups<Groups>> {
+  using law = group_norm_has_groups<Groups>;
+};
 
 /// Over the batch and the positions, per channel. Under data parallelism the sums run over the whole batch on all
 /// ranks.

@@ -1,8 +1,9 @@
-// backend/gpu/kernels/norms.hpp - layer and batch normalisation: over rows, and with sums over the batch.
+// backend/gpu/kernels/norms.hpp - layer, group and batch normalisation: over rows, and with sums over the batch.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "../../../op/batch_norm.hpp"
+#include "../../../op/group_norm.hpp"
 #include "columns.hpp"
 #include "rows.hpp"
 
@@ -20,6 +21,21 @@ template <op::Local L, class T_> struct LayerNormSum {
   }
   CLEAVE_HD static void done(Args const& t, Turn<T>& turn, int i, Two<A> s) {
     turn.put(weights(t.to.dw0, [&](auto f) { f(i, s.first); }), weights(t.to.dw1, [&](auto f) { f(i, s.second); }));
+  }
+};
+
+template <class Op, op::Local L, class T_> struct NormaliseGroupsSum {
+  using T = T_;
+  using Args = Summing<T>;
+  using A = tensor::accumulate_t<T>;
+  static constexpr int outputs = L.x[0];
+  static constexpr long below = L.x.stride(0), terms = L.rows * below;
+  CLEAVE_HD static Two<A> term(Args const& t, int c, long r) {
+    typename Op::template Term<L, T> const add(t, r / below, c, r % below);
+    return {add.scale, add.shift};
+  }
+  CLEAVE_HD static void done(Args const& t, Turn<T>& turn, int c, Two<A> s) {
+    turn.put(weights(t.to.dw0, [&](auto f) { f(c, s.first); }), weights(t.to.dw1, [&](auto f) { f(c, s.second); }));
   }
 };
 
@@ -93,6 +109,19 @@ template <> struct Kernel<op::LayerNorm> : TakesTails<Kernel<op::LayerNorm>> {
   }
   template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
     sum_columns<LayerNormSum<L, T>>(q, t);
+  }
+};
+template <int Groups> struct Kernel<op::NormaliseGroups<Groups>> : TakesTails<Kernel<op::NormaliseGroups<Groups>>> {
+  using Op = op::NormaliseGroups<Groups>;
+  template <class Tail, op::Local L, bool, class, class T, class Q>
+  static void forward_with(Q q, op::Operands<T> const& t) {
+    q.template launch<NormaliseRows<Op, L, true, T, Tail>>(NormaliseRows<Op, L, true, T>::blocks(t), t);
+  }
+  template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
+    q.template launch<NormaliseRows<Op, L, false, T, Tail>>(NormaliseRows<Op, L, false, T>::blocks(t), t);
+  }
+  template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
+    sum_columns<NormaliseGroupsSum<Op, L, T>>(q, t);
   }
 };
 template <> struct Kernel<op::BatchSums> : ByDefinition<op::BatchSums> {
