@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../meta/list.hpp"
+#include "../meta/law.hpp"
 #include "agreement.hpp"
 
 namespace cleave::agree {
@@ -46,21 +46,18 @@ template <int Fetch, int Push> struct paces_are_positive {
   };
 };
 
-/// The first law that an agreement and its options violate, or the last one if they violate none.
+/// The first law that an agreement and its options violate.
 template <class A, class... Options> struct judged {
   static constexpr int spares = said<SpareKind, Options...>, stale = said<StaleKind, Options...>,
                        warm_ups = said<WarmUpKind, Options...>, portions = said<PortionKind, Options...>;
   static constexpr int known = int{spares > 0} + int{stale > 0} + int{warm_ups > 0} + int{portions > 0};
-  using options = every_option_is_known_and_said_once<known, int{sizeof...(Options)}>;
-  using spare = spares_stand_in_for_those_that_are_waited_for<A, option<SpareKind, Spares<0>, Options...>::count>;
-  using ages = only_what_ages_can_be_stale<A, stale + warm_ups>;
-  using fixed = portions_of_gradients_are_fixed<A, option<SpareKind, Spares<0>, Options...>::count,
-                                                option<PortionKind, PerReplica<>, Options...>>;
-  using paces = paces_are_positive<A::pace.fetch, A::pace.push>;
-  using law = std::conditional_t<
-      !options::holds, options,
-      std::conditional_t<!spare::holds, spare,
-                         std::conditional_t<!ages::holds, ages, std::conditional_t<!fixed::holds, fixed, paces>>>>;
+  static constexpr int spare = option<SpareKind, Spares<0>, Options...>::count;
+  using law =
+      meta::first_violated<every_option_is_known_and_said_once<known, int{sizeof...(Options)}>,
+                           spares_stand_in_for_those_that_are_waited_for<A, spare>,
+                           only_what_ages_can_be_stale<A, stale + warm_ups>,
+                           portions_of_gradients_are_fixed<A, spare, option<PortionKind, PerReplica<>, Options...>>,
+                           paces_are_positive<A::pace.fetch, A::pace.push>>;
 };
 
 template <class A, class Options> struct law_of_;

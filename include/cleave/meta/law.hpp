@@ -36,4 +36,10 @@ template <class... Enforced> struct first_broken_<false, Enforced...> {
 /// The first of several `enforce` whose law is violated, or one that always holds: `sizeof` of it reports one law only.
 template <class... Enforced> using first_broken = typename first_broken_<(holds<Enforced> && ...), Enforced...>::type;
 
+/// The first of several laws that is violated, or one that always holds.
+template <class... Laws> struct first_violated_ { using is = lawful; };
+template <class Law, class... Laws>
+struct first_violated_<Law, Laws...> : std::conditional_t<Law::holds, first_violated_<Laws...>, type<Law>> {};
+template <class... Laws> using first_violated = typename first_violated_<Laws...>::is;
+
 }  // namespace cleave::meta
