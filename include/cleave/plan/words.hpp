@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "../layer/linear.hpp"
-#include "../schedule/build.hpp"
+#include "../schedule/liveness.hpp"
 #include "find.hpp"
 #include "laws.hpp"
 #include "letters.hpp"
@@ -145,14 +145,4 @@ constexpr place::Placed<N> placed(place::Signatures<N> const& model, place::Shar
     return {};
   }
 }
-template <bool Go, int N>
-constexpr schedule::Schedule<N> scheduled(place::Signatures<N> const& model, place::Placed<N> const& placed,
-                                          place::Request request) {
-  if constexpr (Go) {
-    return schedule::build(model, placed, request);
-  } else {
-    return {};
-  }
-}
-
 }  // namespace cleave::plan
