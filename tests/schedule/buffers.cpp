@@ -10,10 +10,12 @@ namespace {
 // The values of product, bias and map are one tensor; back, the gradient of the map's input takes its output's place.
 struct Net : Sequential<Vector<8>, Linear<4>, Relu, Linear<2>, CrossEntropy> {};
 struct Plain : Plan<Net, Batch<8>, MicroBatches<2>> {};
-static_assert(Plain::buffers.value[0] == Plain::buffers.value[1] && Plain::buffers.value[1] == Plain::buffers.value[2]);
-static_assert(Plain::buffers.gradient[0] == Plain::buffers.gradient[2]);
-static_assert(Plain::buffers.value[5] == -1 && Plain::buffers.gradient[5] == -1);  // a loss is a number of the step
-static_assert(Plain::buffers.buffers == 5 && Plain::buffers.buffer[0].elements == 4 * 8);
+static_assert(Plain::buffer_table.value[0] == Plain::buffer_table.value[1] &&
+              Plain::buffer_table.value[1] == Plain::buffer_table.value[2]);
+static_assert(Plain::buffer_table.gradient[0] == Plain::buffer_table.gradient[2]);
+static_assert(Plain::buffer_table.value[5] == -1 &&
+              Plain::buffer_table.gradient[5] == -1);  // a loss is a number of the step
+static_assert(Plain::buffer_table.buffers == 5 && Plain::buffer_table.buffer[0].elements == 4 * 8);
 
 // An operation on elements may write where it reads; where a later one still reads the value, it may not.
 struct Drops : Sequential<Vector<8>, Linear<8>, LayerNorm, Dropout<20>, Linear<2>, CrossEntropy> {};
@@ -24,19 +26,19 @@ template <class P> constexpr int node_of(std::string_view name) {
   return k;
 }
 constexpr int dropped = node_of<DropsPlan>("dropout");
-static_assert(DropsPlan::buffers.value[dropped] != DropsPlan::buffers.value[dropped - 1]);
-static_assert(DropsPlan::buffers.buffer[DropsPlan::buffers.value[dropped]].takes_over ==
-              DropsPlan::buffers.value[dropped - 1]);
+static_assert(DropsPlan::buffer_table.value[dropped] != DropsPlan::buffer_table.value[dropped - 1]);
+static_assert(DropsPlan::buffer_table.buffer[DropsPlan::buffer_table.value[dropped]].takes_over ==
+              DropsPlan::buffer_table.value[dropped - 1]);
 struct Res : Sequential<Vector<8>, Linear<8>, Residual<Dropout<20>>, Linear<2>, CrossEntropy> {};
 struct ResPlan : Plan<Res, Batch<8>> {};
-static_assert(ResPlan::buffers.buffer[ResPlan::buffers.value[2]].takes_over == -1);
+static_assert(ResPlan::buffer_table.buffer[ResPlan::buffer_table.value[2]].takes_over == -1);
 
 // What conversions write is memory for communication.
 struct Halves : Plan<Net, Batch<8>, ModelParallel<SplitColsRows>> {};
 template <class P> int of_communication() {
   int n = 0;
-  for (int b = 0; b < P::buffers.buffers; ++b) {
-    n += P::buffers.buffer[b].category == schedule::Category::Communication;
+  for (int b = 0; b < P::buffer_table.buffers; ++b) {
+    n += P::buffer_table.buffer[b].category == schedule::Category::Communication;
   }
   return n;
 }

@@ -153,11 +153,12 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr auto forward_pass = cleave::schedule::forward(placed_model);
   static constexpr auto adjoints = cleave::schedule::differentiate(placed_model);
   static constexpr auto fused = cleave::schedule::fuse(placed_model, forward_pass, adjoints);
-  static constexpr auto buckets = cleave::schedule::bucket(placed_model);
-  static constexpr auto buffers = cleave::schedule::assign_buffers(placed_model, forward_pass, adjoints, fused);
-  static constexpr auto steps = cleave::schedule::steps(placed_model, forward_pass, adjoints, fused, buckets, buffers);
+  static constexpr auto bucket_table = cleave::schedule::bucket(placed_model);
+  static constexpr auto buffer_table = cleave::schedule::assign_buffers(placed_model, forward_pass, adjoints, fused);
+  static constexpr auto step_table =
+      cleave::schedule::steps(placed_model, forward_pass, adjoints, fused, bucket_table, buffer_table);
   static constexpr cleave::schedule::Schedule schedule =
-      cleave::schedule::view(placed_model, fused, buckets, buffers, steps);
+      cleave::schedule::view(placed_model, fused, bucket_table, buffer_table, step_table);
   static constexpr auto lives = cleave::schedule::liveness(placed_model, schedule);
   static constexpr cleave::schedule::Format format{
       sizeof(number),

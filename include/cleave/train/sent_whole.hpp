@@ -19,8 +19,9 @@ template <class Buckets> constexpr Buckets with_whole(Buckets s) {
 /// The number of rows or factors would have to be known on the host within the step. Such layers are neither compressed
 /// nor scheduled, as elsewhere; the traffic and the memory are these.
 template <class P> struct SentWhole : P {
-  static constexpr auto buckets = with_whole(P::buckets);
-  static constexpr auto schedule = cleave::schedule::view(P::placed_model, P::fused, buckets, P::buffers, P::steps);
+  static constexpr auto bucket_table = with_whole(P::bucket_table);
+  static constexpr auto schedule =
+      cleave::schedule::view(P::placed_model, P::fused, bucket_table, P::buffer_table, P::step_table);
 };
 template <class P> constexpr bool sends_some() {
   for (int b = 0; b < P::schedule.buckets; ++b) {
