@@ -41,9 +41,9 @@ template <class... Ps, class... Kinds> constexpr Culprit repeated_kind(meta::lis
 }
 
 template <class... Ops> constexpr bool are_operations(meta::list<Ops...>) {
-  return (std::is_base_of_v<op::Base, Ops> && ...);
+  return !any({!std::is_base_of_v<op::Base, Ops>...});
 }
-template <class... Ops> constexpr bool some_contracts(meta::list<Ops...>) { return (Ops::contracts || ...); }
+template <class... Ops> constexpr bool some_contracts(meta::list<Ops...>) { return any({Ops::contracts...}); }
 /// Whether the layer supports the option. Splits are for products and convolutions.
 template <class L, class Option> constexpr bool accepts() {
   if constexpr (is_kind<ModelKind, Option>) {
