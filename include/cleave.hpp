@@ -52,7 +52,6 @@
 
 // schedule: steps, traffic and memory of a plan, as constants.
 #include "cleave/schedule/arena.hpp"
-#include "cleave/schedule/build.hpp"
 #include "cleave/schedule/listing.hpp"
 #include "cleave/schedule/volume.hpp"
 

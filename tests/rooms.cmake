@@ -31,8 +31,8 @@ set(gpu_communication host/communication host/execution gpu/kernels gpu/tuning g
 set(gpu_execution ${gpu_communication} gpu/execution)
 
 # Of a plan, as a template parameter P: what its members are named, and what is made of it. Only `lower` takes one.
-string(CONCAT of_plans "(^|[^A-Za-z0-9_:])[A-Z][A-Za-z0-9]*::(agreed|batch|clips|codec|compressed|leaves|micro_batches"
-       "|Net|number|ops|optimizer|placed|pushes_gradients|rate|replicas|request|route|schedule|served|share|shards|signatures|ways)"
+string(CONCAT of_plans "(^|[^A-Za-z0-9_:])[A-Z][A-Za-z0-9]*::(adjoints|agreed|batch|bucket_table|buffer_table|clips|codec|compressed|forward_pass|fused|leaves|lives|micro_batches"
+       "|Net|number|ops|optimizer|placed|placed_model|pushes_gradients|rate|replicas|request|route|schedule|served|share|shards|signatures|step_table|ways)"
        "([^A-Za-z0-9_]|$)|[A-Z][A-Za-z0-9]*::format[.]|schedule::(program|subject|each_of_norm)<")
 
 file(GLOB_RECURSE headers RELATIVE ${ROOT} ${ROOT}/*/*.hpp)

@@ -56,7 +56,7 @@ bool is_same_at_run_time(schedule::Layout<P::ops::size> const& l, place::Request
 /// Where the arena's regions begin and how many bytes each takes up to the next, then each buffer: "offset+bytes", and
 /// from which step to which it lives.
 template <class P> std::string arena(schedule::Ranks ranks, place::Request request) {
-  auto const layout = schedule::layout(P::schedule, request, P::format, ranks);
+  auto const layout = schedule::layout(P::schedule, P::lives, request, P::format, ranks);
   if (!is_same_at_run_time<P>(layout, request, ranks)) return "arena: runtime_layout() differs from layout()\n";
   std::vector<std::pair<std::string, long>> regions{{"workspace", layout.workspace}, {"weights", layout.weights}};
   if (layout.copies != layout.weights) regions.emplace_back("copies", layout.copies);
@@ -99,8 +99,8 @@ template <class P> std::string arena(schedule::Ranks ranks, place::Request reque
     schedule::Buffer const& b = P::schedule.buffer[k];
     long const count = b.elements * (b.per_slice ? share.most(b.rows_cut) : 1);
     long const bytes = count * (!b.per_slice ? P::format.batch_sum : b.wide ? P::format.sum : P::format.data);
-    out += " " + std::to_string(layout.buffer[k]) + "+" + std::to_string(bytes) + " " + std::to_string(b.birth) + "-" +
-           std::to_string(b.death) + ",";
+    out += " " + std::to_string(layout.buffer[k]) + "+" + std::to_string(bytes) + " " +
+           std::to_string(P::lives.of[k].birth) + "-" + std::to_string(P::lives.of[k].death) + ",";
   }
   return out + "\n";
 }

@@ -78,6 +78,25 @@ struct NormedPlan : Plan<Normed, Batch<8>, MicroBatches<4>, ModelParallel<SplitB
 static_assert(NormedPlan::placed.node[0].x == NormedPlan::placed.input);
 static_assert(conversions<NormedPlan>().count == 1 && conversions<NormedPlan>().verb[0] == Verb::Slice);
 
+// The number of replicas is known when a run starts, and none has another's samples: an operation that wants them all,
+// or their sum, is refused. On an axis of known size it is a conversion like others.
+struct All : op::Base {
+  static constexpr auto name = "all", equation = "B*->B*";
+  static constexpr Shape output(Shape x) { return x; }
+};
+struct Total : op::Base {
+  static constexpr auto name = "total", equation = "b*->*";
+  static constexpr Shape output(Shape x) { return x; }
+};
+template <class Op> constexpr Law law_on(DeviceMesh const& mesh) {
+  using Model = Sequential<Vector<8>, layer::Chain<Op>, Relu, CrossEntropy>;
+  constexpr auto model = signatures<Model>(layer::ops_of<Model>{});
+  Request const request{1, 1, 4};
+  return place::place(model, propagate_shardings(model, mesh, {}, request), mesh, request).verdict.law;
+}
+static_assert(law_on<All>({1, {0}}) == Law::AcrossReplicas && law_on<Total>({1, {0}}) == Law::AcrossReplicas);
+static_assert(law_on<All>({1, {2}}) == Law::None && law_on<Total>({1, {2}}) == Law::None);
+
 }  // namespace
 
 TEST_CASE("local extents follow the cut") {

@@ -30,7 +30,7 @@ template <class P> bool stands_for(int later, int first) {
 /// In no step is a value overwritten that an operation done later in the step still reads.
 template <class P> void nothing_is_lost(int replicas) {
   auto const& s = P::schedule;
-  auto const l = schedule::layout(s, P::request, P::format, {replicas, P::ways});
+  auto const l = schedule::layout(s, P::lives, P::request, P::format, {replicas, P::ways});
   auto const value = [&](int node) { return node < 0 ? s.input_value : s.value[node]; };
   for (int k = 0; k < P::placed.count; ++k) {
     for (int i = 0; i < s.forward_tail[k]; ++i) {
@@ -48,14 +48,14 @@ template <class P> int linked_steps() {
   for (int first = 0; first < s.steps; ++first) {
     linked += s.links(first);
     for (int b = 0; b < s.buffers; ++b) {
-      schedule::Buffer const& of = s.buffer[b];
+      schedule::Life const& of = P::lives.of[b];
       if (of.written > first && of.written <= first + s.links(first)) CHECK(of.birth == first);
     }
   }
   return linked;
 }
 template <class P> void nothing_overlaps(int replicas) {
-  auto const l = schedule::layout(P::schedule, P::request, P::format, {replicas, P::ways});
+  auto const l = schedule::layout(P::schedule, P::lives, P::request, P::format, {replicas, P::ways});
   int const own = P::share({replicas, P::ways}).most(false), cut = P::share({replicas, P::ways}).most(true);
   auto const bytes = [&](schedule::Buffer const& b) {
     if (!b.per_slice) return b.elements * P::format.batch_sum;
@@ -68,7 +68,8 @@ template <class P> void nothing_overlaps(int replicas) {
     CHECK(l.buffer[i] + bytes(a) <= l.memory.total);
     for (int k = i + 1; k < P::schedule.buffers; ++k) {
       auto const& b = P::schedule.buffer[k];
-      bool const meet = a.birth <= b.death && b.birth <= a.death && !stands_for<P>(k, i);
+      schedule::Life const &x = P::lives.of[i], &y = P::lives.of[k];
+      bool const meet = x.birth <= y.death && y.birth <= x.death && !stands_for<P>(k, i);
       bool const apart = l.buffer[i] + bytes(a) <= l.buffer[k] || l.buffer[k] + bytes(b) <= l.buffer[i];
       if (meet) CHECK(apart);
       pairs += meet;

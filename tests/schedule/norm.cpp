@@ -61,7 +61,7 @@ TEST_CASE("the norm stands behind all sums and before all updates; without clip_
     if (s < at) CHECK(P::schedule.step[s] == Free::schedule.step[s]);
   }
   CHECK(memory<P>.total == memory<Free>.total + schedule::aligned(schedule::norm_bytes(P::schedule)));
-  CHECK(schedule::layout(Free::schedule, Free::request, Free::format, {1, 2}).norm == 0);
+  CHECK(schedule::layout(Free::schedule, Free::lives, Free::request, Free::format, {1, 2}).norm == 0);
 }
 TEST_CASE("each way sends its sum to the others, replicas nothing") {
   using P = Of<Clipped, DataParallel<Sync>, ModelParallel<SplitCols, Ways<2>>>;

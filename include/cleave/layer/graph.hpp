@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <initializer_list>
 #include <type_traits>
 
 #include "../meta/law.hpp"
@@ -24,6 +25,11 @@ template <int N> struct Graph {
     current = count++;
   }
 };
+
+/// Layers in order, of any number: clang++ allows no more than 256 operands of a fold expression.
+template <class... Layers> constexpr void connect(auto& graph) {
+  static_cast<void>(std::initializer_list<int>{(Layers::connect(graph), 0)...});
+}
 
 /// A layer of operations one after the other. Most layers are one line: `struct Relu : Chain<op::Map<...>> {};`
 template <class... Ops> struct Chain {

@@ -19,7 +19,7 @@ template <class... Layers> struct Residual {
   using ops = meta::concat<layer::ops_of<Layers>..., meta::list<Plus>>;
   static constexpr void connect(auto& graph) {
     int const x = graph.current;
-    (Layers::connect(graph), ...);
+    layer::connect<Layers...>(graph);
     graph.join(graph.current, x);
     ++graph.leaves;
   }
@@ -29,7 +29,7 @@ template <class... Layers> struct Path {
   using layers = meta::list<Layers...>;
   using join_layers = meta::list<>;
   using ops = meta::concat<layer::ops_of<Layers>...>;
-  static constexpr void connect(auto& graph) { (Layers::connect(graph), ...); }
+  static constexpr void connect(auto& graph) { layer::connect<Layers...>(graph); }
 };
 
 /// `Branches<Concat, Path<...>, Path<...>>` concatenates the results along the first letter; `Branches<Plus, ...>` adds

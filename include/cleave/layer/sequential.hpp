@@ -11,7 +11,7 @@ template <class Input, class... Layers> struct Sequential {
   using layers = meta::list<Layers...>;
   using join_layers = meta::list<>;
   using ops = meta::concat<layer::ops_of<Layers>...>;
-  static constexpr void connect(auto& graph) { (Layers::connect(graph), ...); }
+  static constexpr void connect(auto& graph) { layer::connect<Layers...>(graph); }
 };
 
 }  // namespace cleave

@@ -27,7 +27,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
   /// Its micro-batches of those drawn for a step.
   Replica(schedule::Range own, std::uint64_t seed)
       : request_(own_request(own)),
-        layout_(schedule::layout(P::schedule, request_, P::format, {1, P::ways})),
+        layout_(schedule::layout(P::schedule, P::lives, request_, P::format, {1, P::ways})),
         ranks_(layout_, share(own), seed),
         losses_(static_cast<std::size_t>(request_.micro_batches)) {
     if (!steps_itself) ranks_.keep_gradients();
@@ -35,7 +35,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
 
   /// Checks that there is room for `replicas` replicas in this process, each with as many micro-batches.
   static schedule::Range checked_room(schedule::Range own, int replicas) {
-    Ranks::check_room(schedule::layout(P::schedule, own_request(own), P::format, {1, P::ways}).memory, replicas);
+    Ranks::check_room(schedule::layout(P::schedule, P::lives, own_request(own), P::format, {1, P::ways}).memory, replicas);
     return own;
   }
   /// Computes one gradient; returns the mean loss of its samples. If pushes are rarer than gradients, updates its

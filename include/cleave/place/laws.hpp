@@ -24,7 +24,8 @@ enum class Law : unsigned char {
   Nonlinear,
   Rounds,
   Together,
-  Unconvertible
+  Unconvertible,
+  AcrossReplicas
 };
 
 /// The first law that a model violates: which, the two numbers, and the layer (counted flat from 0).
@@ -149,6 +150,16 @@ template <int, int> struct placements_convert_axis_by_axis {
   };
 };
 
+template <int, int> struct replicas_exchange_no_samples {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "a replica has the values of its own samples only: this layer wants those of all replicas, or the sum "
+        "over them; only an operation with `sums_batch` gets that sum");
+  };
+};
+
 /// A violation as a type, so that the compiler prints the sentence, the numbers and the layer.
 template <Law L, int A, int B> struct law_of {
   static constexpr bool holds = true;
@@ -171,5 +182,6 @@ template <int A, int B> struct law_of<Law::Nonlinear, A, B> : nonlinear_layers_w
 template <int A, int B> struct law_of<Law::Rounds, A, B> : the_whole_batch_is_there_at_once<A, B> {};
 template <int A, int B> struct law_of<Law::Together, A, B> : all_replicas_are_there_at_once<A, B> {};
 template <int A, int B> struct law_of<Law::Unconvertible, A, B> : placements_convert_axis_by_axis<A, B> {};
+template <int A, int B> struct law_of<Law::AcrossReplicas, A, B> : replicas_exchange_no_samples<A, B> {};
 
 }  // namespace cleave::place

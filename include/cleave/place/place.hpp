@@ -56,7 +56,11 @@ template <int Ops> struct Placer {
     if (placement(from) == to) return from;
     ConversionPlan const plan = plan_conversion(placement(from), to, mesh);
     if (!plan.legal) out.verdict = {Law::Unconvertible, s.leaf, 0, s.leaf};
-    for (int i = 0; i < plan.steps && plan.legal; ++i) from = converted_along(plan.step[i].axis, from, to, whole);
+    for (int i = 0; i < plan.steps && plan.legal; ++i) {
+      int const axis = plan.step[i].axis;  // of an unknown number of replicas: nothing moves between them
+      if (mesh.size[axis] == 0) out.verdict = {Law::AcrossReplicas, s.leaf, 0, s.leaf};
+      from = converted_along(axis, from, to, whole);
+    }
     return from;
   }
   constexpr int converted_along(int axis, int from, Sharding const& to, Shape whole) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <initializer_list>
 #include <string_view>
 #include <type_traits>
 
@@ -126,7 +127,8 @@ template <class Model, class... Ops> constexpr auto signatures(meta::list<Ops...
     losses += Op::is_loss;
     ++k;
   };
-  (add(meta::type<Ops>{}), ...);
+  // In order; a fold expression may have no more than 256 operands in clang++.
+  static_cast<void>(std::initializer_list<int>{(add(meta::type<Ops>{}), 0)...});
   if (out.verdict.law == Law::None && !(losses == 1 && out.op[n - 1].is_loss)) {
     out.verdict = {Law::Loss, losses, n > 0 && out.op[n - 1].is_loss, n > 0 ? graph.leaf[n - 1] : 0};
   }

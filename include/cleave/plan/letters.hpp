@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <initializer_list>
+
 #include "../layer/graph.hpp"
 #include "find.hpp"
 #include "policies.hpp"
@@ -20,7 +22,14 @@ concept Windowed = requires {
 
 template <class Op>
 concept Convolves = Windowed<Op> && Op::contracts;
-template <class... Ops> constexpr bool some_convolves(meta::list<Ops...>) { return (Convolves<Ops> || ...); }
+/// Of any number: clang++ allows no more than 256 operands of a fold expression.
+constexpr bool any(std::initializer_list<bool> of) {
+  for (bool each : of) {
+    if (each) return true;
+  }
+  return false;
+}
+template <class... Ops> constexpr bool some_convolves(meta::list<Ops...>) { return any({Convolves<Ops>...}); }
 
 template <int N> struct Letters { char of[N < 1 ? 1 : N]{}; };
 
@@ -42,7 +51,7 @@ constexpr auto letters(meta::list<Ops...>, meta::list<Leaves...>) {
 
 /// Whether a layer asks for this split; without a letter, for any.
 template <class... Leaves> constexpr bool some_layer_says(meta::list<Leaves...>, char letter = 0) {
-  return ((letter == 0 ? leaf_policy<Leaves>::products != 0 : leaf_policy<Leaves>::products == letter) || ...);
+  return any({letter == 0 ? leaf_policy<Leaves>::products != 0 : leaf_policy<Leaves>::products == letter...});
 }
 
 }  // namespace cleave::plan

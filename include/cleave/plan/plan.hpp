@@ -147,7 +147,19 @@ template <class NetT, class... Policies> struct Plan {
   using place_law =
       meta::first_broken<model_law, plan::law_of_verdict<Net, verdict.law, verdict.a, verdict.b, verdict.leaf>>;
 
-  static constexpr auto schedule = plan::scheduled<meta::holds<place_law>>(signatures, placed, request);
+  // The passes, each a constant of its own; of a plan that breaks a law they are empty.
+  static constexpr cleave::schedule::PlacedModel<ops::size> placed_model{signatures, placed, request,
+                                                                         meta::holds<place_law> ? placed.count : 0};
+  static constexpr auto forward_pass = cleave::schedule::forward(placed_model);
+  static constexpr auto adjoints = cleave::schedule::differentiate(placed_model);
+  static constexpr auto fused = cleave::schedule::fuse(placed_model, forward_pass, adjoints);
+  static constexpr auto bucket_table = cleave::schedule::bucket(placed_model);
+  static constexpr auto buffer_table = cleave::schedule::assign_buffers(placed_model, forward_pass, adjoints, fused);
+  static constexpr auto step_table =
+      cleave::schedule::steps(placed_model, forward_pass, adjoints, fused, bucket_table, buffer_table);
+  static constexpr cleave::schedule::Schedule schedule =
+      cleave::schedule::view(placed_model, fused, bucket_table, buffer_table, step_table);
+  static constexpr auto lives = cleave::schedule::liveness(placed_model, schedule);
   static constexpr cleave::schedule::Format format{
       sizeof(number),
       sizeof(tensor::accumulate_t<number>),
@@ -200,7 +212,7 @@ template <class P> constexpr int replicas_or(int otherwise) {
 }
 template <class P, int Replicas> constexpr schedule::Memory memory_of() {
   if constexpr (legal<P>)
-    return schedule::layout(P::schedule, P::request_of(Replicas), P::format, P::ranks_of(Replicas)).memory;
+    return schedule::layout(P::schedule, P::lives, P::request_of(Replicas), P::format, P::ranks_of(Replicas)).memory;
   return {};
 }
 template <class P, int Replicas, int Rank> constexpr schedule::Traffic traffic_of() {
@@ -243,7 +255,7 @@ template <class P, int Replicas> constexpr Shortage shortage() {
     f.data = data;
     f.moments = moments;
     return (need.total -
-            schedule::layout(P::schedule, P::request_of(replicas), f, P::ranks_of(replicas)).memory.total) /
+            schedule::layout(P::schedule, P::lives, P::request_of(replicas), f, P::ranks_of(replicas)).memory.total) /
            mib;
   };
   Shortage s;

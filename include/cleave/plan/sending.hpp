@@ -45,8 +45,8 @@ template <class Route> constexpr schedule::Path path() {
   }
 }
 /// Whether the sum of a bucket over all ranks is taken in the tree of the ordered sum, for any buckets.
-template <class Route, int N>
-constexpr bool in_the_tree(schedule::Schedule<N> const& s, int micro_batches, schedule::Ranks ranks) {
+template <class Route>
+constexpr bool in_the_tree(schedule::Schedule const& s, int micro_batches, schedule::Ranks ranks) {
   for (int b = 0; b < s.buckets && !std::is_void_v<Route>; ++b) {
     send::Group const g = schedule::group(s.bucket[b].world, ranks, 4);
     if (g.ranks < 1 || micro_batches % g.ranks != 0 || !send::is_power_of_two(micro_batches / g.ranks)) return false;

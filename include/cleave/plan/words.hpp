@@ -5,7 +5,7 @@
 #include <initializer_list>
 
 #include "../layer/linear.hpp"
-#include "../schedule/build.hpp"
+#include "../schedule/liveness.hpp"
 #include "find.hpp"
 #include "laws.hpp"
 #include "letters.hpp"
@@ -41,9 +41,9 @@ template <class... Ps, class... Kinds> constexpr Culprit repeated_kind(meta::lis
 }
 
 template <class... Ops> constexpr bool are_operations(meta::list<Ops...>) {
-  return (std::is_base_of_v<op::Base, Ops> && ...);
+  return !any({!std::is_base_of_v<op::Base, Ops>...});
 }
-template <class... Ops> constexpr bool some_contracts(meta::list<Ops...>) { return (Ops::contracts || ...); }
+template <class... Ops> constexpr bool some_contracts(meta::list<Ops...>) { return any({Ops::contracts...}); }
 /// Whether the layer supports the option. Splits are for products and convolutions.
 template <class L, class Option> constexpr bool accepts() {
   if constexpr (is_kind<ModelKind, Option>) {
@@ -145,14 +145,4 @@ constexpr place::Placed<N> placed(place::Signatures<N> const& model, place::Shar
     return {};
   }
 }
-template <bool Go, int N>
-constexpr schedule::Schedule<N> scheduled(place::Signatures<N> const& model, place::Placed<N> const& placed,
-                                          place::Request request) {
-  if constexpr (Go) {
-    return schedule::build(model, placed, request);
-  } else {
-    return {};
-  }
-}
-
 }  // namespace cleave::plan

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "build.hpp"
 #include "encoding.hpp"
+#include "liveness.hpp"
 #include "norm.hpp"
 #include "path.hpp"
 #include "rows.hpp"
@@ -110,7 +110,7 @@ struct Regions {
 };
 
 template <int Ops> struct Layout : Regions {
-  long buffer[Schedule<Ops>::most_buffers]{};
+  long buffer[BufferTable<Ops>::most_buffers]{};
   // For each bucket that is compressed: its messages, its residuals, and the residuals of its sums.
   long encoded[Ops * 2 + 1]{}, left[Ops * 2 + 1]{}, left_of_sum[Ops * 2 + 1]{};
   long rows_apart[Ops * 2 + 1]{};  // for buckets of rows: from one branch's message to the next
@@ -192,11 +192,11 @@ constexpr void encode(Out& out, S const& s, place::Request request, Format const
       region(Category::Gradients, (factor_sums(request.micro_batches, f.ordered) - 1) * most_factored * f.sum);
 }
 
-/// Fills `out`, whose arrays are there, for a schedule or a program s. `dying` has a zero for each step and one more;
-/// `next` and `size` have an element for each buffer.
+/// Fills `out`, whose arrays are there, for a schedule or a program s. `dying` has an element for each step and one
+/// more; `life`, `next` and `size` have one for each buffer.
 template <class Out, class S>
-constexpr void lay_out(Out& out, S const& s, place::Request request, Format const& f, Ranks ranks, int* dying,
-                       int* next, long* size) {
+constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request request, Format const& f, Ranks ranks,
+                       int* dying, int* next, long* size) {
   Share const share = shared(request, ranks);
   int const own = share.most(false), cut = share.most(true);
   Held const a = most_held(share, false, f.ordered), b = most_held(share, true, f.ordered);
@@ -242,20 +242,20 @@ constexpr void lay_out(Out& out, S const& s, place::Request request, Format cons
       long const count = t.per_slice ? t.elements * (t.rows_cut ? cut : own) : t.elements;
       size[k] = aligned(count * (!t.per_slice ? f.batch_sum : t.wide ? f.sum : f.data));
       if (t.category != c) continue;
-      for (; freed < t.birth; ++freed) {
+      for (; freed < life[k].birth; ++freed) {
         for (int d = dying[freed]; d != 0; d = next[d - 1]) {
           if (size[d - 1] > 0) heap.give(out.buffer[d - 1], size[d - 1]);
         }
       }
       int const from = t.takes_over;
-      if (from >= 0 && s.buffer[from].category == c && s.buffer[from].death == t.written && size[from] == size[k]) {
+      if (from >= 0 && s.buffer[from].category == c && life[from].death == life[k].written && size[from] == size[k]) {
         out.buffer[k] = out.buffer[from];
         size[from] = 0;
       } else {
         out.buffer[k] = heap.take(size[k]);
       }
-      next[k] = dying[t.death];
-      dying[t.death] = k + 1;
+      next[k] = dying[life[k].death];
+      dying[life[k].death] = k + 1;
     }
     long const begin = region(c, heap.top);
     for (int k = 0; k < s.buffers; ++k) {
@@ -267,11 +267,12 @@ constexpr void lay_out(Out& out, S const& s, place::Request request, Format cons
 
 /// In a constant.
 template <int Ops>
-constexpr Layout<Ops> layout(Schedule<Ops> const& s, place::Request request, Format const& f, Ranks ranks) {
+constexpr Layout<Ops> layout(Schedule const& s, Lives<Ops> const& lives, place::Request request, Format const& f,
+                             Ranks ranks) {
   Layout<Ops> out;
-  int dying[Schedule<Ops>::most_nodes * 4 + 4]{}, next[Schedule<Ops>::most_buffers]{};
-  long size[Schedule<Ops>::most_buffers]{};
-  lay_out(out, s, request, f, ranks, dying, next, size);
+  int dying[PlacedModel<Ops>::most_nodes * 4 + 4]{}, next[BufferTable<Ops>::most_buffers]{};
+  long size[BufferTable<Ops>::most_buffers]{};
+  lay_out(out, s, lives.of, request, f, ranks, dying, next, size);
   return out;
 }
 

@@ -1,8 +1,7 @@
-// schedule/liveness.hpp - from which step to which each tensor lives: a pass over what the steps read and write.
+// schedule/liveness.hpp - a pass: from which step to which each tensor lives, by what the steps read and write.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../place/place.hpp"
 #include "schedule.hpp"
 
 namespace cleave::schedule {
@@ -11,11 +10,10 @@ enum class Access : unsigned char { Read, Write };
 
 /// The buffers that a step reads and writes, with the operations that are fused to it. -1 stands for none.
 template <int Ops> struct Accesses {
-  place::Signatures<Ops> const& model;
-  place::Placed<Ops> const& placed;
-  Schedule<Ops> const& s;
+  PlacedModel<Ops> const& m;
+  Schedule const& s;
 
-  constexpr place::Node const& node(int k) const { return placed.node[k]; }
+  constexpr place::Node const& node(int k) const { return m.node(k); }
   constexpr int value(int k) const { return k < 0 ? s.input_value : s.value[k]; }
   constexpr int gradient(int k) const { return k < 0 ? s.input_gradient : s.gradient[k]; }
 
@@ -35,7 +33,7 @@ template <int Ops> struct Accesses {
   }
   /// What the gradients of an operation are computed from.
   template <class Visit> constexpr void kept(int k, Visit visit) const {
-    place::Signature const& op = model.op[node(k).op];
+    place::Signature const& op = m.op(k);
     visit(s.gradient[k], Access::Read);
     visit(s.aux[k], Access::Read);
     if (op.reads_x) visit(value(node(k).in0), Access::Read);
@@ -47,12 +45,11 @@ template <int Ops> struct Accesses {
     visit(step.dx, Access::Write);
     visit(step.dx2, Access::Write);
     if (s.adds[k]) visit(gradient(node(k).in0), Access::Read);
-    for (int m = k - 1; m >= k - s.backward_tail[k]; --m) {
-      place::Signature const& op = model.op[node(m).op];
-      visit(s.gradient[m], Access::Read);
-      if (op.reads_x) visit(value(node(m).in0), Access::Read);
-      if (op.reads_y) visit(s.value[m], Access::Read);
-      visit(gradient(node(m).in0), Access::Write);
+    for (int n = k - 1; n >= k - s.backward_tail[k]; --n) {
+      visit(s.gradient[n], Access::Read);
+      if (m.op(n).reads_x) visit(value(node(n).in0), Access::Read);
+      if (m.op(n).reads_y) visit(s.value[n], Access::Read);
+      visit(gradient(node(n).in0), Access::Write);
     }
   }
 
@@ -90,29 +87,33 @@ template <int Ops> struct Accesses {
   }
 };
 
+template <int Ops> struct Lives { Life of[BufferTable<Ops>::most_buffers]; };
+
 /// A tensor is born in the first step that writes it, in linked steps with the first of them, and dies after the last
 /// that reads or writes it. The model's input is there before the first step.
-template <int Ops>
-constexpr void liveness(place::Signatures<Ops> const& model, place::Placed<Ops> const& placed, Schedule<Ops>& s) {
-  Accesses<Ops> const accesses{model, placed, s};
-  bool seen[Schedule<Ops>::most_buffers]{};
+template <int Ops> constexpr Lives<Ops> liveness(PlacedModel<Ops> const& m, Schedule const& s) {
+  Lives<Ops> out;
+  if (m.count == 0) return out;
+  Accesses<Ops> const accesses{m, s};
+  bool seen[BufferTable<Ops>::most_buffers]{};
   seen[s.input_value] = true;
   int first_linked = 0;
   for (int k = 0; k < s.steps; ++k) {
     if (!s.step[k].linked) first_linked = k;
     accesses.each(k, [&](int buffer, Access) {
       if (buffer < 0) return;
-      Buffer& b = s.buffer[buffer];
+      Life& life = out.of[buffer];
       if (!seen[buffer]) {
         seen[buffer] = true;
-        b.birth = first_linked;
-        b.written = k;
+        life.birth = first_linked;
+        life.written = k;
       }
-      b.death = k;
+      life.death = k;
     });
   }
-  int const output = accesses.value(placed.last);  // read between the passes, for the accuracy
-  if (output >= 0 && s.buffer[output].death < s.forward_steps) s.buffer[output].death = s.forward_steps;
+  int const output = accesses.value(m.placed.last);  // read between the passes, for the accuracy
+  if (output >= 0 && out.of[output].death < s.forward_steps) out.of[output].death = s.forward_steps;
+  return out;
 }
 
 }  // namespace cleave::schedule

@@ -37,6 +37,7 @@ struct Program : Chains<Program> {
   Weight const* weight = nullptr;
   Bucket const* bucket = nullptr;
   Buffer const* buffer = nullptr;
+  Life const* life = nullptr;  // of each buffer
   ProgramNode const* node = nullptr;
   OfNorm const* norm = nullptr;
   int steps = 0, forward_steps = 0, weights = 0, buckets = 0, buffers = 0, nodes = 0, norms = 0;
@@ -117,6 +118,7 @@ template <class P> class ProgramOf {
     p.weight = s.weight;
     p.bucket = s.bucket;
     p.buffer = s.buffer;
+    p.life = P::lives.of;
     p.node = node.of;
     p.norm = norm.of;
     p.steps = s.steps;
@@ -166,7 +168,7 @@ template <class = void> RuntimeLayout runtime_layout(Program const& p, place::Re
   auto const buffers = static_cast<std::size_t>(p.buffers);
   std::vector<int> dying(static_cast<std::size_t>(p.steps) + 1), next(buffers);
   std::vector<long> size(buffers);
-  lay_out(out, p, request, p.format, ranks, dying.data(), next.data(), size.data());
+  lay_out(out, p, p.life, request, p.format, ranks, dying.data(), next.data(), size.data());
   return out;
 }
 

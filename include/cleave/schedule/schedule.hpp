@@ -1,41 +1,30 @@
-// schedule/schedule.hpp - the result of build.hpp: steps, weights in buckets, tensors with lifetimes.
+// schedule/schedule.hpp - what the passes over a placed model give: steps, weights in buckets, tensors.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "chains.hpp"
-#include "step.hpp"
+#include "steps.hpp"
 
 namespace cleave::schedule {
 
-inline constexpr int most_narrow = 128;  // columns of a product, in and out, that is linked to others
-
-template <int Ops> struct Schedule : Chains<Schedule<Ops>> {
-  static constexpr int most_nodes = Ops * 3 + 2;
-  static constexpr int most_buffers = most_nodes * 4 + 4;
-  Step step[most_nodes * 4 + 3];
+/// Views the tables of the passes, which must outlive it.
+struct Schedule : Chains<Schedule> {
+  Step const* step = nullptr;
   int steps = 0, forward_steps = 0;
-  Weight weight[Ops * 2 + 1];
+  Weight const* weight = nullptr;
   int weights = 0;
-  Bucket bucket[Ops * 2 + 1];
+  Bucket const* bucket = nullptr;
   int buckets = 0;
-  long weight_elements = 0, state_elements = 0;
-  long most_weight_leaf = 0, most_sum_leaf = 0;  // the largest sums over the batch that one step takes
-  Buffer buffer[most_buffers];
+  long weight_elements = 0, state_elements = 0, most_weight_leaf = 0, most_sum_leaf = 0;
+  Buffer const* buffer = nullptr;
   int buffers = 0;
-  // Per node. Buffers, -1 for none.
-  int value[most_nodes], aux[most_nodes], gradient[most_nodes];
-  int first_weight[most_nodes];           // index into weight
-  long state[most_nodes];                 // offset into the states
-  int bias[most_nodes], map[most_nodes];  // operations (nodes) merged into this one
-  int head[most_nodes];                   // the node that this one is merged into, or itself
-  // The number of element-wise operations after a node that are fused to its forward step, and before it that are fused
-  // to the step of its input gradient. `in_tail`: the node is one of those.
-  int forward_tail[most_nodes]{}, backward_tail[most_nodes]{};
-  bool in_forward_tail[most_nodes]{}, in_backward_tail[most_nodes]{};
-  bool adds[most_nodes]{};  // the gradient of its input is first added to that of another reader
+  // Per node, as the tables have them.
+  int const *value = nullptr, *aux = nullptr, *gradient = nullptr, *first_weight = nullptr, *bias = nullptr,
+            *map = nullptr, *head = nullptr, *forward_tail = nullptr, *backward_tail = nullptr;
+  long const* state = nullptr;
+  bool const *in_forward_tail = nullptr, *in_backward_tail = nullptr, *adds = nullptr;
   int input_value = -1, input_gradient = -1;
   long targets = 0;  // numbers of a sample that the loss uses; 0 if it uses a class
-  bool needs_gradient[most_nodes];
 
   constexpr int step_of(Do what, int node) const {
     int s = 0;
@@ -43,5 +32,41 @@ template <int Ops> struct Schedule : Chains<Schedule<Ops>> {
     return s < steps ? s : -1;
   }
 };
+
+template <int Ops>
+constexpr Schedule view(PlacedModel<Ops> const& m, Fused<Ops> const& fused, BucketTable<Ops> const& buckets,
+                        BufferTable<Ops> const& buffers, StepTable<Ops> const& steps) {
+  Schedule s;
+  s.step = steps.step;
+  s.steps = steps.steps;
+  s.forward_steps = steps.forward_steps;
+  s.weight = buckets.weight;
+  s.weights = buckets.weights;
+  s.bucket = buckets.bucket;
+  s.buckets = buckets.buckets;
+  s.weight_elements = buckets.weight_elements;
+  s.state_elements = buckets.state_elements;
+  s.most_weight_leaf = buckets.most_weight_leaf;
+  s.most_sum_leaf = buckets.most_sum_leaf;
+  s.buffer = buffers.buffer;
+  s.buffers = buffers.buffers;
+  s.value = buffers.value;
+  s.aux = buffers.aux;
+  s.gradient = buffers.gradient;
+  s.first_weight = buckets.first_weight;
+  s.bias = fused.bias;
+  s.map = fused.map;
+  s.head = fused.head;
+  s.forward_tail = fused.forward_tail;
+  s.backward_tail = fused.backward_tail;
+  s.state = buckets.state;
+  s.in_forward_tail = fused.in_forward_tail;
+  s.in_backward_tail = fused.in_backward_tail;
+  s.adds = fused.adds;
+  s.input_value = buffers.input_value;
+  s.input_gradient = buffers.input_gradient;
+  if (m.count > 0 && m.model.op[Ops - 1].target != op::Target::Class) s.targets = m.model.op[Ops - 1].x.size();
+  return s;
+}
 
 }  // namespace cleave::schedule

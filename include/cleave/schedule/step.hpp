@@ -63,16 +63,20 @@ constexpr std::string_view name(Category c) {
   return names[static_cast<int>(c)];
 }
 
-/// A tensor that lives from one step to another. Its bytes follow from the number of slices that a rank holds.
+/// A tensor with memory. Its bytes follow from the number of slices that a rank holds.
 struct Buffer {
   long elements = 0;  // per micro-batch; for a tensor without batch letter, in total, in the format of such sums
   bool per_slice = true;
   bool rows_cut = false;  // the model axis splits the slices too
   bool wide = false;      // stored in the format of sums, not in that of the data
   Category category = Category::Activations;
-  int birth = 0, death = 0;
   int takes_over = -1;  // may begin where this one ends
-  int written = 0;      // written by this step; in linked steps tensors are born with the first
+};
+
+/// The steps from which and to which a tensor lives.
+struct Life {
+  int birth = 0, death = 0;
+  int written = 0;  // written by this step; in linked steps tensors are born with the first
 };
 
 }  // namespace cleave::schedule

@@ -40,7 +40,7 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
       : ranks_{session::checked_replicas<P>(replicas), P::ways},
         machine_(std::move(machine)),
         link_(std::move(link)),
-        layout_(schedule::layout(P::schedule, P::request, P::format, ranks_)),
+        layout_(schedule::layout(P::schedule, P::lives, P::request, P::format, ranks_)),
         fleet_(lower::device_executable<P, Machine, Link>, (prepare(), *machine_), *link_, ranks_, P::share(ranks_),
                layout_, seed),
         losses_(P::micro_batches) {

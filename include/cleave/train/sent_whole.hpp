@@ -8,7 +8,7 @@
 
 namespace cleave::session {
 
-template <class Schedule> constexpr Schedule with_whole(Schedule s) {
+template <class Buckets> constexpr Buckets with_whole(Buckets s) {
   for (int b = 0; b < s.buckets; ++b) {
     auto& bucket = s.bucket[b];
     bucket.whole = bucket.row > 0 || bucket.factors > 0;
@@ -18,7 +18,11 @@ template <class Schedule> constexpr Schedule with_whole(Schedule s) {
 }
 /// The number of rows or factors would have to be known on the host within the step. Such layers are neither compressed
 /// nor scheduled, as elsewhere; the traffic and the memory are these.
-template <class P> struct SentWhole : P { static constexpr auto schedule = with_whole(P::schedule); };
+template <class P> struct SentWhole : P {
+  static constexpr auto bucket_table = with_whole(P::bucket_table);
+  static constexpr auto schedule =
+      cleave::schedule::view(P::placed_model, P::fused, bucket_table, P::buffer_table, P::step_table);
+};
 template <class P> constexpr bool sends_some() {
   for (int b = 0; b < P::schedule.buckets; ++b) {
     if (P::schedule.bucket[b].row + P::schedule.bucket[b].factors > 0) return true;

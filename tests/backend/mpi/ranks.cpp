@@ -62,7 +62,7 @@ int hang(backend::mpi::Process const& process) {
     backend::mpi::Remote remote;
     schedule::Ranks const ranks{process.size(), 1};
     backend::host::World world(ranks, P::schedule.steps, &remote, std::chrono::milliseconds(300));
-    auto const layout = schedule::layout(P::schedule, P::request, P::format, ranks);
+    auto const layout = schedule::layout(P::schedule, P::lives, P::request, P::format, ranks);
     backend::host::Rank<P::number> rank(lower::executable<P>, world, layout, process.rank(), 1, P::share(ranks));
     if (process.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(3));
     session::Probing<P> const probe;

@@ -1,4 +1,4 @@
-// schedule/build.cpp - the schedule of a plan, read as a story.
+// schedule/steps.cpp - the steps of a plan, read as a story.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -34,40 +34,11 @@ static_assert(story<Halves>({Forward, Forward, Convert, Forward, Forward,  // th
                              BackwardInput, BackwardWeight, BackwardInput, BackwardWeight, Start, BackwardWeight,
                              BackwardWeight, Start, Update, Update}));
 
-// What is done element by element goes along with what makes the elements: here a dropout and the residual's sum, and
-// back the dropout. Of a value that is read twice two gradients are added, where the second is made, and then go on.
-struct Chain : Sequential<Vector<8>, Linear<8>, Relu, Dropout<20>, Residual<Linear<8>, Tanh, Dropout<10>>, Linear<2>,
-                          CrossEntropy> {};
-struct ChainPlan : Plan<Chain, Batch<8>> {};
-constexpr int steps_of(schedule::Do what) {
-  int n = 0;
-  for (int k = 0; k < ChainPlan::schedule.steps; ++k) n += ChainPlan::schedule.step[k].what == what;
-  return n;
-}
-static_assert(steps_of(Forward) == 4);
-static_assert(steps_of(BackwardInput) == 5 && steps_of(Add) == 0);  // of eleven operations
-
 // A batch norm reads a sum over the batch: taken once forward, once back.
 struct Normed : Sequential<Vector<8>, BatchNorm, Linear<2, NoBias>, CrossEntropy> {};
 struct NormedPlan : Plan<Normed, Batch<8>, DataParallel<Sync>> {};
 static_assert(story<NormedPlan>({Forward, Sum, Forward, Forward, Forward, BackwardInput, BackwardInput, BackwardWeight,
                                  Start, BackwardWeight, SumBack, Start, Update, Update}));
-
-// The residual's product adds its part to the gradient that the sum has made.
-struct Res : Sequential<Vector<8>, Linear<8>, Residual<Linear<8>>, CrossEntropy> {};
-struct ResPlan : Plan<Res, Batch<8>> {};
-template <class P> constexpr int added(bool along) {
-  int n = 0;
-  for (int k = 0; along && k < P::placed.count; ++k) n += P::schedule.adds[k];
-  for (int k = 0; !along && k < P::schedule.steps; ++k) n += P::schedule.step[k].what == Add;
-  return n;
-}
-static_assert(added<ResPlan>(true) == 1 && added<ResPlan>(false) == 0);
-
-// A residual around a residual: the inner one's sum hands on two gradients, and one of them is the second of a value.
-struct Twice : Sequential<Vector<8>, Linear<8>, Residual<Residual<Tanh>>, CrossEntropy> {};
-struct TwicePlan : Plan<Twice, Batch<8>> {};
-static_assert(added<TwicePlan>(true) == 1 && added<TwicePlan>(false) == 1);
 
 }  // namespace
 

@@ -1,0 +1,41 @@
+// schedule/placed_model.hpp - a placed model as the passes of a schedule read it, and the instructions that they give.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../place/place.hpp"
+#include "step.hpp"
+
+namespace cleave::schedule {
+
+/// Views a model and its nodes; a plan that is refused has none.
+template <int Ops> struct PlacedModel {
+  static constexpr int most_nodes = Ops * 3 + 2;
+  place::Signatures<Ops> const& model;
+  place::Placed<Ops> const& placed;
+  place::Request const& request;
+  int count = placed.count;
+
+  constexpr place::Node const& node(int k) const { return placed.node[k]; }
+  constexpr place::Signature const& op(int k) const { return model.op[placed.node[k].op]; }
+  constexpr bool is_op(int k) const { return placed.node[k].op >= 0; }
+  /// Of the value of node k, -1: of the model's input.
+  constexpr bool rows_cut(int k) const {
+    return k < 0 ? placed.input.on[place::model_axis] == place::shard(place::batch) : node(k).rows_cut;
+  }
+  constexpr Shape shape(int k) const {
+    if (k >= 0) return node(k).local.y;
+    return place::algebra::cut(model.op[0].x, placed.input, place::mesh_of(request), model.op[0].x_at.beyond_shape());
+  }
+  constexpr bool has_second(int k) const { return node(k).in1 > -2; }
+  constexpr long aux(int k) const { return op(k).aux(node(k).local.x, node(k).local.y); }
+};
+
+/// What is computed for a node, before anything is fused and before tensors have memory.
+struct Instruction {
+  Do what = Do::Forward;
+  int node = -1;          // of Add: the value whose gradients are added
+  int dx = -1, dx2 = -1;  // gradients, as numbered by differentiate(): written; of Add, dx2 is added to dx
+  friend constexpr bool operator==(Instruction, Instruction) = default;
+};
+
+}  // namespace cleave::schedule

@@ -1,0 +1,41 @@
+// schedule/steps.hpp - a pass: the steps of a plan: its instructions with their buffers, the start of each bucket's sum
+// as soon as its last gradient is there, and the updates.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "bucket.hpp"
+#include "buffers.hpp"
+
+namespace cleave::schedule {
+
+template <int Ops> struct StepTable {
+  Step step[PlacedModel<Ops>::most_nodes * 4 + 3];
+  int steps = 0, forward_steps = 0;
+};
+
+template <int Ops>
+constexpr StepTable<Ops> steps(PlacedModel<Ops> const& m, ForwardPass<Ops> const& values, Adjoints<Ops> const& adjoints,
+                               Fused<Ops> const& fused, BucketTable<Ops> const& buckets,
+                               BufferTable<Ops> const& buffers) {
+  StepTable<Ops> out;
+  auto const emit = [&](Do what, int k) { out.step[out.steps++] = {what, k}; };
+  for (int i = 0; i < fused.forward_count; ++i) {
+    Instruction const& n = values.at[fused.order[i]];
+    out.step[out.steps++] = {n.what, n.node, buffers.value[n.node], -1, fused.linked[i]};
+  }
+  out.forward_steps = out.steps;
+  auto const buffer = [&](int gradient) { return gradient < 0 ? -1 : buffers.of_gradient[gradient]; };
+  int waits = buckets.buckets - 1, of = -1;  // the next bucket to start; the operation whose weights are computed
+  for (int i = fused.forward_count; i < fused.count; ++i) {
+    Instruction const& n = adjoints.at[fused.order[i]];
+    out.step[out.steps++] = {n.what, n.node, buffer(n.dx), buffer(n.dx2), fused.linked[i]};
+    if (n.what == Do::BackwardWeight) of = n.node;
+    bool const all = n.what == Do::SumBack || (n.what == Do::BackwardWeight && !m.op(of).stats_input);
+    if (all && waits >= 0 && buckets.bucket[waits].node == of) emit(Do::Start, waits--);
+  }
+  if (m.request.clips) emit(Do::Norm, -1);
+  for (int b = buckets.buckets - 1; b >= 0; --b) emit(Do::Update, b);
+  return out;
+}
+
+}  // namespace cleave::schedule
