@@ -15,7 +15,6 @@ namespace {
 class Pair {
  public:
   explicit Pair(long n) : n_(n), world_({2, 1}, 1), team_(world_) {
-    schedule::Share const share{2, {2, 1}, 1, 2};
     for (int r = 0; r < 2; ++r) {
       memory_[r] = std::vector<float>(static_cast<std::size_t>(n + 16));
       auto at = reinterpret_cast<std::uintptr_t>(memory_[r].data());
@@ -24,7 +23,6 @@ class Pair {
       member_[r].rank = r;
       member_[r].received.assign(2, 0);
       member_[r].received_bytes.assign(2, 0);
-      how_[r] = host::reduction(member_[r], host::Axis::Data, share, false, false);
     }
     team_.run([](int r) {
       cpu_set_t all, one;
@@ -41,7 +39,7 @@ class Pair {
     team_.run([&](int r) {
       for (long k = 0; k < times; ++k) {
         ++member_[r].round;
-        host::all_reduce<float, float>(member_[r], host::Axis::Data, 0, how_[r], 0, 0, 0, n_);
+        host::all_reduce_of_two<float, float>(member_[r], host::Axis::Data, 0, false, 0, 0, n_);
       }
     });
   }
@@ -65,7 +63,6 @@ class Pair {
   host::World world_;
   std::vector<float> memory_[2];
   host::Member member_[2];
-  host::Reduction how_[2];
   host::Team team_;
 };
 

@@ -32,24 +32,6 @@ CLEAVE_ONCE template Images read_cifar<void>(std::string const&, Split, int);
 CLEAVE_ONCE template Images draw_standin<void>(int, std::uint64_t);
 }  // namespace io
 
-namespace lower {
-#define CLEAVE_FOR_FORMAT(T)                                                                  \
-  CLEAVE_ONCE template std::unique_ptr<host::Exchange<T>> make_exchange<host::Direct<T>>(     \
-      host::ExchangeContext<T> const&);                                                       \
-  CLEAVE_ONCE template std::unique_ptr<host::Exchange<T>> make_exchange<host::Encoded<T>>(    \
-      host::ExchangeContext<T> const&);                                                       \
-  CLEAVE_ONCE template std::unique_ptr<host::Exchange<T>> make_exchange<host::Routed<T>>(     \
-      host::ExchangeContext<T> const&);                                                       \
-  CLEAVE_ONCE template std::unique_ptr<host::Exchange<T>> make_exchange<host::SparseRows<T>>( \
-      host::ExchangeContext<T> const&);                                                       \
-  CLEAVE_ONCE template std::unique_ptr<host::Exchange<T>> make_exchange<host::Factors<T>>(    \
-      host::ExchangeContext<T> const&);
-CLEAVE_FOR_FORMAT(f32)
-CLEAVE_FOR_FORMAT(f64)
-CLEAVE_FOR_FORMAT(bf16)
-#undef CLEAVE_FOR_FORMAT
-}  // namespace lower
-
 namespace session {
 CLEAVE_ONCE template Launch launched<void>();
 CLEAVE_ONCE template bool read_command<void>(int, char**, CommandDefaults const&, Apart*, Command&);

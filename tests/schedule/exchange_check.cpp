@@ -91,10 +91,37 @@ struct DirectWith {
   }
 };
 
-template <class Each> constexpr std::string_view fault(Each each, int tree = 0) {
-  SumGoal const goal{tree};
+/// Each rank encodes what it has; all read all messages. One rank adds those of ranks 1 and 2 in turned order, or two
+/// messages before it adds them to the others.
+struct MessagesWith {
+  Mistake mistake;
+  template <class V> constexpr void operator()(int rank, V& v) const {
+    Location const message{Storage::Message};
+    Strided const all{0, 1, count, 0};
+    v.round();
+    put(v, Opcode::Encode, message, all, {{rank, sums, all}});
+    v.round();
+    v.write(Write{Opcode::Decode, {Storage::Wire}, all});
+    for (int i = 0; i < ranks; ++i) {
+      bool const errs = rank == 3;
+      int const turned = errs && mistake == Mistake::Other && (i == 1 || i == 2) ? 3 - i : i;
+      bool const inner = errs && mistake == Mistake::Order;
+      v.source(Source{turned, message, all, inner ? (i == 1 ? 1 : i == 3 ? 2 : 0) : i > 0});
+    }
+    v.round();
+    put(v, Opcode::Apply, weights, all, {{rank, {Storage::Wire}, all}});
+  }
+};
+/// The same sums, encoded once.
+struct MessageGoal : SumGoal {
+  constexpr Content result(int, long e) const { return {e, bits(0, ranks), 1}; }
+};
+
+template <class Goal = SumGoal, class Each> constexpr std::string_view fault(Each each, int tree = 0) {
+  Goal goal{};
+  goal.tree = tree;
   std::array<CheckedElement, 200> memory{};
-  ExchangeCheck<Each, SumGoal, decltype(memory)> check(ranks, each, goal);
+  ExchangeCheck<Each, Goal, decltype(memory)> check(ranks, each, goal);
   return check.run(memory).what;
 }
 
@@ -120,6 +147,12 @@ TEST_CASE("a part that is written twice, a part that is read a round too early, 
   CHECK(fault(RingWith{Mistake::Early}) == "writes what a peer may not have read yet");
   CHECK(fault(DirectWith{Mistake::Early}) == "reads what its peer writes in the same round");
   CHECK(fault(DirectWith{Mistake::Ahead}) == "writes what a peer may not have read yet");
+}
+
+TEST_CASE("messages that one rank adds in another order than the others") {
+  CHECK(fault<MessageGoal>(MessagesWith{Mistake::None}) == "");
+  for (Mistake m : {Mistake::Other, Mistake::Order})
+    CHECK(fault<MessageGoal>(MessagesWith{m}) == "adds messages in another order than that of the ranks");
 }
 
 TEST_CASE("another order than the tree's, other sizes, other numbers of rounds") {

@@ -40,4 +40,15 @@ TEST_CASE("a list has each round's writes with their sources, rounds without any
   CHECK(said(list, 0) == "1: 4;2: 5 6;");
   CHECK(said(list, 1) == "");
   CHECK(said(list, 2) == "3: 7;");
+  CHECK(list.peers(0, 5) == std::vector{4, 6});
+  CHECK(list.peers(1, 5).empty());
+}
+TEST_CASE("a round's peers are named once, and not the rank itself") {
+  TransferList list;
+  list.round();
+  for (int w = 0; w < 2; ++w) {
+    list.write({Opcode::Reduce, {}, {w, 1, 1, 0}});
+    for (int rank : {0, 1, 2}) list.source({rank, {}, {}});
+  }
+  CHECK(list.peers(0, 1) == std::vector{0, 2});
 }

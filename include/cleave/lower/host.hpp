@@ -2,11 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../backend/host/gradients/direct.hpp"
-#include "../backend/host/gradients/encoded.hpp"
-#include "../backend/host/gradients/factors.hpp"
-#include "../backend/host/gradients/routed.hpp"
-#include "../backend/host/gradients/rows.hpp"
+#include "../backend/host/execution/functions.hpp"
 #include "../backend/host/kernels/bias.hpp"
 #include "../backend/host/kernels/convolve.hpp"
 #include "../backend/host/kernels/lookup.hpp"
@@ -21,15 +17,9 @@ namespace cleave::lower {
 
 namespace host = backend::host;
 
-template <class E>
-std::unique_ptr<host::Exchange<typename E::T>> make_exchange(host::ExchangeContext<typename E::T> const& of) {
-  return std::make_unique<E>(of);
-}
-
 template <class P> constexpr host::Functions<typename P::number> functions_of() {
   using T = typename P::number;
   using A = tensor::accumulate_t<T>;
-  constexpr bool encodes = bool(P::format.encoding) && !P::served;
   host::Functions<T> f;
   f.step_sums = [](host::Stepping<T> const& s, long offset, long count, A const* g) {
     s.template step_by<typename P::optimizer>(offset, count, g);
@@ -41,25 +31,9 @@ template <class P> constexpr host::Functions<typename P::number> functions_of() 
   }
   if constexpr (P::clips)
     f.clip_scale = [](double squares) { return optim::clip_scale<typename P::optimizer, A>(squares); };
-  auto const any = [](int schedule::Bucket::*what) {
-    for (int b = 0; b < P::schedule.buckets; ++b) {
-      if (P::schedule.bucket[b].*what > 0) return true;
-    }
-    return false;
-  };
-  if constexpr (any(&schedule::Bucket::row)) f.rows_exchange = &make_exchange<host::SparseRows<T>>;
-  if constexpr (any(&schedule::Bucket::factors)) f.factors_exchange = &make_exchange<host::Factors<T>>;
-  if constexpr (encodes) {
-    f.exchange = &make_exchange<host::Encoded<T>>;
-  } else if constexpr (bool(P::format.path)) {
-    f.exchange = &make_exchange<host::Routed<T>>;
-  } else {
-    f.exchange = &make_exchange<host::Direct<T>>;
-  }
-  if constexpr (encodes) {
+  if constexpr (bool(P::format.encoding) && !P::served) {
     f.encode = &send::encode<typename P::codec, A>;
     f.add = &send::add<typename P::codec, A>;
-    f.decode = &send::decode<typename P::codec, A>;
   }
   bind_for_all<P>(f);
   return f;

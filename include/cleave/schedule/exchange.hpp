@@ -44,10 +44,10 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
         group(batch_group(p.bucket[b].world, s.ranks, mine)) {}
 
   constexpr void visit() {
-    if (group.size == 1 || program.served) return;
+    if (group.size == 1) return;
     if (bucket.row > 0) return rows();
     if (bucket.factors > 0) return factors();
-    if (program.format.encoding && !bucket.whole) return encoded();
+    if (program.format.encoding && !bucket.whole && !program.served) return encoded();
     if (program.format.path && !bucket.whole) return routed();
     direct();
   }
@@ -124,9 +124,12 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
     }
     if (e.resums) {
       v.round();
-      for (int p = 0; p < pieces; ++p) one(Opcode::Decode, gradient, piece(p), group.rank(p), {Storage::Message, p});
+      for (int p = 0; p < pieces; ++p) {
+        one(Opcode::Decode, gradient, piece(p), group.rank(p), {Storage::Message, p});
+        if (!program.clips) one(Opcode::Apply, {Storage::Weights}, piece(p), rank, gradient);
+      }
     }
-    apply(gradient);
+    if (!e.resums || program.clips) apply(gradient);
   }
   constexpr void encode(int p, Strided at, Location residual) {
     one(Opcode::Encode, {Storage::Message, p}, at, rank, gradient);
@@ -174,6 +177,42 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
   }
 };
 
+/// What a conversion is, and the value that it converts.
+constexpr op::Verb verb_of(Program const& program, Step const& step) {
+  ProgramNode const& n = program.node[step.node];
+  return step.what == Do::Convert ? n.forward : n.backward;
+}
+constexpr Location converted(Program const& program, Step const& step) {
+  int const in = program.node[step.node].in0, value = in < 0 ? program.input_value : program.value[in];
+  return {Storage::Buffer, step.what == Do::Convert ? value : program.gradient[step.node]};
+}
+
+/// A sum that all ranks of a group get: so many elements of the tensors at `from`, to `to`.
+struct SumOverRanks {
+  RankGroup group{};
+  Location from, to;
+  long elements = 0;     // 0: the step is no such sum
+  bool one_each = true;  // each rank brings one tensor, not several branches
+};
+constexpr SumOverRanks sum_over_ranks(Program const& program, Step const& step, Share const& share, int rank,
+                                      int accumulation) {
+  ProgramNode const& n = program.node[step.node];
+  if (step.what == Do::Sum || step.what == Do::SumBack) {
+    SumOverRanks sum{batch_group(n.rows_cut, share.ranks, rank),
+                     {Storage::BatchSum},
+                     {Storage::Statistic, step.dx},
+                     n.local.y.size()};
+    for (int i = 0; i < sum.group.size; ++i)
+      sum.one_each = sum.one_each && held(share, n.rows_cut, i, program.format.ordered).branches == 1;
+    return sum;
+  }
+  if (verb_of(program, step) != op::Verb::AllReduce) return {};
+  return {model_group(share.ranks, rank),
+          converted(program, step),
+          {Storage::Buffer, step.dx},
+          long{share.own(rank / share.ranks.model, accumulation).size()} * program.rows * n.features};
+}
+
 /// Values over the ways, and what the model sums over the batch.
 template <class V> struct ValueExchange : ExchangeEmitter<V> {
   using ExchangeEmitter<V>::v, ExchangeEmitter<V>::rank, ExchangeEmitter<V>::one, ExchangeEmitter<V>::run,
@@ -182,26 +221,26 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
   Share const& share;
   int accumulation = 0;
 
-  /// A rank sums its part from all, and reads the other parts of the result. each_source(push, part).
-  template <class EachSource> constexpr void all_reduce(RankGroup g, Location to, long elements, EachSource each) {
+  /// A rank sums its part from all, and reads the other parts of the result. each_source(part).
+  template <class EachSource> constexpr void all_reduce(SumOverRanks const& sum, EachSource each_source) {
+    RankGroup const g = sum.group;
     v.round();
-    Strided const own = part(elements, g.mine, g.size);
+    Strided const own = part(sum.elements, g.mine, g.size);
     if (own.size() > 0) {
-      v.write(Write{Opcode::Reduce, to, own});
-      each(own);
+      v.write(Write{Opcode::Reduce, sum.to, own});
+      each_source(own);
     }
     v.round();
     for (int i = 0; i < g.size; ++i) {
-      if (i != g.mine) one(Opcode::Copy, to, part(elements, i, g.size), g.rank(i), to);
+      if (i != g.mine) one(Opcode::Copy, sum.to, part(sum.elements, i, g.size), g.rank(i), sum.to);
     }
   }
   constexpr void sum(Step const& step) {
-    ProgramNode const& n = program.node[step.node];
-    RankGroup const g = batch_group(n.rows_cut, share.ranks, rank);
-    if (g.size == 1) return;
-    all_reduce(g, {Storage::Statistic, step.dx}, n.local.y.size(), [&](Strided own) {
-      each_branch(share, n.rows_cut, program.format.ordered, [&](int i, int branch, int merges) {
-        v.source(Source{g.rank(i), {Storage::BatchSum, branch}, own, merges});
+    SumOverRanks const sum = sum_over_ranks(program, step, share, rank, accumulation);
+    bool const world = program.node[step.node].rows_cut;
+    all_reduce(sum, [&](Strided own) {
+      each_branch(share, world, program.format.ordered, [&](int i, int branch, int merges) {
+        v.source(Source{sum.group.rank(i), {Storage::BatchSum, branch}, own, merges});
       });
     });
   }
@@ -227,14 +266,13 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     ProgramNode const& n = program.node[step.node];
     bool const forward = step.what == Do::Convert, from_rows = forward ? n.from_rows : n.rows_cut,
                to_rows = forward ? n.rows_cut : n.from_rows;
-    op::Verb const verb = forward ? n.forward : n.backward;
-    int const input = n.in0 < 0 ? program.input_value : program.value[n.in0];
-    Location const from{Storage::Buffer, forward ? input : program.gradient[step.node]}, to{Storage::Buffer, step.dx};
+    op::Verb const verb = verb_of(program, step);
+    Location const from = converted(program, step), to{Storage::Buffer, step.dx};
     RankGroup const g = model_group(share.ranks, rank);
     auto const has = [&](int way) { return box(held_before(verb, from_rows), way, n); };
     Box const need = box(held_after(verb, to_rows), g.mine, n);
     if (verb == op::Verb::AllReduce) {
-      return all_reduce(g, to, need.rows * need.features, [&](Strided own) {
+      return all_reduce(sum_over_ranks(program, step, share, rank, accumulation), [&](Strided own) {
         for (int w = 0; w < g.size; ++w) v.source(Source{g.rank(w), from, own, w > 0});
       });
     }
@@ -253,8 +291,9 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
 };
 
 /// Calls v.round(), v.write(Write) and, after each, v.source(Source) for what `rank` does in a step: conversions and
-/// sums of one accumulation round; for Start, from the rank's gradients to its new weights. Weights that a server has,
-/// and groups of one rank, exchange nothing.
+/// sums of one accumulation round; for Start, from the rank's gradients to its new weights, or to what
+/// it pushes to a server. Of a group of one rank there are only the branches
+/// of its sums over the batch.
 template <class V>
 constexpr void exchange(Program const& program, int step, Share const& share, int rank, int accumulation, V& v) {
   Step const& s = program.step[step];

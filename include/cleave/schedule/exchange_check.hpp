@@ -186,12 +186,19 @@ template <class Each, class Goal, class Elements> class ExchangeCheck {
     }
     constexpr Content sum(long e) const {
       Content stack[most_depth + 1];
-      int depth = 0;
+      int depth = 0, last = -1;  // of messages: the first summand of the one before
       for (int i = 0; i < sources && !check.fault_; ++i) {
         bool const calls = to.what == Opcode::Call;
         if (calls && ++i == sources) check.refuse("calls a kernel on half a pair");
         if (check.fault_) break;
         stack[depth++] = calls ? check.product(from[i - 1], from[i], to.at.element(e)) : check.read(from[i], e);
+        if (to.what == Opcode::Decode) {
+          std::uint64_t const summands = stack[depth - 1].summands;
+          int const first = summands == 0 ? last : std::countr_zero(summands);
+          if (first < last || from[i].merges != (i > 0))
+            check.refuse("adds messages in another order than that of the ranks");
+          last = first;
+        }
         for (int m = 0; m < from[i].merges && !check.fault_; ++m) {
           if (depth < 2) {
             check.refuse("adds what is not there");

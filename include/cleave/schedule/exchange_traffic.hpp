@@ -3,31 +3,9 @@
 #pragma once
 
 #include "exchange.hpp"
+#include "offsets.hpp"
 
 namespace cleave::schedule {
-
-/// The bytes of so many elements of a tensor; of sparse rows only the header, which is all that is known before the
-/// run.
-constexpr long bytes(Storage in, long elements, Format const& f) {
-  switch (in) {
-    case Storage::Buffer:
-    case Storage::Wire:
-    case Storage::Factors:
-      return elements * f.data;
-    case Storage::Statistic:
-    case Storage::BatchSum:
-      return elements * f.batch_sum;
-    case Storage::Message:
-      return f.encoding.bytes(elements);
-    case Storage::Rows:
-      return rows_header;
-    case Storage::Squares:
-    case Storage::Norm:
-      return elements * norm_word;
-    default:
-      return elements * f.sum;
-  }
-}
 
 /// What one rank reads from another: elements (those of sparse rows are known in the run only) and bytes.
 struct TrafficCount {
@@ -39,7 +17,7 @@ struct TrafficCount {
   constexpr void write(Write const&) {}
   constexpr void source(Source const& s) {
     if (s.rank != of) return;
-    elements += s.in.in == Storage::Rows ? 0 : s.at.size();
+    elements += is_counted(s.in.in) ? 0 : s.at.size();
     sent_bytes += bytes(s.in.in, s.at.size(), format);
   }
 };

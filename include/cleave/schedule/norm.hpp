@@ -41,9 +41,9 @@ template <class P, class Visit> constexpr void each_of_norm(Visit visit) {
 
 // In the arena, in words of 8 bytes, all sums in f64:
 //   0, 1   the sum of a way, in alternating steps: peers may still read the last one while the next is written
-//   2      on a device, the scale of the gradients
+//   2      on the host, the sum of all ways; on a device, the scale of the gradients
 //   3 ...  on a device, the sums of pieces
-inline constexpr int norm_word = sizeof(double), norm_scale = 2, norm_pieces = 3;
+inline constexpr int norm_word = sizeof(double), norm_of_ways = 2, norm_scale = 2, norm_pieces = 3;
 inline constexpr long norm_piece = 4096;  // weights
 
 /// Every sum ends with a separate piece.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -13,7 +14,7 @@ enum class Opcode : unsigned char {
   Copy,    // one source
   Reduce,  // their sum
   Encode,  // a message of their sum
-  Decode,  // the sum of messages
+  Decode,  // the sum of messages, in the order of the ranks
   Apply,   // updates weights by one source, their gradient
   Call     // the sum of the products of pairs of sources, inputs and output gradients, by the layer's kernels
 };
@@ -33,6 +34,8 @@ enum class Storage : unsigned char {
   Squares,  // the sum of the squares of a way's gradients
   Norm      // the same of all ways
 };
+/// Whether the length of what is read is known in the run only: it stands at its beginning.
+constexpr bool is_counted(Storage s) { return s == Storage::Rows; }
 
 struct Location {
   Storage in = Storage::Buffer;
@@ -76,6 +79,16 @@ class TransferList {
   void source(Source const& s) { source_.push_back(s); }
 
   int rounds() const { return static_cast<int>(round_.size()); }
+  /// The other ranks that `rank`, whose list this is, reads in a round; each once, in the order in which it does.
+  std::vector<int> peers(int round, int rank) const {
+    std::vector<int> out;
+    each(round, [&](Write const&, std::span<Source const> sources) {
+      for (Source const& s : sources) {
+        if (s.rank != rank && std::find(out.begin(), out.end(), s.rank) == out.end()) out.push_back(s.rank);
+      }
+    });
+    return out;
+  }
   /// Calls visit(Write, its sources) for each of a round, in order.
   template <class Visit> void each(int round, Visit visit) const {
     auto const r = static_cast<std::size_t>(round), end = r + 1 < round_.size() ? round_[r + 1] : write_.size();

@@ -6,7 +6,8 @@
 #include <cstring>
 
 #include "../../schedule/exchange.hpp"
-#include "communication/convert.hpp"
+#include "communication/all_reduce.hpp"
+#include "communication/transfers.hpp"
 #include "execution/arena.hpp"
 #include "execution/functions.hpp"
 #include "execution/prepare.hpp"
@@ -42,17 +43,10 @@ template <class N> class Rank : public Arena<N> {
     auto const prepare = [&] { return Prepare<T>(program_, of.kernels, m_, share_, layout_, base_, &pass_); };
     train_ = prepare().training();
     evaluate_ = prepare().evaluation();
-    for (Axis a : {Axis::Data, Axis::World}) {
-      sums_[a == Axis::World] = reduction(m_, a, share_, program_.format.ordered, false);
+    for (auto* passes : {&train_, &evaluate_}) {
+      for (int round = 0; round < rounds_; ++round) list_values((*passes)[static_cast<std::size_t>(round)], round);
     }
     gradients_.prepare({&program_, of.functions, of.kernels, &m_, &share_, &layout_});
-    conversions_.resize(static_cast<std::size_t>(rounds_) * static_cast<std::size_t>(program_.steps));
-    for (int round = 0; round < rounds_; ++round) {
-      for (int step = 0; step < program_.steps; ++step) {
-        if (converts(program_.step[step].what))
-          schedule::exchange(program_, step, share_, rank, round, conversion(round, step));
-      }
-    }
     stepping_.weights = weights();
     stepping_.copies = narrow ? at<T>(layout_.copies) : nullptr;
     stepping_.moments = moments();
@@ -204,15 +198,14 @@ template <class N> class Rank : public Arena<N> {
         }
         return;
       case Act::Convert:
-        return convert(a.step);
       case Act::Sum:
-        return sum(a);
+        return exchange(a);
       case Act::Reclaim:
         return gradients_.reclaim(a.bucket);
       case Act::Start:
         return gradients_.start(a.bucket);
       case Act::Norm:
-        return norm(a.step);
+        return norm(a);
       case Act::Update:
         return gradients_.update(a.bucket, stepping_);
       case Act::UpdateWeight:
@@ -220,35 +213,50 @@ template <class N> class Rank : public Arena<N> {
     }
   }
 
-  void norm(int step) {
-    double squares = gradients_.squares();
-    if (program_.ways > 1) squares = sum_over_ways(m_, step, layout_.norm, norms_++, squares);
-    stepping_.scale = functions_.clip_scale(squares);
-  }
-  void sum(Action<T> const& a) {
-    bool const world = program_.node[program_.step[a.step].node].rows_cut;
-    auto const offset = [&](S const* p) { return reinterpret_cast<std::byte const*>(p) - base_; };
-    all_reduce<S, S>(m_, world ? Axis::World : Axis::Data, a.step, sums_[world], offset(a.sum_from),
-                     program_.most_sum_leaf * static_cast<long>(sizeof(S)), offset(a.sum_to), a.n);
-  }
-  static bool converts(schedule::Do what) { return what == schedule::Do::Convert || what == schedule::Do::ConvertBack; }
-  schedule::TransferList& conversion(int round, int step) {
-    return conversions_[static_cast<std::size_t>(long{round} * program_.steps + step)];
-  }
-  void convert(int step) {
-    schedule::Step const s = program_.step[step];
-    schedule::ProgramNode const& n = program_.node[s.node];
-    bool const forward = s.what == schedule::Do::Convert;
-    op::Verb const verb = forward ? n.forward : n.backward;
-    Converter<T> const converter(m_, layout_.buffer);
-    if (verb == op::Verb::Slice) return converter.local(conversion(round_, step));
-    if (verb == op::Verb::AllReduce && are_two(m_, Axis::Model)) {
-      int const input = n.in0 < 0 ? program_.input_value : program_.value[n.in0];
-      return all_reduce_of_two<T, T>(m_, Axis::Model, step, false,
-                                     layout_.buffer[forward ? input : program_.gradient[s.node]], layout_.buffer[s.dx],
-                                     long{m_.slices(share_, false, round_).size()} * program_.rows * n.features);
+  /// What a step exchanges in one round of accumulation; if it is a sum over ranks, of what.
+  struct StepExchange {
+    int round, step;
+    schedule::TransferList list;
+    schedule::SumOverRanks sum;
+  };
+  /// Numbers what the actions of a round exchange. Training and evaluation share it.
+  void list_values(std::vector<Action<T>>& actions, int round) {
+    for (Action<T>& a : actions) {
+      if (!waits(a.act)) continue;
+      auto const same = [&](StepExchange const& v) { return v.round == round && v.step == a.step; };
+      auto const at = std::find_if(values_.begin(), values_.end(), same);
+      a.exchange = static_cast<int>(at - values_.begin());
+      if (at != values_.end()) continue;
+      StepExchange& made = values_.emplace_back(StepExchange{round, a.step, {}, {}});
+      schedule::exchange(program_, a.step, share_, m_.rank, round, made.list);
+      if (a.act != Act::Norm)
+        made.sum = schedule::sum_over_ranks(program_, program_.step[a.step], share_, m_.rank, round);
     }
-    converter.run(conversion(round_, step), step);
+  }
+  void exchange(Action<T> const& a) {
+    StepExchange const& v = values_[static_cast<std::size_t>(a.exchange)];
+    schedule::Step const& step = program_.step[a.step];
+    bool const over_batch = a.act == Act::Sum;
+    Axis const axis = !over_batch ? Axis::Model : program_.node[step.node].rows_cut ? Axis::World : Axis::Data;
+    if (!over_batch && schedule::verb_of(program_, step) == op::Verb::Slice) return transfers_.run_round(v.list);
+    if (v.sum.elements == 0 || !v.sum.one_each || !are_two(m_, axis)) return transfers_.run(v.list, axis, a.step);
+    long const from = transfers_.offsets()(v.sum.from), to = transfers_.offsets()(v.sum.to);
+    over_batch ? all_reduce_of_two<S, S>(m_, axis, a.step, false, from, to, v.sum.elements)
+               : all_reduce_of_two<T, T>(m_, axis, a.step, false, from, to, v.sum.elements);
+  }
+  /// The ways' sums of squares are two words of each arena, used in turn: a rank that writes norm k has read all of
+  /// norm k - 1, so norm k - 2 has been read by all.
+  void norm(Action<T> const& a) {
+    double squares = gradients_.squares();
+    if (program_.ways > 1) {
+      transfers_.offsets().turn = 1 - transfers_.offsets().turn;
+      *at<double>(transfers_.offsets()({schedule::Storage::Squares})) = squares;
+      m_.reach(a.step, 1);
+      m_.await(Axis::Model, a.step, 1);
+      transfers_.run_round(values_[static_cast<std::size_t>(a.exchange)].list);
+      squares = *at<double>(transfers_.offsets()({schedule::Storage::Norm}));
+    }
+    stepping_.scale = functions_.clip_scale(squares);
   }
 
   void count(long valid, Seen& seen) const {
@@ -269,11 +277,10 @@ template <class N> class Rank : public Arena<N> {
   Stepping<T> stepping_;
   std::vector<std::vector<Action<T>>> train_, evaluate_;  // by rounds
   Gradients<T> gradients_;
-  Reduction sums_[2];  // of the model's sums, which are never rounded: over replicas, over all ranks
-  std::vector<schedule::TransferList> conversions_;  // by rounds, then steps
+  std::vector<StepExchange> values_;
+  Transfers<T> transfers_{m_, {&program_, &layout_}};
   Timeline timeline_;
   int round_ = 0;
-  long norms_ = 0;  // taken so far
 };
 
 }  // namespace cleave::backend::host

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave/backend/host/communication/all_reduce.hpp>
+#include <cleave/backend/host/communication/transfers.hpp>
 #include <cleave/backend/host/team.hpp>
 
+#include <cleave/schedule/exchange.hpp>
 #include <cleave/tensor/philox.hpp>
 
 #include <atomic>
@@ -29,10 +31,46 @@ std::vector<float> oracle(std::vector<std::vector<float>> const& leaves) {
   return stack[0];
 }
 
+/// Ordered sums over ranks of tensors that are `stride` floats apart in each rank's memory: a rank's branches, and
+/// somewhere their sum.
+class Sums {
+ public:
+  Sums(int micro_batches, int ranks, long stride) : share_{micro_batches, {ranks, 1}} {
+    program_.bucket = &bucket_;
+    program_.weight_elements = stride;
+  }
+  void sum(Member& m, long n, int result) const {
+    schedule::SumOverRanks const sum{schedule::batch_group(false, share_.ranks, m.rank),
+                                     {schedule::Storage::Gradient},
+                                     {schedule::Storage::Gradient, result},
+                                     n};
+    schedule::Offsets const at{&program_, &layout_, 0};
+    bool const one_each = share_.micro_batches == 2;
+    if (one_each && are_two(m, Axis::Data))
+      return all_reduce_of_two<float, float>(m, Axis::Data, 0, false, at(sum.from), at(sum.to), n);
+    schedule::TransferList list;
+    schedule::ValueExchange<schedule::TransferList> exchange{{list, m.rank}, program_, share_};
+    exchange.all_reduce(sum, [&](schedule::Strided own) {
+      schedule::each_branch(share_, false, true, [&](int i, int branch, int merges) {
+        list.source({i, {schedule::Storage::Gradient, branch}, own, merges});
+      });
+    });
+    Transfers<float>(m, at).run(list, Axis::Data, 0);
+  }
+
+ private:
+  schedule::Share share_;
+  schedule::Bucket bucket_;
+  schedule::Program program_;
+  schedule::RuntimeLayout places_;
+  schedule::LayoutView layout_{places_};
+};
+
 void reduces(int ranks, int micro_batches, long elements, int rounds) {
   World world({ranks, 1}, 1);
   Team team(world);
   long const stride = (elements + 16) * static_cast<long>(sizeof(float)), result = 8 * stride;
+  Sums const sums(micro_batches, ranks, elements + 16);
   std::vector<std::vector<std::byte>> arenas(static_cast<std::size_t>(ranks),
                                              std::vector<std::byte>(static_cast<std::size_t>(9 * stride)));
   std::vector<Member> members(static_cast<std::size_t>(ranks));
@@ -64,8 +102,7 @@ void reduces(int ranks, int micro_batches, long elements, int rounds) {
           add_range<float>(m.at<float>(r, a * stride), m.at<float>(r, b * stride), elements, false);
         });
       }
-      all_reduce<float, float>(m, Axis::World, 0, reduction(m, Axis::World, {micro_batches, {ranks, 1}}, true, false),
-                               0, stride, result, elements);
+      sums.sum(m, elements, 8);
     });
     for (int r = 0; r < ranks; ++r) {
       float const* got = members[0].at<float>(r, result);
@@ -97,10 +134,10 @@ long soak(int ranks, long rounds) {
     m.received_bytes = m.received;
     world.arena(r) = arenas[static_cast<std::size_t>(r)].data();
   }
+  Sums const sums(ranks, ranks, 4096);
   std::atomic<long> wrong{0};
   team.run([&](int r) {
     Member& m = members[static_cast<std::size_t>(r)];
-    Reduction const how = reduction(m, Axis::World, {ranks, {ranks, 1}}, true, false);
     tensor::Random const random{static_cast<std::uint64_t>(ranks), tensor::Purpose::Shuffle, 1};
     for (long round = 1; round <= rounds; ++round) {
       long const n = 1 + random.below(4096, static_cast<std::uint64_t>(round)) / (round % 4 == 0 ? 1 : 64);
@@ -108,7 +145,7 @@ long soak(int ranks, long rounds) {
       for (long i = 0; i < n; ++i) mine[i] = brought(round, r, i);
       m.round = round;
       long const result = (1 + round % 2) * stride;  // others may be one round ahead of whoever compares
-      all_reduce<float, float>(m, Axis::World, 0, how, 0, stride, result, n);
+      sums.sum(m, n, static_cast<int>(1 + round % 2));
       m.reach(1, 1);
       m.await(Axis::World, 1, 1);  // a sum ends when it is here, not when all have it
       if (round % ranks != r) continue;

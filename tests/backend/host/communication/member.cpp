@@ -50,10 +50,11 @@ TEST_CASE("a mark of one round is none of the next") {
   Member m = member(world, 0);
   m.round = 1;
   m.reach(1, 3);
-  CHECK(m.all_reached(Axis::World, 1, 3));
-  CHECK(!m.all_reached(Axis::World, 0, 1));
+  CHECK(m.have_reached({0}, 1, 3));
+  CHECK(!m.have_reached({0}, 0, 1));
+  CHECK(m.have_reached({}, 0, 1));
   m.round = 2;
-  CHECK(!m.all_reached(Axis::World, 1, 1));
+  CHECK(!m.have_reached({0}, 1, 1));
 }
 
 TEST_CASE("slices in rounds: the ways of a replica share those of its round") {

@@ -1,4 +1,4 @@
-// backend/host/communication/all_reduce.hpp - sums over ranks in shared memory: each rank sums its part, then reads the other parts.
+// backend/host/communication/all_reduce.hpp - the sum between two ranks of a process, in one exchange or in overlapping pieces.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -6,10 +6,8 @@
 #include <cstring>
 #include <utility>
 
-#include "../../../op/verb.hpp"
-#include "../../../tensor/each.hpp"
-#include "../../../tensor/number.hpp"
 #include "member.hpp"
+#include "sum.hpp"
 
 namespace cleave::backend::host {
 
@@ -23,10 +21,6 @@ struct Reduction {
   std::vector<Leaf> leaves;
   int micro_batches = 1;
   bool ordered = true, rounded = false;  // rounded: every sum to the format of the data, so that N ranks and one agree
-  /// Two ranks bring a tensor each.
-  bool is_pair() const {
-    return leaves.size() == 2 && leaves[0].rank != leaves[1].rank && leaves[0].branch == 0 && leaves[1].branch == 0;
-  }
 };
 
 inline Reduction reduction(Member const& m, Axis axis, schedule::Share share, bool ordered, bool rounded) {
@@ -48,42 +42,6 @@ inline Reduction reduction(Member const& m, Axis axis, schedule::Share share, bo
     std::sort(how.leaves.begin(), how.leaves.end(),
               [](Leaf const& a, Leaf const& b) { return a.of.begin < b.of.begin; });
   return how;
-}
-
-template <class T, class A> A rounded_to(A value) { return static_cast<A>(static_cast<T>(value)); }
-
-/// to += from, rounded if requested.
-template <class T, class A> void add_range(A* to, A const* from, long n, bool rounded) {
-  if (rounded) {
-    tensor::each(n, [&](long i) { to[i] = rounded_to<T>(to[i] + from[i]); });
-  } else {
-    tensor::each(n, [&](long i) { to[i] += from[i]; });
-  }
-}
-
-/// Sums [begin, end) of all leaves: leaf l's tensor is `source(l)`. Calls out(first, count, values) piece by piece.
-template <class T, class Source, class Out>
-void sum_leaves(Reduction const& how, long begin, long end, Source source, Out out) {
-  using A = tensor::accumulate_t<T>;
-  constexpr long piece = 512;
-  alignas(64) A stack[schedule::most_branches / 2][piece];
-  for (long first = begin; first < end; first += piece) {
-    long const n = end - first < piece ? end - first : piece;
-    schedule::TreeSum sum{how.micro_batches};
-    bool empty = true;
-    for (Leaf const& leaf : how.leaves) {
-      auto const* const from = source(leaf) + first;
-      A* const to = stack[how.ordered ? sum.depth : empty ? 0 : 1];
-      tensor::each(n, [&](long i) { to[i] = static_cast<A>(from[i]); });
-      if (how.ordered) {
-        sum.push(leaf.of, [&](int a, int b) { add_range<T>(stack[a], stack[b], n, how.rounded); });
-      } else if (!empty) {
-        add_range<T>(stack[0], stack[1], n, false);
-      }
-      empty = false;
-    }
-    out(first, n, stack[0]);
-  }
 }
 
 /// Whether all_reduce_of_two applies to a group.
@@ -137,39 +95,6 @@ void all_reduce_of_two(Member& m, Axis axis, int step, bool rounded, long from, 
   }
   m.reach(step, static_cast<int>(2 + pieces));
   m.await_one(other, step, static_cast<int>(2 + pieces));
-}
-
-/// All-reduce of n elements, held as branches at `branches` (`stride` bytes apart), to `result`; blocks.
-template <class W, class T>
-void all_reduce(Member& m, Axis axis, int step, Reduction const& how, long branches, long stride, long result, long n) {
-  if (are_two(m, axis) && how.is_pair()) {
-    return all_reduce_of_two<W, T>(m, axis, step, how.rounded, branches, result, n);
-  }
-  m.reach(step, 1);
-  m.await(axis, step, 1);
-  int const size = m.size(axis), mine = m.index(axis);
-  W* const own = m.at<W>(m.rank, result);
-  long const begin = op::part_begin(n, mine, size), end = op::part_begin(n, mine + 1, size);
-  for (Leaf const& leaf : how.leaves) {
-    m.read_from(leaf.rank, end - begin, sizeof(W));
-    m.fetch<W>(leaf.rank, branches + leaf.branch * stride, begin, end - begin);
-  }
-  sum_leaves<T>(
-      how, begin, end, [&](Leaf const& l) { return m.at<W const>(l.rank, branches + l.branch * stride); },
-      [&](long first, long count, auto const* v) {
-        for (long i = 0; i < count; ++i) own[first + i] = static_cast<W>(v[i]);
-      });
-  m.reach(step, 2);
-  m.await(axis, step, 2);
-  for (int i = 0; i < size; ++i) {
-    if (i == mine) continue;
-    long const at = op::part_begin(n, i, size), count = op::part_size(n, i, size);
-    m.read_from(m.peer(axis, i), count, sizeof(W));
-    m.fetch<W>(m.peer(axis, i), result, at, count);
-    std::memcpy(own + at, m.at<W>(m.peer(axis, i), result) + at, static_cast<std::size_t>(count) * sizeof(W));
-  }
-  m.reach(step, 3);
-  m.await(axis, step, 3);
 }
 
 }  // namespace cleave::backend::host

@@ -14,7 +14,6 @@ namespace cleave::backend::host {
 enum class Axis : unsigned char { Data, Model, World };
 /// The ranks over which a bucket is summed.
 constexpr Axis axis_of(schedule::Bucket const& b) { return b.world ? Axis::World : Axis::Data; }
-inline constexpr int everybody = -1, nobody = -2;
 
 /// All layouts are equal, so a peer's tensor has the same offset in the peer's arena.
 struct Member {
@@ -52,9 +51,9 @@ struct Member {
   }
 
   void reach(int step, int phase) const { world->reach(rank, step, round * marks + phase); }
-  bool all_reached(Axis a, int step, int phase) const {
-    for (int i = 0; i < size(a); ++i) {
-      if (!world->reached(peer(a, i), step, round * marks + phase)) return false;
+  bool have_reached(std::vector<int> const& peers, int step, int phase) const {
+    for (int p : peers) {
+      if (!has_reached(p, step, phase)) return false;
     }
     return true;
   }
@@ -65,6 +64,12 @@ struct Member {
     if (has_reached(peer_rank, step, phase)) return;
     long const begin = Timeline::now();
     world->await(peer_rank, step, round * marks + phase, rank);
+    waited_since(begin, step);
+  }
+  void await_these(std::vector<int> const& peers, int step, int phase) {
+    if (have_reached(peers, step, phase)) return;
+    long const begin = Timeline::now();
+    for (int p : peers) world->await(p, step, round * marks + phase, rank);
     waited_since(begin, step);
   }
   /// Between the pieces of a sum: counted, but not noted in a trace, since there is no bound on their number.

@@ -5,7 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "../communication/all_reduce.hpp"
+#include "../communication/member.hpp"
+#include "../communication/sum.hpp"
 #include "../kernels/kernel.hpp"
 #include "../kernels/update.hpp"
 
@@ -80,6 +81,7 @@ template <class T, class On = Host> struct Action {
   Branches branches;
   int step = 0;  // in the schedule
   int bucket = 0;
+  int exchange = 0;  // of Convert, Sum and Norm: its number on the rank
   A *to = nullptr, *from = nullptr;
   S *sum_to = nullptr, *sum_from = nullptr;  // operands of Sum and MergeBatchSums
   T *add_to = nullptr, *add_from = nullptr;

@@ -9,9 +9,6 @@
 
 namespace cleave::backend::host {
 
-template <class T> class Exchange;  // gradients/exchange.hpp
-template <class T> struct ExchangeContext;
-
 /// Functions of a plan that are not of one node; N is the format of the data.
 template <class N> struct Functions {
   using T = N;
@@ -19,14 +16,9 @@ template <class N> struct Functions {
   decltype(Stepping<T>::step_sums) step_sums = nullptr;
   decltype(Stepping<T>::step_data) step_data = nullptr;
   A (*clip_scale)(double squares) = nullptr;
-  // How gradients become their sum: those of most buckets, of buckets of rows, of buckets that go as factors.
-  std::unique_ptr<Exchange<T>> (*exchange)(ExchangeContext<T> const&) = nullptr;
-  std::unique_ptr<Exchange<T>> (*rows_exchange)(ExchangeContext<T> const&) = nullptr;
-  std::unique_ptr<Exchange<T>> (*factors_exchange)(ExchangeContext<T> const&) = nullptr;
   // Of a codec, where gradients are encoded (send/codec.hpp).
   void (*encode)(long n, A const* g, A* left, std::byte* out) = nullptr;
-  void (*add)(long n, std::byte const* in, A* to) = nullptr;
-  void (*decode)(long n, std::byte const* in, A* to) = nullptr;
+  void (*add)(long n, std::byte const* in, A* to) = nullptr;  // to += the decoded message
   void (*score)(T const* x, int const* label, float const* target, schedule::Range rows, long valid, Seen&) = nullptr;
   Wanted wanted;
 };

@@ -1,7 +1,7 @@
-// backend/host/communication/convert.cpp - every conversion between placements, against the whole value; what is read is what is counted.
+// backend/host/communication/transfers.cpp - every conversion between placements, against the whole value; what is read is what is counted.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
-#include <cleave/backend/host/communication/convert.hpp>
+#include <cleave/backend/host/communication/transfers.hpp>
 #include <cleave/backend/host/team.hpp>
 #include <cleave/schedule/exchange.hpp>
 #include <cmath>
@@ -64,12 +64,15 @@ struct Run {
     program.step = &step;
     program.node = &node;
     program.value = &value;
-    long const buffer[] = {0, half * 4};
+    schedule::RuntimeLayout places;
+    places.buffer.resize(2);
+    places.buffer[1] = half * 4;
+    schedule::LayoutView const layout(places);
     team.run([&](int w) {
       schedule::TransferList list;
       schedule::exchange(program, 0, share, w, 0, list);
-      Converter<float> const converter(members[static_cast<std::size_t>(w)], buffer);
-      verb == Verb::Slice ? converter.local(list) : converter.run(list, 0);
+      Transfers<float> const transfers(members[static_cast<std::size_t>(w)], {&program, &layout});
+      verb == Verb::Slice ? transfers.run_round(list) : transfers.run(list, Axis::Model, 0);
     });
     for (int w = 0; w < ways; ++w) {
       auto const i = static_cast<std::size_t>(w);

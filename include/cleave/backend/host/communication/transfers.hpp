@@ -1,0 +1,142 @@
+// backend/host/communication/transfers.hpp - runs what a list of an exchange says in shared memory: waits, fetches, copies and sums.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+
+#include "../../../schedule/offsets.hpp"
+#include "member.hpp"
+#include "sum.hpp"
+
+namespace cleave::backend::host {
+
+/// Of one rank. N is the format of the data; sums are in that of the accumulator of what is summed, and `rounded` ones
+/// to N after each addition.
+template <class N> class Transfers {
+ public:
+  Transfers(Member& m, schedule::Offsets const& at, bool rounded = false) : m_(&m), at_(at), rounded_(rounded) {}
+
+  /// All rounds of a list of copies and sums. Blocks: each round waits for the ranks along an axis, the end for those
+  /// that read this one.
+  void run(schedule::TransferList const& list, Axis axis, int step) const {
+    for (int round = 0; round < list.rounds(); ++round) {
+      meet(axis, step, round + 1);
+      run_round(list, round);
+    }
+    meet(axis, step, list.rounds() + 1);  // peers have read what this rank will overwrite
+  }
+  /// One round, which reads no peer or whose peers are ready.
+  void run_round(schedule::TransferList const& list, int round = 0) const {
+    list.each(round, [&](schedule::Write const& w, std::span<schedule::Source const> from) {
+      w.what == schedule::Opcode::Copy ? copy(w, from[0]) : sum(w, from);
+    });
+  }
+  void copy(schedule::Write const& w, schedule::Source const& s) const {
+    fetch(s);
+    bool const dense = w.at.dense() && s.at.dense();
+    long const lines = dense ? 1 : w.at.count, width = w.at.size() / lines;
+    elements(w.to, w.at, [&]<class To>(To* to) {
+      elements(s, [&]<class From>(From const* from) {
+        for (long r = 0; r < lines; ++r, to += w.at.apart, from += s.at.apart) {
+          if constexpr (std::is_same_v<To, From>) {
+            std::memcpy(to, from, static_cast<std::size_t>(width) * sizeof(To));
+          } else if constexpr (accumulate_alike<To, From>) {
+            tensor::each(width, [&](long i) { to[i] = static_cast<To>(from[i]); });
+          }
+        }
+      });
+    });
+  }
+  void sum(schedule::Write const& w, std::span<schedule::Source const> from) const {
+    bool dense = w.at.dense();
+    for (schedule::Source const& s : from) {
+      fetch(s);
+      dense = dense && s.at.dense();
+    }
+    long const lines = dense ? 1 : w.at.count, width = w.at.size() / lines;
+    elements(w.to, w.at, [&]<class To>(To* to) {
+      for (long r = 0; r < lines; ++r) sum_line(to + r * w.at.apart, from, r, width);
+    });
+  }
+
+  /// Counts what is read, and brings it here if its rank is in another process.
+  void fetch(schedule::Source const& s) const {
+    schedule::Format const& f = at_.program->format;
+    m_->read_message(s.rank, s.at.size(), schedule::bytes(s.in.in, s.at.size(), f));
+    if (m_->world->here(s.rank)) return;
+    long const lines = s.at.dense() ? 1 : s.at.count, width = s.at.size() / lines;
+    for (long r = 0; r < lines; ++r)
+      m_->world->fetch(s.rank, at_(s.in, s.at) + schedule::bytes(s.in.in, r * s.at.apart, f),
+                       schedule::bytes(s.in.in, width, f));
+  }
+  template <class E> E* address(int rank, schedule::Location in, schedule::Strided at) const {
+    return m_->at<E>(rank, at_(in, at));
+  }
+  template <class E> E const* address(schedule::Source const& s) const { return address<E const>(s.rank, s.in, s.at); }
+  /// visit(the first of these elements), by their format.
+  template <class Visit> void elements(schedule::Location in, schedule::Strided at, Visit visit) const {
+    visit_at(m_->rank, in, at, visit);
+  }
+  template <class Visit> void elements(schedule::Source const& s, Visit visit) const {
+    visit_at(s.rank, s.in, s.at, [&]<class E>(E* first) { visit(static_cast<E const*>(first)); });
+  }
+  schedule::Offsets& offsets() { return at_; }
+  bool rounded() const { return rounded_; }
+
+ private:
+  template <class X, class Y>
+  static constexpr bool accumulate_alike = std::is_same_v<tensor::accumulate_t<X>, tensor::accumulate_t<Y>>;
+
+  template <class Visit> void visit_at(int rank, schedule::Location in, schedule::Strided at, Visit visit) const {
+    using enum schedule::Storage;
+    switch (in.in) {
+      case Buffer:
+      case Wire:
+      case Factors:
+        return visit(address<N>(rank, in, at));
+      case Statistic:
+      case BatchSum:
+        return visit(address<tensor::batch_sum_t<N>>(rank, in, at));
+      case Squares:
+      case Norm:
+        return visit(address<double>(rank, in, at));
+      default:
+        return visit(address<tensor::accumulate_t<N>>(rank, in, at));
+    }
+  }
+  void meet(Axis axis, int step, int phase) const {
+    m_->reach(step, phase);
+    m_->await(axis, step, phase);
+  }
+  template <class To> void sum_line(To* to, std::span<schedule::Source const> from, long line, long n) const {
+    using A = tensor::accumulate_t<To>;
+    using Rounded = std::conditional_t<std::is_same_v<A, tensor::accumulate_t<N>>, N, A>;
+    auto const line_of = [&](std::size_t k, auto visit) {
+      elements(from[k], [&]<class From>(From const* x) {
+        if constexpr (accumulate_alike<To, From>) visit(x + line * from[k].at.apart);
+      });
+    };
+    if (from.size() != 2 || from[1].merges != 1) {
+      return sum_on_stack<Rounded, A>(from, n, rounded_, line_of, [&](long first, long count, A const* v) {
+        tensor::each(count, [&](long i) { to[first + i] = static_cast<To>(v[i]); });
+      });
+    }
+    line_of(0, [&](auto const* x) {
+      line_of(1, [&](auto const* y) {
+        auto const both = [&](long i) { return static_cast<A>(x[i]) + static_cast<A>(y[i]); };
+        if (rounded_) {
+          tensor::each(n, [&](long i) { to[i] = static_cast<To>(rounded_to<Rounded>(both(i))); });
+        } else {
+          tensor::each(n, [&](long i) { to[i] = static_cast<To>(both(i)); });
+        }
+      });
+    });
+  }
+
+  Member* m_;
+  schedule::Offsets at_;
+  bool rounded_;
+};
+
+}  // namespace cleave::backend::host

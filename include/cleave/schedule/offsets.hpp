@@ -1,0 +1,84 @@
+// schedule/offsets.hpp - where the tensors of an exchange lie in a rank's memory, and how many bytes their elements have.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "group.hpp"
+#include "program.hpp"
+#include "transfer.hpp"
+
+namespace cleave::schedule {
+
+/// The bytes of so many elements of a tensor; of one whose length is counted only the header, which is all that is
+/// known before the run.
+constexpr long bytes(Storage in, long elements, Format const& f) {
+  switch (in) {
+    case Storage::Buffer:
+    case Storage::Wire:
+    case Storage::Factors:
+      return elements * f.data;
+    case Storage::Statistic:
+    case Storage::BatchSum:
+      return elements * f.batch_sum;
+    case Storage::Message:
+      return f.encoding.bytes(elements);
+    case Storage::Rows:
+      return rows_header;
+    case Storage::Squares:
+    case Storage::Norm:
+      return elements * norm_word;
+    default:
+      return elements * f.sum;
+  }
+}
+
+/// Offsets in bytes, which are the same on every rank; what it points at must outlive it. For the tensors of a bucket
+/// it is given the bucket and the ranks that sum it.
+struct Offsets {
+  Program const* program = nullptr;
+  LayoutView const* layout = nullptr;
+  int bucket = -1;
+  RankGroup group{};
+  int turn = 0;  // of Squares: norms use two words in turn
+
+  constexpr long operator()(Location l) const {
+    Format const& f = program->format;
+    auto const of_weights = [&](long first, int each) {
+      return first + (l.index * program->weight_elements + program->bucket[bucket].offset) * each;
+    };
+    switch (l.in) {
+      case Storage::Buffer:
+      case Storage::Statistic:
+        return layout->buffer[l.index];
+      case Storage::BatchSum:
+        return layout->batch_sums + l.index * program->most_sum_leaf * f.batch_sum;
+      case Storage::Gradient:
+        return of_weights(layout->gradients, f.sum);
+      case Storage::Wire:
+        return of_weights(layout->wire, f.data);
+      case Storage::Message:
+        return layout->encoded[bucket] + piece_begin(f.encoding, program->bucket[bucket].count, l.index, group.size);
+      case Storage::Residual:
+        if (l.index == 0) return layout->left[bucket];
+        return layout->left_of_sum[bucket] -
+               op::part_begin(program->bucket[bucket].count, group.mine, group.size) * f.sum;
+      case Storage::Rows:
+        return layout->encoded[bucket] + l.index * layout->rows_apart[bucket];
+      case Storage::Factors:
+        return layout->encoded[bucket];
+      case Storage::Weights:
+        return of_weights(layout->weights, f.sum);
+      case Storage::Squares:
+        return layout->norm + turn * norm_word;
+      case Storage::Norm:
+        return layout->norm + norm_of_ways * norm_word;
+    }
+    return 0;
+  }
+  /// Of the first of these elements; of a message its beginning.
+  constexpr long operator()(Location l, Strided at) const {
+    bool const message = l.in == Storage::Message || is_counted(l.in);
+    return (*this)(l) + (message ? 0 : bytes(l.in, at.begin, program->format));
+  }
+};
+
+}  // namespace cleave::schedule
