@@ -61,6 +61,8 @@ TEST_CASE("a server gives the bits of the all-reduce, on 1, 3 and 6 replicas") {
 TEST_CASE("split layers under a server, with the bits of the same split under all-reduce") {
   auto const cut = by_collectives<Of<DataParallel<Sync>, ModelParallel<SplitCols>>>(3, 10);
   CHECK(by_server<Of<DataParallel<Sync>, ModelParallel<SplitCols>, Shards<1>>>(3, 10) == cut);
+  auto const sliced = by_collectives<Of<DataParallel<Sync>, ModelParallel<SplitBatch>>>(3, 10);  // summed over the ways
+  CHECK(by_server<Of<DataParallel<Sync>, ModelParallel<SplitBatch>, Shards<1>>>(3, 10) == sliced);
 }
 TEST_CASE("asynchrony, a split model and small batches in one plan; one such replica has the synchronous bits") {
   auto const whole = by_collectives<Free<ModelParallel<SplitColsRows>>>(1, 10);

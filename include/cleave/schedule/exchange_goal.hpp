@@ -78,8 +78,8 @@ class StepGoal {
   constexpr int factors() const { return step_.what == Do::Start ? p_.bucket[step_.node].factors : 0; }
   constexpr int encoded() const {
     if (step_.what != Do::Start || factors() > 0) return 0;
-    bool const whole = p_.bucket[step_.node].row > 0 || !p_.format.encoding.resums;
-    return p_.bucket[step_.node].row > 0 || p_.format.encoding ? (whole ? 1 : 2) : 0;
+    Bucket const& b = p_.bucket[step_.node];
+    return b.row > 0 ? 1 : !p_.format.encoding || b.whole || p_.served ? 0 : p_.format.encoding.resums ? 2 : 1;
   }
   constexpr Content factor(int rank, Location in, long element) const {
     int const node = p_.bucket[step_.node].node, x = p_.node[node].in0;
