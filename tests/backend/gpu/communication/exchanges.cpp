@@ -1,7 +1,5 @@
-// backend/gpu/communication/exchanges.cpp - lists run on a device: values between ways, sums in the tree, peers behind a link.
+// backend/gpu/communication/exchanges.cpp - lists run on a device: values between ways, and statistics of all branches.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <cleave/schedule/exchange_goal.hpp>
-
 #include "ranks.hpp"
 
 using namespace cleave;
@@ -13,9 +11,6 @@ namespace {
 template <class N, class... Ps> struct Of : Plan<N, Batch<12>, MicroBatches<6>, DataParallel<Sync>, Ps...> {};
 struct Mlp : Sequential<Vector<6>, Linear<8>, Relu, Linear<4>, CrossEntropy> {};
 struct Normed : Sequential<Image<1, 4, 4>, Conv<2, 3>, BatchNorm, Linear<4>, CrossEntropy> {};
-struct Clipped : Momentum {
-  static constexpr float clip_norm = 1;
-};
 
 template <class P>
 using ExchangesOf = gpu::Exchanges<typename P::number, typename RanksOf<P>::Machine, typename RanksOf<P>::Link>;
@@ -108,60 +103,4 @@ TEST_CASE("one rank sums its own branches, and waits for nobody") {
   ExchangesOf<P> exchanges(of.all);
   CHECK(!exchanges.of(of.step(schedule::Do::Sum)).meets);
   CHECK(exchanges.of(of.step(schedule::Do::Start)).rounds == 0);
-}
-
-namespace {
-
-/// Lists as peers behind a link run them, checked as the others.
-template <class P> std::string gathered(int replicas) {
-  schedule::Program const& program = schedule::program<P>;
-  schedule::Share const share = P::share({replicas, P::ways});
-  for (int s = 0; s < program.steps; ++s) {
-    if (program.step[s].what != schedule::Do::Start) continue;
-    auto const each = [&](int rank, auto& v) {
-      schedule::TransferList list;
-      schedule::exchange(program, s, share, rank, 0, list);
-      int const last = list.rounds() - 1;
-      list = gpu::gather_before_apply(list, rank, last);
-      for (int r = 0; r < list.rounds(); ++r) {
-        v.round();
-        if (r > last && !list.peers(r, rank).empty()) throw Error("the update reads a peer");
-        list.each(r, [&](schedule::Write const& w, auto from) {
-          v.write(w);
-          for (schedule::Source const& source : from) v.source(source);
-        });
-      }
-    };
-    schedule::StepGoal const goal(program, s, share, 0);
-    schedule::ExchangeCheck<decltype(each), schedule::StepGoal, std::vector<schedule::CheckedElement>> check(
-        share.ranks.world(), each, goal);
-    std::vector<schedule::CheckedElement> memory(static_cast<std::size_t>(check.size()));
-    if (schedule::ExchangeFault const f = check.run(memory)) return std::string(f.what);
-  }
-  return {};
-}
-
-}  // namespace
-
-TEST_CASE("what is gathered before the update is the same exchange, and the update reads no peer") {
-  CHECK(gathered<Of<Mlp>>(3) == "");
-  CHECK(gathered<Of<Mlp, Precision<bf16>>>(3) == "");
-  CHECK(gathered<Of<Mlp, Fastest, ReduceBy<Ring>>>(3) == "");
-  CHECK(gathered<Of<Mlp, Fastest, Compress<Int8>>>(3) == "");
-  CHECK(gathered<Of<Mlp, Fastest, Compress<TopK<100>>>>(3) == "");
-}
-TEST_CASE("rounds: packed first in narrow formats; the last ones update, encoded sums are decoded there") {
-  auto const lists = [](auto& of, auto const& exchanges) { return exchanges.of(of.step(schedule::Do::Start)); };
-  using Narrow = Of<Mlp, Precision<bf16>, Clipped>;
-  RanksOf<Narrow> narrow(3);
-  gpu::RankLists const n = lists(narrow, ExchangesOf<Narrow>(narrow.all));
-  CHECK((n.packs && n.meets && n.rounds == 3 && n.last == 2));
-  using Plain = Of<Mlp, Clipped>;
-  RanksOf<Plain> plain(2);
-  gpu::RankLists const p = lists(plain, ExchangesOf<Plain>(plain.all));
-  CHECK((!p.packs && p.rounds == 2 && p.last == 1));
-  using Coded = Of<Mlp, Fastest, Compress<Int8>>;
-  RanksOf<Coded> coded(2);
-  gpu::RankLists const c = lists(coded, ExchangesOf<Coded>(coded.all));
-  CHECK((!c.packs && c.rounds == 3 && c.last == 2));
 }

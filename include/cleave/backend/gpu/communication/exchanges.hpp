@@ -120,7 +120,7 @@ template <class N, class Machine, class Link> class Exchanges {
     int bucket;
   };
   /// Where a source can be read, and the distance of its lines there.
-  struct Place {
+  struct Readable {
     std::byte const* at;
     long apart;
   };
@@ -182,7 +182,7 @@ template <class N, class Machine, class Link> class Exchanges {
   template <class E> E* own(Reading const& r, schedule::Location in, schedule::Strided at) const {
     return ranks_.template in_arena<E>(r.one, r.at(in, at));
   }
-  Place place(Reading const& r, schedule::Source const& s) {
+  Readable place(Reading const& r, schedule::Source const& s) {
     if constexpr (Link::remote) {
       if (!ranks_.at(s.rank).here) return {arrived_[next_++], s.at.width};
     }
@@ -206,7 +206,7 @@ template <class N, class Machine, class Link> class Exchanges {
   template <class E>
   void copy(Movers<E, Queue<Machine>> const& by, Reading const& r, schedule::Write const& w,
             schedule::Source const& s) {
-    Place const from = place(r, s);
+    Readable const from = place(r, s);
     by.copy(r.q, own<E>(r, w.to, w.at), reinterpret_cast<E const*>(from.at), w.at.count, w.at.width, w.at.apart,
             from.apart);
   }
@@ -230,7 +230,7 @@ template <class N, class Machine, class Link> class Exchanges {
       if (all.sources == most_sources) throw Error(too_many("branches", most_sources));
       if (++depth > most_depth) throw Error(too_many("levels", most_depth));
       depth -= s.merges;
-      Place const p = place(r, s);
+      Readable const p = place(r, s);
       all.from[all.sources] = reinterpret_cast<E const*>(p.at);
       all.apart[all.sources] = p.apart;
       all.merges[all.sources++] = static_cast<signed char>(s.merges);
