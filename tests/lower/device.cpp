@@ -26,14 +26,14 @@ TEST_CASE("plans of one number format have one executor") {
   CHECK(std::is_same_v<A::Fleet, B::Fleet>);
   CHECK(!std::is_same_v<A::Fleet, C::Fleet>);
 }
-TEST_CASE("a plan brings what it needs: a norm if it clips, a codec or a route, an exchange for what is sent whole") {
+TEST_CASE("a plan brings what it needs: a norm if it clips, a codec or a route, a sum for what is sent whole") {
   auto const& plain = functions<Of<Small, DataParallel<Sync>>>;
   CHECK(has(plain.update_sums));
   CHECK(!has(plain.update_data));
   CHECK(!has(plain.norm));
   CHECK(!has(plain.clip_scale));
-  CHECK(has(plain.exchange));
-  CHECK(!has(plain.whole_exchange));
+  CHECK(has(plain.gradients.sum));
+  CHECK(!has(plain.take));
   CHECK(!has(plain.encode));
   CHECK(!has(path<Of<Small, DataParallel<Sync>>>.rounds));
   auto const& narrow = functions<Of<Small, DataParallel<Sync>, Precision<bf16>, Clipping>>;
@@ -43,21 +43,25 @@ TEST_CASE("a plan brings what it needs: a norm if it clips, a codec or a route, 
   auto const& coded = functions<Of<Words, DataParallel<Sync>, Fastest, Compress<Int8>>>;
   CHECK(has(coded.encode));
   CHECK(has(coded.decode));
-  CHECK(has(coded.whole_exchange));  // the table's gradient
+  CHECK(has(coded.gradients.sum));  // the table's gradient
+  auto const& all_coded = functions<Of<Small, DataParallel<Sync>, Fastest, Compress<Int8>>>;
+  CHECK(!has(all_coded.gradients.sum));
   CHECK(!has(path<Of<Words, DataParallel<Sync>, Fastest, Compress<Int8>>>.rounds));
   using Routed = Of<Small, DataParallel<Sync>, Fastest, ReduceBy<Ring>>;
   CHECK(has(path<Routed>.rounds));
   CHECK(has(path<Routed>.move));
   auto const& routed = functions<Routed>;
-  CHECK(!has(routed.whole_exchange));
+  CHECK(has(routed.take));
+  CHECK(has(routed.gradients.copy));
+  CHECK(!has(routed.gradients.sum));
   CHECK(!has(routed.encode));
 }
 TEST_CASE("conversions between ways and sums over the batch are brought by plans that have such steps") {
   auto const& plain = functions<Of<Small, DataParallel<Sync>>>;
   auto const& split = functions<Of<Small, DataParallel<Sync>, ModelParallel<SplitCols>>>;
   auto const& normed = functions<Of<Normed, DataParallel<Sync>>>;
-  bool const converts[] = {has(plain.convert), has(split.convert), has(normed.convert)};
-  bool const sums[] = {has(plain.sum), has(split.sum), has(normed.sum)};
+  bool const converts[] = {has(plain.values.copy), has(split.values.copy), has(normed.values.copy)};
+  bool const sums[] = {has(plain.statistics.sum), has(split.statistics.sum), has(normed.statistics.sum)};
   CHECK(!converts[0]);
   CHECK(converts[1]);
   CHECK(!converts[2]);

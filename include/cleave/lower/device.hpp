@@ -2,11 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../backend/gpu/communication/direct.hpp"
-#include "../backend/gpu/communication/encoded.hpp"
 #include "../backend/gpu/communication/norm.hpp"
-#include "../backend/gpu/communication/routed.hpp"
-#include "../backend/gpu/communication/together.hpp"
 #include "../backend/gpu/kernels/convolve.hpp"
 #include "../backend/gpu/kernels/lookup.hpp"
 #include "../backend/gpu/kernels/norms.hpp"
@@ -50,10 +46,6 @@ void clip_scale(gpu::Queue<Machine> const& q, gpu::WaySquares<A> const& of) {
   q.template launch<gpu::ClipScale<Optimizer, A>>(1, of);
 }
 
-template <class E, class T, class Machine, class Link>
-std::unique_ptr<gpu::DeviceExchange<T, Machine, Link>> make_device_exchange(gpu::Ranks<T, Machine, Link>& ranks) {
-  return std::make_unique<E>(ranks);
-}
 template <class P> constexpr bool has_step(schedule::Do one, schedule::Do other) {
   for (int s = 0; s < P::schedule.steps; ++s) {
     if (P::schedule.step[s].what == one || P::schedule.step[s].what == other) return true;
@@ -65,6 +57,10 @@ constexpr gpu::DeviceFunctions<typename P::number, Machine, Link> device_functio
   using T = typename P::number;
   using A = tensor::accumulate_t<T>;
   constexpr bool narrow = sizeof(T) < sizeof(A), rounded = narrow && P::format.ordered;
+  using Q = gpu::Queue<Machine>;
+  using S = tensor::batch_sum_t<T>;
+  using Functions = gpu::DeviceFunctions<T, Machine, Link>;
+  using Wire = typename Functions::Wire;
   constexpr bool encodes = bool(P::format.encoding) && !P::served, routed = bool(P::format.path) && !encodes;
   constexpr bool some_whole = [] {
     for (int b = 0; b < P::schedule.buckets; ++b) {
@@ -72,28 +68,25 @@ constexpr gpu::DeviceFunctions<typename P::number, Machine, Link> device_functio
     }
     return false;
   }();
-  using Direct = gpu::Direct<T, Machine, Link, rounded>;
-  gpu::DeviceFunctions<T, Machine, Link> f;
+  Functions f;
   f.update_sums = update_of<P, A, Machine>();
   if constexpr (narrow) f.update_data = update_of<P, T, Machine>();
   if constexpr (has_step<P>(schedule::Do::Convert, schedule::Do::ConvertBack))
-    f.convert = &gpu::Together<T, Machine, Link>::convert;
-  if constexpr (has_step<P>(schedule::Do::Sum, schedule::Do::SumBack)) f.sum = &gpu::Together<T, Machine, Link>::sum;
+    f.values = {&gpu::copy_lines<T, T, Q>, &gpu::sum_lines<T, Q>};
+  if constexpr (has_step<P>(schedule::Do::Sum, schedule::Do::SumBack))
+    f.statistics = {&gpu::copy_lines<S, S, Q>, &gpu::sum_leaves<S, S, false, Q>};
   if constexpr (P::clips) {
     f.norm = &gpu::put_norm<T, Machine, Link>;
     f.clip_scale = &clip_scale<typename P::optimizer, A, Machine>;
   }
   if constexpr (encodes) {
     using Coded = gpu::Coded<typename P::codec, A>;
-    f.exchange = &make_device_exchange<gpu::Encoded<T, Machine, Link>, T, Machine, Link>;
-    f.encode = &Coded::template write<gpu::Queue<Machine>>;
-    f.decode = &Coded::template sum<gpu::Queue<Machine>>;
-  } else if constexpr (routed) {
-    f.exchange = &make_device_exchange<gpu::Routed<T, Machine, Link, rounded>, T, Machine, Link>;
-  } else {
-    f.exchange = &make_device_exchange<Direct, T, Machine, Link>;
+    f.encode = &Coded::template write<Q>;
+    f.decode = &Coded::template sum<Q>;
   }
-  if constexpr ((encodes || routed) && some_whole) f.whole_exchange = &make_device_exchange<Direct, T, Machine, Link>;
+  if constexpr (routed) f.take = &gpu::stream<gpu::Take<T, Wire, rounded>, Q>;
+  if constexpr (!(encodes || routed) || some_whole) f.gradients.sum = &gpu::sum_leaves<T, Wire, rounded, Q>;
+  if constexpr (routed || Link::remote) f.gradients.copy = &gpu::copy_lines<Wire, Wire, Q>;
   bind_for_all<P>(f);
   return f;
 }

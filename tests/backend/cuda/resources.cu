@@ -7,7 +7,7 @@
 #include <cleave/backend/gpu/kernels/norms.hpp>
 #include <cleave/backend/gpu/kernels/convolve.hpp>
 #include <cleave/backend/gpu/kernels/product.hpp>
-#include <cleave/backend/gpu/communication/routed.hpp>
+#include <cleave/backend/gpu/kernels/move.hpp>
 #include <cleave/backend/gpu/kernels/update.hpp>
 #include <cleave/layer/activation.hpp>
 #include <cleave/op/dropout.hpp>
@@ -131,7 +131,7 @@ template <class T> void products() {
   use<gpu::Copy<T, A>>();
   use<gpu::AddTo<T, false>>();
   use<gpu::AddValues<T>>();
-  use<gpu::Take<T, T, true, sizeof(T) == 2>>();
+  use<gpu::Take<T, T, sizeof(T) == 2>>();
   use<gpu::Encode<Int8, A>>();
   use<gpu::Encode<OneBit, A>>();
   use<gpu::Decode<Int8, A>>();

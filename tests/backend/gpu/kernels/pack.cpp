@@ -1,6 +1,6 @@
 // backend/gpu/kernels/pack.cpp - what streams through a kernel in packs: any length, from any place, the bits of one by one.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include <cleave/backend/gpu/communication/routed.hpp>
+#include <cleave/backend/gpu/kernels/move.hpp>
 #include <cleave/backend/gpu/kernels/update.hpp>
 #include <cleave/optim/adaptive.hpp>
 
@@ -134,7 +134,7 @@ TEST_CASE("leaves in the order of a tree, and what a route brings") {
       Line<float> a(n, at, 1), b(n, at, 2), d(n, (at + 1) % 4, 3), to(n, at, 4), sum(n, at, 5), sum0(n, at, 5);
       Line<bf16> wire(n, 2 * at, 6), from(n, at, 7);
       run<gpu::SumLeaves<float, float, false>>({to.data(), n, 3, {a.data(), b.data(), d.data()}, {0, 1, 1}});
-      run<gpu::Take<bf16, bf16, true, false>>({sum.data(), wire.data(), from.data(), n});
+      run<gpu::Take<bf16, bf16, false>>({sum.data(), wire.data(), from.data(), n});
       bool same = to.whole(n) && sum.whole(n) && wire.whole(n);
       for (long i = 0; i < n; ++i) {
         float const v = sum0[i] + static_cast<float>(from[i]);

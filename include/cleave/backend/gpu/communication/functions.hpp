@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <memory>
-#include <string>
+#include <type_traits>
 
 #include "../../../schedule/program.hpp"
-#include "../../../send/route.hpp"
 #include "../../host/execution/actions.hpp"
 #include "../../host/execution/feed.hpp"
 #include "../kernels/clip.hpp"
@@ -15,28 +13,32 @@
 
 namespace cleave::backend::gpu {
 
-template <class T, class Machine, class Link> class Ranks;            // ranks.hpp
-template <class T, class Machine, class Link> class DeviceExchange;   // exchange.hpp
 template <class T, class Machine, class Link> class DeviceGradients;  // gradients.hpp
-template <class T, class Machine, class Link> class Together;         // together.hpp
+
+/// What copies and sums tensors of E in exchanges; null where a plan has none of them.
+template <class E, class Q> struct Movers {
+  void (*copy)(Q const&, E* to, E const* from, long lines, long width, long to_apart, long from_apart) = nullptr;
+  void (*sum)(Q const&, Summands<E> const&) = nullptr;
+};
 
 /// Functions of a plan that are not of one node; N is the format of the data.
 template <class N, class Machine, class Link> struct DeviceFunctions {
   using T = N;
   using A = tensor::accumulate_t<T>;
   using Q = Queue<Machine>;
-  using MakeExchange = std::unique_ptr<DeviceExchange<T, Machine, Link>> (*)(Ranks<T, Machine, Link>&);
+  using Wire = std::conditional_t<sizeof(T) < sizeof(A), T, A>;  // a gradient as it is sent
   // The update of weights by gradients in the format of sums, and in that of the data where it is narrower.
   void (*update_sums)(Q const&, WeightRange<T> const&, Sources<A> const&) = nullptr;
   void (*update_data)(Q const&, WeightRange<T> const&, Sources<T> const&) = nullptr;
   // Of plans with conversions, and with sums over the batch that the model reads.
-  void (Together<T, Machine, Link>::*convert)(int step, int round) = nullptr;
-  void (Together<T, Machine, Link>::*sum)(int step, int round, long from, long to, long n) = nullptr;
+  Movers<T, Q> values;
+  Movers<tensor::batch_sum_t<T>, Q> statistics;
+  // How gradients become their sum; `take` adds what a peer of a route sends.
+  Movers<Wire, Q> gradients;
+  void (*take)(Q const&, Addition<A, Wire> const&) = nullptr;
   // Of plans that clip: the norm over all gradients, and the scale of the gradients from it.
   void (*norm)(DeviceGradients<T, Machine, Link>&, int step, int round) = nullptr;
   void (*clip_scale)(Q const&, WaySquares<A> const&) = nullptr;
-  // How gradients become their sum; of buckets that are never compressed or scheduled, where others are.
-  MakeExchange exchange = nullptr, whole_exchange = nullptr;
   // Of a codec, where gradients are encoded (kernels/coder.hpp).
   void (*encode)(Q const&, A const* g, A* left, std::byte* out, long n, std::byte* workspace) = nullptr;
   void (*decode)(Q const&, A* to, long n, Messages const&) = nullptr;

@@ -4,11 +4,11 @@
 
 #include <vector>
 
-#include "exchange.hpp"
+#include "exchanges.hpp"
 
 namespace cleave::backend::gpu {
 
-/// Traffic and the order of sums are those of host::Gradients. N is the format of the data.
+/// Sums run on a stream that overlaps with the backward pass. N is the format of the data.
 template <class N, class Machine, class Link> class DeviceGradients {
  public:
   using Ranks = gpu::Ranks<N, Machine, Link>;
@@ -22,30 +22,34 @@ template <class N, class Machine, class Link> class DeviceGradients {
     bool in_data = false;  // in the format of the data, else in that of sums
   };
 
-  DeviceGradients(Ranks& ranks, Control<A> const* control)
-      : ranks_(ranks),
+  DeviceGradients(Exchanges<T, Machine, Link>& exchanges, Control<A> const* control)
+      : exchanges_(exchanges),
+        ranks_(exchanges.ranks()),
         control_(control),
-        exchange_(ranks.functions.exchange(ranks)),
-        whole_(ranks.functions.whole_exchange ? ranks.functions.whole_exchange(ranks) : nullptr),
-        found_(ranks.all.size() * static_cast<std::size_t>(ranks.program.buckets)) {}
+        found_(ranks_.all.size() * static_cast<std::size_t>(ranks_.program.buckets)),
+        start_(static_cast<std::size_t>(ranks_.program.buckets)) {
+    for (int s = 0; s < ranks_.program.steps; ++s) {
+      schedule::Step const& step = ranks_.program.step[s];
+      if (step.what == schedule::Do::Start) start_[static_cast<std::size_t>(step.node)] = s;
+    }
+  }
 
   /// Starts the exchange of a bucket's gradients.
   void reduce(int b, int step, int round) {
     host::Axis const axis = host::axis_of(bucket(b));
     if (alone(b)) return;
-    auto& exchange = exchange_of(b);
-    if constexpr (narrow) {
-      if (exchange.in_data()) {
-        ranks_.open_all(&One::compute, host::Did::Line, step, round);
-        for (One& one : ranks_.all) {
-          if (one.here && !ranks_.rehearsing()) pack(one, bucket(b));
-        }
-        ranks_.close_all(&One::compute);
-      }
+    RankLists const& lists = exchanges_.of(step);
+    if (lists.packs) {
+      ranks_.open_all(&One::compute, host::Did::Line, step, round);
+      exchanges_.run(lists, 0, &One::compute, b);
+      ranks_.close_all(&One::compute);
     }
     ranks_.meet(axis, &One::compute, &One::sums);
     ranks_.open_all(&One::sums, host::Did::Reduce, step, round);
-    exchange.reduce(b, axis);
+    for (int r = lists.packs; r < lists.last; ++r) {
+      if (r > lists.packs) ranks_.meet(axis, &One::sums, &One::sums);
+      exchanges_.run(lists, r, &One::sums, b);
+    }
     ranks_.close_all(&One::sums);
   }
   /// If a rank sums with no other, all buckets are one: one kernel updates the arena.
@@ -73,14 +77,25 @@ template <class N, class Machine, class Link> class DeviceGradients {
     ranks_.close_all(&One::compute);
   }
 
+  Exchanges<T, Machine, Link>& exchanges() { return exchanges_; }
   Ranks& ranks() { return ranks_; }
   schedule::Bucket const& bucket(int b) const { return ranks_.program.bucket[b]; }
   /// Whether its gradients are summed with no other rank's.
   bool alone(int b) const { return ranks_.at(0).m.size(host::axis_of(bucket(b))) == 1; }
-  /// Each rank asks once in a step where its sums are: this counts what it reads.
+  /// Once in a step each rank runs the last rounds, but for the update, and finds the parts of the sum.
   void find(One& one, int b) {
-    auto& exchange = exchange_of(b);
-    found(one, b) = {exchange.sums(one, b, host::axis_of(bucket(b))), exchange.in_data()};
+    RankLists const& lists = exchanges_.of(start_[static_cast<std::size_t>(b)]);
+    schedule::Offsets const at = exchanges_.offsets(one, b);
+    Parts& parts = found(one, b);
+    parts.from.assign(static_cast<std::size_t>(at.group.size), nullptr);
+    for (int r = lists.last; r < lists.rounds; ++r) {
+      exchanges_.put(one, lists, r, &One::compute, b, [&](schedule::Write const& w, schedule::Source const& s) {
+        long const part = ((w.at.begin + 1) * at.group.size - 1) / bucket(b).count;
+        parts.from[static_cast<std::size_t>(part)] = ranks_.template in_arena<std::byte>(ranks_.at(s.rank), at(s.in));
+        parts.in_data = s.in.in == schedule::Storage::Wire;
+      });
+    }
+    join(parts.from);
   }
   Parts& found(One const& one, int b) {
     return found_[static_cast<std::size_t>(one.m.rank * ranks_.program.buckets + b)];
@@ -95,9 +110,9 @@ template <class N, class Machine, class Link> class DeviceGradients {
     }
     put(sources<A>(of));
   }
-  A* scale(One const& one) const {
-    return reinterpret_cast<A*>(ranks_.template in_arena<double>(one, ranks_.layout.norm, schedule::norm_scale));
-  }
+  /// The sum of a way's squares.
+  double* squares(One const& one) const { return ranks_.template in_arena<double>(one, ranks_.layout.norm); }
+  A* scale(One const& one) const { return reinterpret_cast<A*>(squares(one) + schedule::norm_scale); }
 
  private:
   template <class G> static Sources<G> sources(Parts const& of) {
@@ -106,17 +121,16 @@ template <class N, class Machine, class Link> class DeviceGradients {
     for (std::size_t i = 0; i < of.from.size(); ++i) g.from[i] = static_cast<G const*>(of.from[i]);
     return g;
   }
-  DeviceExchange<T, Machine, Link>& exchange_of(int b) { return bucket(b).whole && whole_ ? *whole_ : *exchange_; }
-  /// Converts a bucket's branches to the format of the data.
-  void pack(One& one, schedule::Bucket const& of) {
-    for (int branch = 0; branch < ranks_.layout.branches; ++branch) {
-      long const at = branch * ranks_.program.weight_elements + of.offset;
-      copy_lines(one.compute, ranks_.template in_arena<T>(one, ranks_.layout.wire, at),
-                 ranks_.template in_arena<A const>(one, ranks_.layout.gradients, at), 1, of.count, 0, 0);
+  /// If all parts that are not empty are in one tensor, they are one.
+  static void join(std::vector<void const*>& parts) {
+    void const* in = nullptr;
+    for (void const* p : parts) {
+      if (in && p && p != in) return;
+      if (p) in = p;
     }
+    parts.assign(1, in);
   }
   void put_update(One& one, long offset, long count, Parts const& parts) {
-    if (ranks_.rehearsing()) return;
     auto const& l = ranks_.layout;
     auto const at = [&](long region) { return ranks_.template in_arena<A>(one, region, offset); };
     WeightRange<T> const range{at(l.weights),
@@ -136,10 +150,11 @@ template <class N, class Machine, class Link> class DeviceGradients {
     });
   }
 
+  Exchanges<T, Machine, Link>& exchanges_;
   Ranks& ranks_;
   Control<A> const* control_;
-  std::unique_ptr<DeviceExchange<T, Machine, Link>> exchange_, whole_;
   std::vector<Parts> found_;  // of each rank and bucket
+  std::vector<int> start_;    // the step that starts a bucket's exchange
 };
 
 }  // namespace cleave::backend::gpu

@@ -12,7 +12,7 @@ namespace cleave::backend::gpu {
 template <class T, class Machine, class Link>
 void put_squares(DeviceGradients<T, Machine, Link>& gradients, One<T, Machine>& one) {
   auto& ranks = gradients.ranks();
-  double *const words = ranks.template in_arena<double>(one, ranks.layout.norm), *to = words + schedule::norm_pieces;
+  double *const words = gradients.squares(one), *to = words + schedule::norm_pieces;
   for (int i = 0; i < ranks.program.norms; ++i) {
     schedule::OfNorm const& n = ranks.program.norm[i];
     if (n.alike && one.m.way() != 0) continue;
@@ -49,16 +49,15 @@ void put_norm(DeviceGradients<T, Machine, Link>& gradients, int step, int round)
     }
   }
   for (One& one : ranks.all) {
-    if (one.here && !ranks.rehearsing()) put_squares(gradients, one);
+    if (one.here) put_squares(gradients, one);
   }
-  if (program.ways > most_sources) throw Error(too_many("ways", most_sources));
-  if (program.ways > 1) ranks.meet(host::Axis::Model);
-  ranks.phase(&One::compute, [&](One& one) {
-    WaySquares<tensor::accumulate_t<T>> args{gradients.scale(one), program.ways, {}};
-    for (int w = 0; w < program.ways; ++w)
-      args.squares[w] = ranks.template reach<double>(one, one.m.peer(host::Axis::Model, w), ranks.layout.norm, 0, 1);
-    if (!ranks.planning()) ranks.functions.clip_scale(one.compute, args);
-  });
+  RankLists const& lists = gradients.exchanges().of(step);
+  if (lists.meets) ranks.meet(host::Axis::Model);
+  for (int r = 0; r < lists.rounds; ++r) gradients.exchanges().run(lists, r, &One::compute);
+  for (One& one : ranks.all) {
+    if (one.here && lists.rounds == 0)
+      ranks.functions.clip_scale(one.compute, {gradients.scale(one), 1, {gradients.squares(one)}});
+  }
   ranks.close_all(&One::compute);
 }
 

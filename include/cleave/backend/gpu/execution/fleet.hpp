@@ -60,12 +60,6 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
     }
     each_here([&](One& one) { start(one); });
     if constexpr (Link::remote) link.connect(machine_, base_);
-    ranks_.rehearse([&] {
-      for (int round = 0; round < rounds_; ++round) {
-        walk_.put(round, true);
-        walk_.put(round, false);
-      }
-    });
     for (int b = 0; b < inboxes; ++b) {
       training_[b] = captured(b, true);
       in_step_.take(ranks_.all);

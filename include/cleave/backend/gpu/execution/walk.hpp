@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "../../../schedule/listing.hpp"
-#include "../communication/together.hpp"
+#include "../communication/gradients.hpp"
 
 namespace cleave::backend::gpu {
 
@@ -17,7 +17,7 @@ template <class N, class Machine, class Link> class Walk {
   using T = N;
   using A = tensor::accumulate_t<T>;
 
-  Walk(Ranks& ranks, Control<A> const* control) : ranks_(ranks), together_(ranks, control) {}
+  Walk(Ranks& ranks, Control<A> const* control) : ranks_(ranks), exchanges_(ranks), gradients_(exchanges_, control) {}
 
   /// Before the first capture, while the arenas are empty: tunes which implementation computes each product.
   void learn() {
@@ -39,19 +39,18 @@ template <class N, class Machine, class Link> class Walk {
     std::vector<std::size_t> next(ranks_.all.size(), 0);
     for (;;) {
       Action const* together = nullptr;
-      One const* of = nullptr;
       for (One& one : ranks_.all) {
         if (!one.here) continue;
         auto const& all = (training ? one.train : one.evaluate)[static_cast<std::size_t>(round)];
         std::size_t& k = next[static_cast<std::size_t>(one.m.rank)];
         for (; k < all.size() && !meets(all[k].act); ++k) {
-          if (!ranks_.rehearsing() && all[k].act != host::Act::Reclaim) alone(one, all[k], round);
+          if (all[k].act != host::Act::Reclaim) alone(one, all[k], round);
         }
-        if (k < all.size()) together = &all[k++], of = &one;
+        if (k < all.size()) together = &all[k++];
       }
       if (!together) return;
       ranks_.machine.enter(title(together->step).c_str());
-      meet(*together, *of, round);
+      meet(*together, round);
       ranks_.machine.leave();
     }
   }
@@ -64,19 +63,17 @@ template <class N, class Machine, class Link> class Walk {
   std::string title(int line) const {
     return std::string(schedule::name(ranks_.program.step[line].what)) + " " + schedule::subject(ranks_.program, line);
   }
-  void meet(Action const& a, One const& of, int round) {
-    auto const offset = [&](typename Action::S const* p) { return reinterpret_cast<std::byte const*>(p) - of.arena; };
+  void meet(Action const& a, int round) {
     switch (a.act) {
       case host::Act::Convert:
-        return (together_.*ranks_.functions.convert)(a.step, round);
       case host::Act::Sum:
-        return (together_.*ranks_.functions.sum)(a.step, round, offset(a.sum_from), offset(a.sum_to), a.n);
+        return exchanges_.convert(a.step, round);
       case host::Act::Start:
-        return together_.gradients().reduce(a.bucket, a.step, round);
+        return gradients_.reduce(a.bucket, a.step, round);
       case host::Act::Norm:
-        return ranks_.functions.norm(together_.gradients(), a.step, round);
+        return ranks_.functions.norm(gradients_, a.step, round);
       default:
-        return together_.gradients().update(a.bucket, a.step, round);
+        return gradients_.update(a.bucket, a.step, round);
     }
   }
   void alone(One& one, Action const& a, int round) {
@@ -106,7 +103,8 @@ template <class N, class Machine, class Link> class Walk {
   }
 
   Ranks& ranks_;
-  Together<T, Machine, Link> together_;
+  Exchanges<T, Machine, Link> exchanges_;
+  DeviceGradients<T, Machine, Link> gradients_;
 };
 
 }  // namespace cleave::backend::gpu

@@ -72,18 +72,22 @@ void copy_lines(Q const& q, To* to, From const* from, long lines, long width, lo
   }
 }
 
-inline constexpr int most_sources = 64;
+inline constexpr int most_sources = 64, most_depth = 8;  // of a sum: tensors, levels of the tree
+
+/// What a sum reads: lines of several tensors of E, their distance in each, and how many sums are merged after each.
+template <class E> struct Summands {
+  E* to = nullptr;
+  long lines = 0, width = 0, to_apart = 0;
+  int sources = 0;
+  E const* from[most_sources]{};
+  long apart[most_sources]{};
+  signed char merges[most_sources]{};
+};
 
 /// Lines again: the sum over the sources, in their order.
 template <class T> struct SumLines : Each {
   using A = tensor::accumulate_t<T>;
-  struct Args {
-    T* to;
-    long lines, width, to_apart;
-    int sources;
-    T const* from[most_sources];
-    long apart[most_sources];  // of each source's lines
-  };
+  using Args = Summands<T>;
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     c.each(a.lines * a.width, [&](long e) {
       long const line = e / a.width, i = e % a.width;
@@ -143,7 +147,7 @@ template <class T> struct AddValues : Each {
 /// right, with `merges` saying how many siblings are merged after each. The stack is kept in registers.
 template <class T, class Wire, bool Rounded> struct SumLeaves : Each {
   using A = tensor::accumulate_t<T>;
-  static constexpr int most_depth = 8, width = pack_of<Wire>();
+  static constexpr int width = pack_of<Wire>();
   struct Args {
     Wire* to;
     long n;
@@ -183,5 +187,48 @@ template <class T, class Wire, bool Rounded> struct SumLeaves : Each {
     });
   }
 };
+
+/// What a peer sends is added to the local sum, which is sent on in the format of the data.
+template <class A, class Wire> struct Addition {
+  A* sum;
+  Wire* wire;  // the same place, unless it is narrower
+  Wire const* from;
+  long n;
+};
+/// `Rounded`: the sum to the format of the data.
+template <class T, class Wire, bool Rounded> struct Take : Each {
+  using A = tensor::accumulate_t<T>;
+  using Args = Addition<A, Wire>;
+  static constexpr int width = pack_of<A, Wire>();
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    each_pack<width>(c, a.n, a.wire, [&](long i, auto few) {
+      constexpr int W = decltype(few)::count;
+      auto const from = load<W>(a.from + i);
+      auto sum = load<W>(a.sum + i);
+      Pack<Wire, W> wire;
+      CLEAVE_UNROLL
+      for (int k = 0; k < W; ++k) {
+        A const v = sum.v[k] + static_cast<A>(from.v[k]);
+        sum.v[k] = Rounded ? static_cast<A>(static_cast<T>(v)) : v;
+        if constexpr (sizeof(Wire) < sizeof(A)) wire.v[k] = static_cast<Wire>(sum.v[k]);
+      }
+      store<W>(a.sum + i, sum);
+      if constexpr (sizeof(Wire) < sizeof(A)) store<W>(a.wire + i, wire);
+    });
+  }
+};
+
+template <class T, class Q> void sum_lines(Q const& q, Summands<T> const& s) {
+  q.template launch<SumLines<T>>(blocks_each(s.lines * s.width), s);
+}
+/// Of tensors without gaps, in the tree.
+template <class T, class Wire, bool Rounded, class Q> void sum_leaves(Q const& q, Summands<Wire> const& s) {
+  typename SumLeaves<T, Wire, Rounded>::Args args{s.to, s.lines * s.width, s.sources, {}, {}};
+  for (int i = 0; i < s.sources; ++i) {
+    args.from[i] = s.from[i];
+    args.merges[i] = s.merges[i];
+  }
+  stream<SumLeaves<T, Wire, Rounded>>(q, args);
+}
 
 }  // namespace cleave::backend::gpu

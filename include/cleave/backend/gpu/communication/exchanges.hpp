@@ -1,0 +1,266 @@
+// backend/gpu/communication/exchanges.hpp - runs the lists of exchanges on a device: a round of all local ranks at a time.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../../schedule/offsets.hpp"
+#include "rank_lists.hpp"
+#include "ranks.hpp"
+
+namespace cleave::backend::gpu {
+
+inline std::string too_many(char const* what, int most) {
+  return "the sum over these ranks has more than " + std::to_string(most) + " " + what +
+         " on a device; run fewer ranks, or say fewer MicroBatches";
+}
+
+/// Events replace the waits of threads. One sum is one kernel, of up to `most_sources` tensors. N is the format of the
+/// data. NCCL's own collectives would stay apart: they add in an order of their own, and read no list.
+template <class N, class Machine, class Link> class Exchanges {
+ public:
+  using Ranks = gpu::Ranks<N, Machine, Link>;
+  using One = typename Ranks::One;
+  using Which = typename Ranks::Which;
+  using T = N;
+  using A = tensor::accumulate_t<T>;
+  using S = tensor::batch_sum_t<T>;
+  using Wire = typename DeviceFunctions<T, Machine, Link>::Wire;
+  using Sources = std::span<schedule::Source const>;
+  static constexpr bool narrow = sizeof(T) < sizeof(A);
+
+  explicit Exchanges(Ranks& ranks) : ranks_(ranks), of_(index(ranks.program.steps)) {
+    schedule::Program in_place = ranks.program;  // the norm, too, reads the parts of a sum where they are
+    in_place.clips = false;
+    for (int step = 0; step < in_place.steps; ++step) {
+      bool const starts = in_place.step[step].what == schedule::Do::Start;
+      for (int round = 0; round < in_place.rounds; ++round) {
+        RankLists& lists = of_[index(step, round)];
+        lists = rank_lists(in_place, step, ranks.share, round);
+        if (Link::remote && starts) lists.gather_before_apply();
+        make_room(lists, starts ? &One::sums : &One::compute);
+      }
+    }
+    for (Area& a : areas_) {
+      if (a.bytes > 0) a.at = ranks.machine.allocate(a.bytes);
+    }
+  }
+
+  Ranks& ranks() { return ranks_; }
+  RankLists const& of(int step, int accumulation = 0) const { return of_[index(step, accumulation)]; }
+
+  /// A conversion, or a sum over the batch that the model reads: on the compute streams.
+  void convert(int step, int accumulation) {
+    schedule::Step const s = ranks_.program.step[step];
+    bool const sums = s.what == schedule::Do::Sum || s.what == schedule::Do::SumBack;
+    host::Axis const axis = !sums                                  ? host::Axis::Model
+                            : ranks_.program.node[s.node].rows_cut ? host::Axis::World
+                                                                   : host::Axis::Data;
+    RankLists const& lists = of(step, accumulation);
+    if (lists.meets) ranks_.meet(axis);
+    ranks_.open_all(&One::compute, host::Did::Line, step, accumulation);
+    for (int round = 0; round < lists.rounds; ++round) {
+      if (round > 0 && lists.meets) ranks_.meet(axis);
+      run(lists, round, &One::compute);
+    }
+    ranks_.close_all(&One::compute);
+    if (lists.meets) ranks_.meet(axis);  // peers have read what this rank will overwrite
+  }
+
+  /// A round of all ranks here, on their streams `on`. What comes from other processes comes first, in one group.
+  void run(RankLists const& lists, int round, Which on, int bucket = -1) {
+    if constexpr (Link::remote) bring(lists, round, on, bucket);
+    for (One& one : ranks_.all) put(one, lists, round, on, bucket, [](auto const&, auto const&) {});
+  }
+  /// A rank's part of a round. Calls apply(Write, Source) for what updates weights.
+  template <class Apply> void put(One& one, RankLists const& lists, int round, Which on, int bucket, Apply apply) {
+    bool taken = false;
+    lists.of[static_cast<std::size_t>(one.m.rank)].each(round, [&](schedule::Write const& w, Sources from) {
+      for (schedule::Source const& s : from) one.m.read_message(s.rank, s.at.size(), bytes(s));
+      if (!one.here) return;
+      Reading const r{one, one.*on, offsets(one, bucket), bucket};
+      switch (w.what) {
+        case schedule::Opcode::Copy:
+          if (!taken) copy(r, w, from[0]);
+          taken = false;
+          return;
+        case schedule::Opcode::Reduce:
+          taken = reduce(r, w, from);
+          return;
+        case schedule::Opcode::Encode:
+          return ranks_.functions.encode(r.q, own<A>(r, from[0].in, from[0].at),
+                                         from.size() > 1 ? own<A>(r, from[1].in, from[1].at) : nullptr,
+                                         own<std::byte>(r, w.to, w.at), w.at.size(),
+                                         ranks_.template in_arena<std::byte>(one, ranks_.layout.coding));
+        case schedule::Opcode::Decode:
+          return decode(r, w, from);
+        case schedule::Opcode::Apply:
+          return apply(w, from[0]);
+        case schedule::Opcode::Call:
+          return;  // factors are sent whole
+      }
+    });
+  }
+  schedule::Offsets offsets(One const& one, int bucket) const {
+    schedule::Offsets at{&ranks_.program, &ranks_.layout, bucket};
+    if (bucket >= 0)
+      at.group = schedule::batch_group(ranks_.program.bucket[bucket].world, ranks_.share.ranks, one.m.rank);
+    return at;
+  }
+
+ private:
+  /// Who reads, on which stream, and where tensors lie.
+  struct Reading {
+    One& one;
+    Queue<Machine> const& q;
+    schedule::Offsets at;
+    int bucket;
+  };
+  /// Where a source can be read, and the distance of its lines there.
+  struct Readable {
+    std::byte const* at;
+    long apart;
+  };
+  /// Received and packed lines of a round on a stream. The next round on it overwrites them, after this one has read
+  /// them.
+  struct Area {
+    std::byte* at = nullptr;
+    long bytes = 0;
+  };
+
+  long bytes(schedule::Source const& s) const { return schedule::bytes(s.in.in, s.at.size(), ranks_.program.format); }
+  std::size_t index(int step, int accumulation = 0) const {
+    return static_cast<std::size_t>(step * ranks_.program.rounds + accumulation);
+  }
+  Area& area(Which on) { return areas_[on == &One::sums]; }
+  /// Calls visit(source, its reader, whether it is sent from here) for what goes to another process or comes from it.
+  template <class Visit> void each_transfer(RankLists const& lists, int round, Visit visit) {
+    for (One& reader : ranks_.all) {
+      lists.of[static_cast<std::size_t>(reader.m.rank)].each(round, [&](schedule::Write const&, Sources from) {
+        for (schedule::Source const& s : from) {
+          if (reader.here != ranks_.at(s.rank).here) visit(s, reader, !reader.here);
+        }
+      });
+    }
+  }
+  void make_room(RankLists const& lists, Which on) {
+    for (int round = 0; Link::remote && round < lists.rounds; ++round) {
+      long staged = 0;
+      each_transfer(lists, round, [&](schedule::Source const& s, One const&, bool sends) {
+        if (!sends || !s.at.dense()) staged += schedule::aligned(bytes(s));
+      });
+      if (staged > area(on).bytes) area(on).bytes = staged;
+    }
+  }
+  /// Sends lines with gaps packed. All groups are on one stream: they have the same order on all ranks.
+  void bring(RankLists const& lists, int round, Which on, int bucket) {
+    std::vector<Transfer> group;
+    std::byte* free = area(on).at;
+    arrived_.clear();
+    next_ = 0;
+    One& own = ranks_.first_here();
+    each_transfer(lists, round, [&](schedule::Source const& s, One const& reader, bool sends) {
+      std::byte* at = sends ? own.arena + offsets(own, bucket)(s.in, s.at) : nullptr;
+      if (!sends || !s.at.dense()) {
+        std::byte* const from = std::exchange(at, std::exchange(free, free + schedule::aligned(bytes(s))));
+        if (sends)
+          ranks_.functions.values.copy(own.*on, reinterpret_cast<T*>(at), reinterpret_cast<T const*>(from), s.at.count,
+                                       s.at.width, s.at.width, s.at.apart);
+      }
+      if (!sends) arrived_.push_back(at);
+      group.push_back({sends ? reader.m.rank : s.rank, sends, at, bytes(s)});
+    });
+    if (group.empty()) return;
+    if (on != &One::sums) ranks_.follow(own, on, &One::sums);
+    ranks_.link.put(ranks_.machine, own.sums.stream, group);
+    if (on != &One::sums) ranks_.follow(own, &One::sums, on);
+  }
+
+  template <class E> E* own(Reading const& r, schedule::Location in, schedule::Strided at) const {
+    return ranks_.template in_arena<E>(r.one, r.at(in, at));
+  }
+  Readable place(Reading const& r, schedule::Source const& s) {
+    if constexpr (Link::remote) {
+      if (!ranks_.at(s.rank).here) return {arrived_[next_++], s.at.width};
+    }
+    return {ranks_.at(s.rank).arena + r.at(s.in, s.at), s.at.apart};
+  }
+
+  void copy(Reading const& r, schedule::Write const& w, schedule::Source const& s) {
+    auto const& f = ranks_.functions;
+    switch (w.to.in) {
+      case schedule::Storage::Buffer:
+        return copy(f.values, r, w, s);
+      case schedule::Storage::Statistic:
+        return copy(f.statistics, r, w, s);
+      case schedule::Storage::Message:
+        return r.q.machine->copy(r.q.stream, own<std::byte>(r, w.to, w.at), place(r, s).at, bytes(s));
+      default:
+        if (!narrow || s.in.in == schedule::Storage::Wire) return copy(f.gradients, r, w, s);
+        return copy_lines(r.q, own<T>(r, w.to, w.at), reinterpret_cast<A const*>(place(r, s).at), 1, w.at.size(), 0, 0);
+    }
+  }
+  template <class E>
+  void copy(Movers<E, Queue<Machine>> const& by, Reading const& r, schedule::Write const& w,
+            schedule::Source const& s) {
+    Readable const from = place(r, s);
+    by.copy(r.q, own<E>(r, w.to, w.at), reinterpret_cast<E const*>(from.at), w.at.count, w.at.width, w.at.apart,
+            from.apart);
+  }
+  /// Whether the sum has also been written as it is sent on.
+  bool reduce(Reading const& r, schedule::Write const& w, Sources from) {
+    auto const& f = ranks_.functions;
+    if (w.to.in == schedule::Storage::Buffer) return sum(f.values, r, w, from);
+    if (w.to.in == schedule::Storage::Statistic) return sum(f.statistics, r, w, from);
+    if (w.to.in == schedule::Storage::Norm) return scale(r, w, from);
+    if (!f.take || ranks_.program.bucket[r.bucket].whole) return sum(f.gradients, r, w, from);
+    schedule::Location const sent{narrow ? schedule::Storage::Wire : schedule::Storage::Gradient};
+    f.take(r.q, {own<A>(r, w.to, w.at), own<Wire>(r, sent, w.at), reinterpret_cast<Wire const*>(place(r, from[1]).at),
+                 w.at.size()});
+    return narrow;
+  }
+  template <class E>
+  bool sum(Movers<E, Queue<Machine>> const& by, Reading const& r, schedule::Write const& w, Sources from) {
+    Summands<E> all{own<E>(r, w.to, w.at), w.at.count, w.at.width, w.at.apart};
+    int depth = 0;
+    for (schedule::Source const& s : from) {
+      if (all.sources == most_sources) throw Error(too_many("branches", most_sources));
+      if (++depth > most_depth) throw Error(too_many("levels", most_depth));
+      depth -= s.merges;
+      Readable const p = place(r, s);
+      all.from[all.sources] = reinterpret_cast<E const*>(p.at);
+      all.apart[all.sources] = p.apart;
+      all.merges[all.sources++] = static_cast<signed char>(s.merges);
+    }
+    by.sum(r.q, all);
+    return false;
+  }
+  bool scale(Reading const& r, schedule::Write const& w, Sources from) {
+    WaySquares<A> args{own<A>(r, w.to, w.at), 0, {}};
+    for (schedule::Source const& s : from) {
+      if (args.ways == most_sources) throw Error(too_many("ways", most_sources));
+      args.squares[args.ways++] = reinterpret_cast<double const*>(place(r, s).at);
+    }
+    ranks_.functions.clip_scale(r.q, args);
+    return false;
+  }
+  void decode(Reading const& r, schedule::Write const& w, Sources from) {
+    Messages all;
+    for (schedule::Source const& s : from) {
+      if (all.count == most_sources) throw Error(too_many("messages", most_sources));
+      all.of[all.count++] = place(r, s).at;
+    }
+    ranks_.functions.decode(r.q, own<A>(r, w.to, w.at), w.at.size(), all);
+  }
+
+  Ranks& ranks_;
+  std::vector<RankLists> of_;        // of each step, by rounds of accumulation
+  Area areas_[2];                    // of the streams `compute` and `sums`
+  std::vector<std::byte*> arrived_;  // in this round, in the order in which they are read
+  std::size_t next_ = 0;
+};
+
+}  // namespace cleave::backend::gpu
