@@ -41,7 +41,7 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
         program(p),
         bucket(p.bucket[b]),
         share(s),
-        group(batch_group(p.bucket[b].world, s.ranks, mine)) {}
+        group(group_over(p.bucket[b].over, s.ranks, mine)) {}
 
   constexpr void visit() {
     if (group.size == 1 || program.served) return;
@@ -57,9 +57,9 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
   constexpr bool narrow() const { return program.format.data < program.format.sum; }
   constexpr Location sent(int branch = 0) const { return {narrow() ? Storage::Wire : Storage::Gradient, branch}; }
   constexpr Strided all() const { return run(0, bucket.count); }
-  constexpr int own_branches() const { return held(share, bucket.world, group.mine, program.format.ordered).branches; }
+  constexpr int own_branches() const { return held(share, bucket.over, group.mine, program.format.ordered).branches; }
   template <class Visit> constexpr void each_branch(Visit visit) const {
-    schedule::each_branch(share, bucket.world, program.format.ordered, visit);
+    schedule::each_branch(share, bucket.over, program.format.ordered, visit);
   }
   /// Branches in the format in which they are sent.
   constexpr void pack() {
@@ -93,7 +93,7 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
   /// Sums stay in the format of sums; what is sent, and what is copied, has that of the data.
   constexpr void routed() {
     pack();
-    send::Group const g = schedule::group(bucket.world, share.ranks, program.format.data);
+    send::Group const g = schedule::group(bucket.over, share.ranks, program.format.data);
     for (int k = 0; k < program.format.path.rounds(bucket.count, g); ++k) {
       v.round();
       send::Move const m = program.format.path.move(bucket.count, group.mine, g, k);
@@ -148,7 +148,7 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
   constexpr void factors() {
     ProgramNode const& n = program.node[bucket.node];
     long const x = n.local.x.size(), dy = n.local.y.size();
-    auto const samples = [&](int i) { return long{share.of(bucket.world, i, 0).size()} * program.rows; };
+    auto const samples = [&](int i) { return long{share.of(bucket.over, i, 0).size()} * program.rows; };
     long const own = samples(group.mine);
     Location const message{Storage::Factors},
         in{Storage::Buffer, n.in0 < 0 ? program.input_value : program.value[n.in0]},
@@ -160,7 +160,7 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
     v.write(Write{Opcode::Call, gradient, all()});
     TreeSum tree{share.micro_batches};
     for (int i = 0; i < group.size; ++i) {
-      Range const those = share.of(bucket.world, i, 0);
+      Range const those = share.of(bucket.over, i, 0);
       for (int s = 0; s < those.size(); ++s) {
         long const row = long{s} * program.rows, behind = samples(i) * x;
         int merges = 0;
@@ -197,16 +197,16 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
   }
   constexpr void sum(Step const& step) {
     ProgramNode const& n = program.node[step.node];
-    RankGroup const g = batch_group(n.rows_cut, share.ranks, rank);
+    RankGroup const g = group_over(n.batch_axes, share.ranks, rank);
     if (g.size == 1) return;
     all_reduce(g, {Storage::Statistic, step.dx}, n.local.y.size(), [&](Strided own) {
-      each_branch(share, n.rows_cut, program.format.ordered, [&](int i, int branch, int merges) {
+      each_branch(share, n.batch_axes, program.format.ordered, [&](int i, int branch, int merges) {
         v.source(Source{g.rank(i), {Storage::BatchSum, branch}, own, merges});
       });
     });
   }
   constexpr void norm() {
-    RankGroup const g = model_group(share.ranks, rank);
+    RankGroup const g = group_over(over_model, share.ranks, rank);
     if (g.size == 1) return;
     v.round();
     v.write(Write{Opcode::Reduce, {Storage::Norm}, run(0, 1)});
@@ -230,7 +230,7 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     op::Verb const verb = forward ? n.forward : n.backward;
     int const input = n.in0 < 0 ? program.input_value : program.value[n.in0];
     Location const from{Storage::Buffer, forward ? input : program.gradient[step.node]}, to{Storage::Buffer, step.dx};
-    RankGroup const g = model_group(share.ranks, rank);
+    RankGroup const g = group_over(over_model, share.ranks, rank);
     auto const has = [&](int way) { return box(held_before(verb, from_rows), way, n); };
     Box const need = box(held_after(verb, to_rows), g.mine, n);
     if (verb == op::Verb::AllReduce) {

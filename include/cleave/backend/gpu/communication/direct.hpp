@@ -61,7 +61,7 @@ template <class T, class Machine, class Link, bool Rounded> class Direct : publi
   void reduce(int b, host::Axis axis) override {
     long const at = wire(0, bucket(b).offset), count = bucket(b).count;
     ranks_.phase(&One::sums, [&](One& one) {
-      put_sum<T, Wire, Rounded>(ranks_, one, one.sums, axis, how_[bucket(b).world], at,
+      put_sum<T, Wire, Rounded>(ranks_, one, one.sums, axis, how_[bucket(b).over == schedule::over_all], at,
                                 ranks_.program.weight_elements * static_cast<long>(sizeof(Wire)), at, count);
     });
     // Between processes the parts are gathered here, off the critical path: over this rank's branch, which its peers

@@ -62,7 +62,7 @@ template <class T, class Machine, class Link> class Encoded : public DeviceExcha
 
  private:
   int pieces(int b) const {
-    host::Axis const axis = bucket(b).world ? host::Axis::World : host::Axis::Data;
+    host::Axis const axis = bucket(b).over == schedule::over_all ? host::Axis::World : host::Axis::Data;
     return schedule::pieces(encoding_, ranks_.all.front().m.size(axis));
   }
   long begin(int b, int p) const { return op::part_begin(bucket(b).count, p, pieces(b)); }

@@ -54,7 +54,7 @@ template <class T, class Machine, class Link, bool Rounded> class Routed : publi
   void reduce(int b, host::Axis axis) override {
     schedule::Path const& route = ranks_.program.format.path;
     long const offset = bucket(b).offset, count = bucket(b).count;
-    send::Group const group = schedule::group(bucket(b).world, ranks_.world.ranks(), sizeof(Wire));
+    send::Group const group = schedule::group(bucket(b).over, ranks_.world.ranks(), sizeof(Wire));
     int const rounds = route.rounds(count, group);
     for (int round = 0; round < rounds; ++round) {
       if (round > 0) ranks_.meet(axis, &One::sums, &One::sums);

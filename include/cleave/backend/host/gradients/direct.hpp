@@ -35,7 +35,7 @@ template <class N> class Direct : public WholeExchange<Direct<N>, N> {
     Axis const ax = axis_of(bucket);
     long const begin = op::part_begin(bucket.count, m_->index(ax), m_->size(ax));
     long const end = op::part_begin(bucket.count, m_->index(ax) + 1, m_->size(ax));
-    Reduction const& how = reduction_[bucket.world];
+    Reduction const& how = reduction_[bucket.over == schedule::over_all];
     for (Leaf const& l : how.leaves) {
       m_->read_from(l.rank, end - begin, sizeof(Wire));
       m_->template fetch<Wire>(l.rank, wire(l.branch, bucket.offset), begin, end - begin);

@@ -31,7 +31,7 @@ template <class N> class Factors : public WholeExchange<Factors<N>, N> {
     Axis const ax = axis_of(bucket(b));
     schedule::TreeSum sum{share_.micro_batches};
     for (int i = 0; i < m_->size(ax); ++i) {
-      int const peer = m_->peer(ax, i), slices = share_.of(bucket(b).world, i, 0).size();
+      int const peer = m_->peer(ax, i), slices = share_.of(bucket(b).over, i, 0).size();
       long const elements = samples(b, i) * bucket(b).factors;
       m_->read_from(peer, elements, sizeof(T));
       m_->template fetch<T>(peer, layout_->encoded[b], 0, elements);
@@ -39,7 +39,7 @@ template <class N> class Factors : public WholeExchange<Factors<N>, N> {
         int const level = of_.ordered() ? sum.depth : (i > 0) + (s > 0);
         leaf(b, peer, samples(b, i), s, level);
         if (of_.ordered()) {
-          sum.push({share_.of(bucket(b).world, i, 0).begin + s, 1}, [&](int to, int from) { add(b, to, from); });
+          sum.push({share_.of(bucket(b).over, i, 0).begin + s, 1}, [&](int to, int from) { add(b, to, from); });
         } else if (s > 0) {
           add(b, level - 1, level);
         }
@@ -51,7 +51,7 @@ template <class N> class Factors : public WholeExchange<Factors<N>, N> {
 
  private:
   schedule::ProgramNode const& node(int b) const { return of_.program->node[bucket(b).node]; }
-  long samples(int b, int index) const { return long{share_.of(bucket(b).world, index, 0).size()} * of_.program->rows; }
+  long samples(int b, int index) const { return long{share_.of(bucket(b).over, index, 0).size()} * of_.program->rows; }
   T* message(int rank, int b) const { return m_->template at<T>(rank, layout_->encoded[b]); }
   A* level_of(int b, int level) const {
     if (level == 0) return m_->template at<A>(m_->rank, layout_->gradients) + bucket(b).offset;

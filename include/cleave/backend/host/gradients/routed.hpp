@@ -52,7 +52,7 @@ template <class N> class Routed : public WholeExchange<Routed<N>, N> {
 
  private:
   schedule::Path const& path() const { return of_.program->format.path; }
-  send::Group group(int b) const { return schedule::group(bucket(b).world, m_->world->ranks(), sizeof(Wire)); }
+  send::Group group(int b) const { return schedule::group(bucket(b).over, m_->world->ranks(), sizeof(Wire)); }
   send::Move move(int b, int round) const {
     return path().move(bucket(b).count, m_->index(axis_of(bucket(b))), group(b), round);
   }

@@ -31,14 +31,14 @@ template <class N> class SparseRows : public WholeExchange<SparseRows<N>, N> {
     }
   }
   void start(int b) override {
-    for (Leaf const& l : reduction_[bucket(b).world].leaves) {
+    for (Leaf const& l : reduction_[bucket(b).over == schedule::over_all].leaves) {
       if (l.rank == m_->rank) write(b, l.branch);
     }
   }
   void run(int b, int) override {
     schedule::Bucket const& all = bucket(b);
-    Reduction const& how = reduction_[all.world];
-    std::vector<Read>& reads = reads_[all.world];
+    Reduction const& how = reduction_[all.over == schedule::over_all];
+    std::vector<Read>& reads = reads_[all.over == schedule::over_all];
     for (std::size_t l = 0; l < how.leaves.size(); ++l) {
       reads[l] = read(b, how.leaves[l].rank, how.leaves[l].branch);
     }
