@@ -30,6 +30,9 @@ template <int Ops> struct PlacedModel {
   constexpr long aux(int k) const { return op(k).aux(node(k).local.x, node(k).local.y); }
 };
 
+template <int Ops>
+PlacedModel(place::Signatures<Ops> const&, place::Placed<Ops> const&, place::Request const&, int) -> PlacedModel<Ops>;
+
 /// What is computed for a node, before anything is fused and before tensors have memory.
 struct Instruction {
   Do what = Do::Forward;
