@@ -97,7 +97,7 @@ template <class P> std::string arena(schedule::Ranks ranks, place::Request reque
   schedule::Share const share = schedule::shared(request, ranks);
   for (int k = 0; k < P::schedule.buffers; ++k) {
     schedule::Buffer const& b = P::schedule.buffer[k];
-    long const count = b.elements * (b.per_slice ? share.most(b.rows_cut) : 1);
+    long const count = b.elements * (b.per_slice ? share.most(b.batch_axes) : 1);
     long const bytes = count * (!b.per_slice ? P::format.batch_sum : b.wide ? P::format.sum : P::format.data);
     out += " " + std::to_string(layout.buffer[k]) + "+" + std::to_string(bytes) + " " +
            std::to_string(P::lives.of[k].birth) + "-" + std::to_string(P::lives.of[k].death) + ",";
@@ -141,7 +141,7 @@ template <class P> std::string moves(schedule::Ranks ranks) {
     for (int b = 0; b < P::schedule.buckets; ++b) {
       schedule::Bucket const& bucket = P::schedule.bucket[b];
       if (bucket.apart()) continue;
-      send::Group const group = schedule::group(bucket.world, ranks, P::format.data);
+      send::Group const group = schedule::group(bucket.over, ranks, P::format.data);
       Digest digest;
       long read = 0, elements = 0;
       int const rounds = R::rounds(bucket.count, group);

@@ -58,8 +58,8 @@ void compare(place::Signatures<N> const& model, place::Placed<N> const& placed, 
     CHECK(n.in0 == o.in0);
     CHECK(n.in1 == o.in1);
     CHECK(n.conversion == o.conversion);
-    CHECK(n.rows_cut == o.rows_cut);
-    CHECK(n.from_rows == o.from_rows);
+    CHECK(n.batch_axes.has(place::model_axis) == o.rows_cut);
+    CHECK((n.op < 0 && n.x.on[place::model_axis] == place::shard(place::batch)) == o.from_rows);
     CHECK(n.whole == o.whole);
     CHECK(n.local == o.local);
     CHECK((old(n.x, 1) == o.x));

@@ -56,10 +56,10 @@ template <class P> int linked_steps() {
 }
 template <class P> void nothing_overlaps(int replicas) {
   auto const l = schedule::layout(P::schedule, P::lives, P::request, P::format, {replicas, P::ways});
-  int const own = P::share({replicas, P::ways}).most(false), cut = P::share({replicas, P::ways}).most(true);
+  schedule::Share const share = P::share({replicas, P::ways});
   auto const bytes = [&](schedule::Buffer const& b) {
     if (!b.per_slice) return b.elements * P::format.batch_sum;
-    return b.elements * (b.rows_cut ? cut : own) * (b.wide ? P::format.sum : P::format.data);
+    return b.elements * share.most(b.batch_axes) * (b.wide ? P::format.sum : P::format.data);
   };
   int pairs = 0;
   for (int i = 0; i < P::schedule.buffers; ++i) {

@@ -23,7 +23,8 @@ struct Split : Sequential<Vector<8>, Linear<4, ModelParallel<SplitCols>>, Relu, 
                           CrossEntropy> {};
 struct SplitPlan : Plan<Split, Batch<8>, DataParallel<Sync>, Buckets<1'000>> {};
 static_assert(SplitPlan::bucket_table.buckets == 2);
-static_assert(!SplitPlan::bucket_table.bucket[0].world && SplitPlan::bucket_table.bucket[1].world);
+static_assert(SplitPlan::bucket_table.bucket[0].over == schedule::over_data &&
+              SplitPlan::bucket_table.bucket[1].over == schedule::over_all);
 
 struct Words : Sequential<Vector<6>, Embedding<50, 8>, Linear<16>, Relu, Linear<4>, CrossEntropy> {};
 struct WordsPlan : Plan<Words, Batch<8>, DataParallel<Sync>, Buckets<100'000>> {};

@@ -8,9 +8,9 @@
 using namespace cleave::schedule;
 
 namespace {
-std::string order(Share const& share, bool world, bool ordered) {
+std::string order(Share const& share, AxisSet over, bool ordered) {
   std::string out;
-  each_branch(share, world, ordered, [&](int i, int branch, int merges) {
+  each_branch(share, over, ordered, [&](int i, int branch, int merges) {
     out += std::to_string(i) + "." + std::to_string(branch) + std::string(static_cast<std::size_t>(merges), '+') + " ";
   });
   return out;
@@ -19,7 +19,8 @@ std::string order(Share const& share, bool world, bool ordered) {
 
 TEST_CASE("of 3 replicas with 2 ways, rank 3 sums with 1 and 5, with all, or with its other way 2") {
   Ranks const ranks{3, 2};
-  RankGroup const data = batch_group(false, ranks, 3), all = batch_group(true, ranks, 3), ways = model_group(ranks, 3);
+  RankGroup const data = group_over(over_data, ranks, 3), all = group_over(over_all, ranks, 3),
+                  ways = group_over(over_model, ranks, 3);
   CHECK(data.size == 3);
   CHECK(data.mine == 1);
   CHECK(data.rank(0) == 1);
@@ -32,7 +33,7 @@ TEST_CASE("of 3 replicas with 2 ways, rank 3 sums with 1 and 5, with all, or wit
 }
 
 TEST_CASE("branches are added in the tree, also where rounds leave a rank some that are no neighbours") {
-  CHECK(order({6, {4, 1}}, false, true) == "0.0 1.0+ 1.1 2.0++ 3.0+ ");
-  CHECK(order({6, {4, 1}}, false, false) == "0.0 1.0+ 2.0+ 3.0+ ");
-  CHECK(order({8, {2, 2}, 2}, true, true) == "0.0 1.0+ 0.1 1.1++ 2.0 3.0+ 2.1 3.1+++ ");
+  CHECK(order({6, {4, 1}}, over_data, true) == "0.0 1.0+ 1.1 2.0++ 3.0+ ");
+  CHECK(order({6, {4, 1}}, over_data, false) == "0.0 1.0+ 2.0+ 3.0+ ");
+  CHECK(order({8, {2, 2}, 2}, over_all, true) == "0.0 1.0+ 0.1 1.1++ 2.0 3.0+ 2.1 3.1+++ ");
 }

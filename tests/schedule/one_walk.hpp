@@ -8,6 +8,19 @@ namespace one_walk {
 using namespace cleave;
 using namespace cleave::schedule;
 
+struct Bucket {
+  long offset = 0, count = 0;
+  int node = -1;       // the lowest operation in it, whose gradients come last
+  int leaf = -1;       // the highest layer
+  bool world = false;  // over the model axis too
+  int row = 0;         // if set, only nonzero rows of this many elements are sent
+  int reads = 0;       // then: how many rows a sample uses
+  int factors = 0;     // if set, this many elements of each sample are sent: input and gradient of the product `node`
+  bool whole = false;  // never compressed or scheduled
+  /// Neither compressed nor scheduled.
+  constexpr bool apart() const { return whole || row > 0 || factors > 0; }
+};
+
 struct Buffer {
   long elements = 0;  // per micro-batch; for a tensor without batch letter, in total, in the format of such sums
   bool per_slice = true;
@@ -60,7 +73,8 @@ template <int Ops> struct Draft {
   constexpr place::Signature const& op(int k) const { return model.op[placed.node[k].op]; }
   constexpr bool is_op(int k) const { return placed.node[k].op >= 0; }
   constexpr bool rows_cut(int k) const {
-    return k < 0 ? placed.input.on[place::model_axis] == place::shard(place::batch) : node(k).rows_cut;
+    return k < 0 ? placed.input.on[place::model_axis] == place::shard(place::batch)
+                 : node(k).batch_axes.has(place::model_axis);
   }
   constexpr bool needs(int k) const { return k == -1 ? request.input_gradient : k >= 0 && out.needs_gradient[k]; }
 
@@ -205,8 +219,8 @@ template <int Ops> struct Builder : Draft<Ops> {
   /// Element-wise, from node k - 1 and an earlier value, without weights or state.
   constexpr bool goes_along(int k) const {
     return k > 0 && k < placed.count && is_op(k) && is_op(k - 1) && node(k).in0 == k - 1 && op(k).pointwise &&
-           !op(k).stats_input && op(k).aux(node(k).local.x, node(k).local.y) == 0 &&
-           node(k).rows_cut == node(k - 1).rows_cut && node(k).local.x == node(k).local.y;
+           !op(k).stats_input && op(k).aux(node(k).local.x, node(k).local.y) == 0 && rows_cut(k) == rows_cut(k - 1) &&
+           node(k).local.x == node(k).local.y;
   }
   /// The element-wise operations fused to k's step. Its buffers are born in that step, so that none of them overlaps
   /// what the step reads; an operation may take its input's place.
@@ -324,7 +338,7 @@ template <int Ops> struct Builder : Draft<Ops> {
     if (out.in_backward_tail[n]) return true;
     bool const bias = is_op(n) && op(n).mergeable && op(n).weights > 0 && readers[node(n).in0 + 1] == 1;
     return (bias || may_link(Do::BackwardInput, n)) && node(n).in1 == -2 && needs(node(n).in0) &&
-           heard[n + 1] == readers[n + 1] && node(n).rows_cut == node(k).rows_cut;
+           heard[n + 1] == readers[n + 1] && rows_cut(n) == rows_cut(k);
   }
 
   constexpr void backward() {
@@ -372,7 +386,7 @@ template <int Ops> struct Builder : Draft<Ops> {
     };
     for (int m = k - 1; m >= 0 && node(m + 1).in0 == m && whole(m) && goes_along(m); --m) {
       int const in0 = node(m).in0;
-      if (node(m).in1 > -2 || !needs(in0) || readers[m] != 1 || node(m).rows_cut != node(k).rows_cut) return;
+      if (node(m).in1 > -2 || !needs(in0) || readers[m] != 1 || rows_cut(m) != rows_cut(k)) return;
       use(out.gradient[m]);
       if (op(m).reads_x) use(value(in0));
       if (op(m).reads_y) use(out.value[m]);

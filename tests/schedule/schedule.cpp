@@ -52,12 +52,13 @@ void compare_weights(schedule::Schedule const& s, auto const& oracle) {
   }
   for (int i = 0; i < s.buckets; ++i) {
     CAPTURE(i);
-    schedule::Bucket const &a = s.bucket[i], &b = oracle.bucket[i];
+    schedule::Bucket const& a = s.bucket[i];
+    auto const& b = oracle.bucket[i];
     CHECK(a.offset == b.offset);
     CHECK(a.count == b.count);
     CHECK(a.node == b.node);
     CHECK(a.leaf == b.leaf);
-    CHECK(a.world == b.world);
+    CHECK(a.over == (b.world ? schedule::over_all : schedule::over_data));
     CHECK(a.row == b.row);
     CHECK(a.reads == b.reads);
     CHECK(a.factors == b.factors);
@@ -80,7 +81,7 @@ void compare_buffers(schedule::Schedule const& s, schedule::Life const* life, au
     auto const& b = oracle.buffer[i];
     CHECK(a.elements == b.elements);
     CHECK(a.per_slice == b.per_slice);
-    CHECK(a.rows_cut == b.rows_cut);
+    CHECK(a.batch_axes.has(place::model_axis) == b.rows_cut);
     CHECK(a.wide == b.wide);
     CHECK(a.category == b.category);
     CHECK(a.takes_over == b.takes_over);

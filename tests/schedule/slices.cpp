@@ -74,7 +74,7 @@ TEST_CASE("any number of ranks sums in the tree of one rank") {
             to = "(" + to + " " + stack[static_cast<std::size_t>(b)] + ")";
           });
         }
-        CHECK(held({s, {n, 1}}, false, p, true).branches == sum.depth);
+        CHECK(held({s, {n, 1}}, over_data, p, true).branches == sum.depth);
         for (int d = 0; d < sum.depth; ++d) {
           branches.push_back(sum.stack[d]);
           texts.push_back(stack[static_cast<std::size_t>(d)]);
@@ -91,14 +91,14 @@ TEST_CASE("in rounds and over ways, micro-batches are still shared out completel
       for (int model = 1; model <= 3; ++model) {
         for (int rounds = 1; data * model * rounds <= s; ++rounds) {
           Share const share{s, {data, model}, rounds};
-          for (bool world : {false, true}) {
+          for (AxisSet const over : {over_data, over_all}) {
             std::vector<int> times(static_cast<std::size_t>(s));
-            for (int p = 0; p < share.parts(world); ++p) {
+            for (int p = 0; p < share.parts(over); ++p) {
               int last = -1;
               for (int round = 0; round < rounds; ++round) {
-                Range const r = share.of(world, p, round);
+                Range const r = share.of(over, p, round);
                 CHECK(r.size() >= 1);
-                CHECK(r.size() <= share.most(world));
+                CHECK(r.size() <= share.most(over));
                 CHECK(r.begin > last);
                 last = r.end - 1;
                 for (int i = r.begin; i < r.end; ++i) ++times[static_cast<std::size_t>(i)];
@@ -110,13 +110,15 @@ TEST_CASE("in rounds and over ways, micro-batches are still shared out completel
       }
     }
   }
-  CHECK_THROWS_WITH_AS(held({256, {1, 2}, 128}, true, 0, true), doctest::Contains("more than 40 branches"),
+  CHECK_THROWS_WITH_AS(held({256, {1, 2}, 128}, over_all, 0, true), doctest::Contains("more than 40 branches"),
                        cleave::Error);
 }
 
-static_assert(held({8}, false, 0, true).branches == 1 && held({8}, false, 0, true).deepest == 4);
-static_assert(held({8, {3, 1}}, false, 1, true).branches == 2);  // (2 3) and 4
-static_assert(held({8, {3, 1}}, false, 1, false).branches == 1);
-static_assert(most_held({8, {3, 1}}, false, true).branches == 2 && most_held({8, {4, 1}}, false, true).branches == 1);
-static_assert(held({8, {1, 1}, 2}, false, 0, true).kept == 1 && held({12, {1, 1}, 2}, false, 0, true).kept == 2);
-static_assert(held({8, {1, 2}, 2}, true, 0, true).branches == 2);  // (0 1) and (4 5)
+static_assert(held({8}, over_data, 0, true).branches == 1 && held({8}, over_data, 0, true).deepest == 4);
+static_assert(held({8, {3, 1}}, over_data, 1, true).branches == 2);  // (2 3) and 4
+static_assert(held({8, {3, 1}}, over_data, 1, false).branches == 1);
+static_assert(most_held({8, {3, 1}}, over_data, true).branches == 2 &&
+              most_held({8, {4, 1}}, over_data, true).branches == 1);
+static_assert(held({8, {1, 1}, 2}, over_data, 0, true).kept == 1 &&
+              held({12, {1, 1}, 2}, over_data, 0, true).kept == 2);
+static_assert(held({8, {1, 2}, 2}, over_all, 0, true).branches == 2);  // (0 1) and (4 5)

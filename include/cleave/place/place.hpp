@@ -12,9 +12,8 @@ struct Node {
   int in0 = -1, in1 = -2;  // nodes; -1 the model's input, -2 none
   Sharding x, y, w;
   Conversion conversion;
-  bool rows_cut = false;   // the model axis splits the batch, in addition to the data axis
-  bool from_rows = false;  // for a conversion: its input is split by rows
-  Shape whole;             // of y, one sample
+  AxisSet batch_axes;  // that cut the samples of which it has the value
+  Shape whole;         // of y, one sample
   op::Local local;
 };
 
@@ -72,8 +71,7 @@ template <int Ops> struct Placer {
       if (out.node[k].op < 0 && out.node[k].in0 == from && out.node[k].y == n.y) return k;
     }
     n.conversion = convert(n.x.on[axis], n.y.on[axis]);
-    n.rows_cut = n.y.on[model_axis] == shard(batch);
-    n.from_rows = n.x.on[model_axis] == shard(batch);
+    n.batch_axes = axes_of(n.y, shard(batch));
     n.whole = whole;
     n.local.rows = request.rows;
     n.local.x = cut(whole, n.x, mesh, 1);
@@ -97,7 +95,7 @@ template <int Ops> struct Placer {
     n.x = placement(n.in0);
     n.y = at.y;
     n.whole = s.y;
-    n.rows_cut = n.x.on[model_axis] == shard(batch);
+    n.batch_axes = axes_of(n.x, shard(batch));
     n.local.rows = request.rows;
     n.local.batch = request.rows * request.micro_batches;
     n.local.x = cut(s.x, n.x, mesh, s.x_at.beyond_shape());

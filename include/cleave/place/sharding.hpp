@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "axis_set.hpp"
 #include "placement.hpp"
 
 namespace cleave::place {
-
-inline constexpr int most_axes = 4;
 
 /// The ranks as an array: their number along each axis, the outermost axis first. A size of 0 is known only when a run
 /// starts; such an axis cuts the batch and nothing else.
@@ -14,8 +13,6 @@ struct DeviceMesh {
   int axes = 0;
   int size[most_axes]{};
 };
-/// The axes of a plan's mesh.
-inline constexpr int data_axis = 0, model_axis = 1;
 
 /// Axes do not see each other: the meaning is the product of the placements. A dimension that several axes cut is cut
 /// by the outermost first, and each of its parts by the next.
@@ -23,6 +20,14 @@ struct Sharding {
   Placement on[most_axes];
   friend constexpr bool operator==(Sharding const&, Sharding const&) = default;
 };
+/// The axes along which it has this placement.
+constexpr AxisSet axes_of(Sharding const& s, Placement p) {
+  AxisSet out;
+  for (int a = 0; a < most_axes; ++a) {
+    if (s.on[a] == p) out.bits |= 1u << a;
+  }
+  return out;
+}
 constexpr Sharding gradient(Sharding s) {
   for (Placement& p : s.on) p = gradient(p);
   return s;

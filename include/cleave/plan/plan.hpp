@@ -148,8 +148,8 @@ template <class NetT, class... Policies> struct Plan {
       meta::first_broken<model_law, plan::law_of_verdict<Net, verdict.law, verdict.a, verdict.b, verdict.leaf>>;
 
   // The passes, each a constant of its own; of a plan that breaks a law they are empty.
-  static constexpr cleave::schedule::PlacedModel<ops::size> placed_model{signatures, placed, request,
-                                                                         meta::holds<place_law> ? placed.count : 0};
+  static constexpr cleave::schedule::PlacedModel placed_model{signatures, placed, request,
+                                                              meta::holds<place_law> ? placed.count : 0};
   static constexpr auto forward_pass = cleave::schedule::forward(placed_model);
   static constexpr auto adjoints = cleave::schedule::differentiate(placed_model);
   static constexpr auto fused = cleave::schedule::fuse(placed_model, forward_pass, adjoints);

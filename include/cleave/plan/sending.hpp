@@ -48,7 +48,7 @@ template <class Route> constexpr schedule::Path path() {
 template <class Route>
 constexpr bool in_the_tree(schedule::Schedule const& s, int micro_batches, schedule::Ranks ranks) {
   for (int b = 0; b < s.buckets && !std::is_void_v<Route>; ++b) {
-    send::Group const g = schedule::group(s.bucket[b].world, ranks, 4);
+    send::Group const g = schedule::group(s.bucket[b].over, ranks, 4);
     if (g.ranks < 1 || micro_batches % g.ranks != 0 || !send::is_power_of_two(micro_batches / g.ranks)) return false;
     if constexpr (!std::is_void_v<Route>) {
       if (!Route::keeps_the_tree(g)) return false;

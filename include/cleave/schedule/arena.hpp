@@ -156,7 +156,7 @@ struct LayoutView : Regions {
 
 /// The number of sums that a rank holds over its micro-batches: the result, and the intermediate ones.
 constexpr int factor_sums(int micro_batches, bool ordered) {
-  return ordered ? held({micro_batches, {}}, false, 0, true).deepest : 3;
+  return ordered ? held({micro_batches, {}}, over_data, 0, true).deepest : 3;
 }
 
 template <class Out, class S, class Region>
@@ -165,15 +165,15 @@ constexpr void encode(Out& out, S const& s, place::Request request, Format const
   long most_factored = 0;
   for (int b = 0; b < s.buckets; ++b) {
     Bucket const& bucket = s.bucket[b];
-    int const n = bucket.world ? ranks.world() : ranks.data;
+    int const n = ranks.size(bucket.over);
     if (bucket.factors > 0) {
-      long const elements = long{share.most(bucket.world)} * request.rows * bucket.factors;
+      long const elements = long{share.most(bucket.over)} * request.rows * bucket.factors;
       out.encoded[b] = region(Category::Communication, n > 1 ? elements * f.data : 0);
       if (n > 1 && bucket.count > most_factored) most_factored = bucket.count;
       continue;
     }
     if (bucket.row > 0) {
-      long const samples = long{share.most(bucket.world)} * request.rounds * request.rows;
+      long const samples = long{share.most(bucket.over)} * request.rounds * request.rows;
       out.rows_apart[b] = aligned(rows_bytes(bucket, most_rows(bucket, samples), f.data));
       out.encoded[b] = region(Category::Communication, n > 1 ? out.rows_apart[b] * out.branches : 0);
       continue;
@@ -198,8 +198,8 @@ template <class Out, class S>
 constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request request, Format const& f, Ranks ranks,
                        int* dying, int* next, long* size) {
   Share const share = shared(request, ranks);
-  int const own = share.most(false), cut = share.most(true);
-  Held const a = most_held(share, false, f.ordered), b = most_held(share, true, f.ordered);
+  int const own = share.most(over_data);
+  Held const a = most_held(share, over_data, f.ordered), b = most_held(share, over_all, f.ordered);
   out.branches = a.branches > b.branches ? a.branches : b.branches;
   out.deepest = a.deepest > b.deepest ? a.deepest : b.deepest;
   out.kept = a.kept > b.kept ? a.kept : b.kept;
@@ -239,7 +239,7 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
     int freed = 0;  // steps whose dead buffers have been freed
     for (int k = 0; k < s.buffers; ++k) {
       Buffer const& t = s.buffer[k];
-      long const count = t.per_slice ? t.elements * (t.rows_cut ? cut : own) : t.elements;
+      long const count = t.per_slice ? t.elements * share.most(t.batch_axes) : t.elements;
       size[k] = aligned(count * (!t.per_slice ? f.batch_sum : t.wide ? f.sum : f.data));
       if (t.category != c) continue;
       for (; freed < life[k].birth; ++freed) {

@@ -32,11 +32,11 @@ template <int Ops> struct Bucketing {
     long leaf = 0;
     for (int w = 0; w < s.weights; ++w) {
       long const count = (w == 0 ? local.w0 : local.w1).size();
-      bool const world = m.node(k).w.on[place::model_axis].kind == place::Kind::Replicate;
+      place::AxisSet const over = place::axes_of(m.node(k).w, place::replicate);
       Bucket* last = out.buckets > 0 ? &out.bucket[out.buckets - 1] : nullptr;
       int const row = s.sparse_row, reads = row > 0 ? static_cast<int>(local.x.size()) : 0;
-      if (!last || last->leaf != s.leaf || last->world != world || last->row != row) {
-        out.bucket[out.buckets++] = {out.weight_elements, 0, k, s.leaf, world, row, reads};
+      if (!last || last->leaf != s.leaf || !(last->over == over) || last->row != row) {
+        out.bucket[out.buckets++] = {out.weight_elements, 0, k, s.leaf, over, row, reads};
         last = &out.bucket[out.buckets - 1];
       }
       last->count += count;
@@ -70,7 +70,7 @@ template <int Ops> struct Bucketing {
     for (int b = into - 1; b >= 0; --b) {
       Bucket& last = out.bucket[into];
       Bucket const& next = out.bucket[b];
-      bool const alike = last.world == next.world && last.row + next.row + last.factors + next.factors == 0;
+      bool const alike = last.over == next.over && last.row + next.row + last.factors + next.factors == 0;
       if (alike && last.count < m.request.bucket) {
         last.offset = next.offset;
         last.count += next.count;

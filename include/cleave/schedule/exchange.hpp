@@ -40,7 +40,7 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
         program(p),
         bucket(p.bucket[b]),
         share(s),
-        group(batch_group(p.bucket[b].world, s.ranks, mine)) {}
+        group(group_over(p.bucket[b].over, s.ranks, mine)) {}
 
   constexpr void visit() {
     if (group.size == 1) return;
@@ -56,9 +56,9 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
   constexpr bool narrow() const { return program.format.data < program.format.sum; }
   constexpr Location sent(int branch = 0) const { return {narrow() ? Storage::Wire : Storage::Gradient, branch}; }
   constexpr Strided all() const { return run(0, bucket.count); }
-  constexpr int own_branches() const { return held(share, bucket.world, group.mine, program.format.ordered).branches; }
+  constexpr int own_branches() const { return held(share, bucket.over, group.mine, program.format.ordered).branches; }
   template <class Visit> constexpr void each_branch(Visit visit) const {
-    schedule::each_branch(share, bucket.world, program.format.ordered, visit);
+    schedule::each_branch(share, bucket.over, program.format.ordered, visit);
   }
   /// Branches in the format in which they are sent.
   constexpr void pack() {
@@ -92,7 +92,7 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
   /// Sums stay in the format of sums; what is sent, and what is copied, has that of the data.
   constexpr void routed() {
     pack();
-    send::Group const g = schedule::group(bucket.world, share.ranks, program.format.data);
+    send::Group const g = schedule::group(bucket.over, share.ranks, program.format.data);
     for (int k = 0; k < program.format.path.rounds(bucket.count, g); ++k) {
       v.round();
       send::Move const m = program.format.path.move(bucket.count, group.mine, g, k);
@@ -150,7 +150,7 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
   constexpr void factors() {
     ProgramNode const& n = program.node[bucket.node];
     long const x = n.local.x.size(), dy = n.local.y.size();
-    auto const samples = [&](int i) { return long{share.of(bucket.world, i, 0).size()} * program.rows; };
+    auto const samples = [&](int i) { return long{share.of(bucket.over, i, 0).size()} * program.rows; };
     long const own = samples(group.mine);
     Location const message{Storage::Factors},
         in{Storage::Buffer, n.in0 < 0 ? program.input_value : program.value[n.in0]},
@@ -162,7 +162,7 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
     v.write(Write{Opcode::Call, gradient, all()});
     TreeSum tree{share.micro_batches};
     for (int i = 0; i < group.size; ++i) {
-      Range const those = share.of(bucket.world, i, 0);
+      Range const those = share.of(bucket.over, i, 0);
       for (int s = 0; s < those.size(); ++s) {
         long const row = long{s} * program.rows, behind = samples(i) * x;
         int merges = 0;
@@ -200,15 +200,15 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
   }
   constexpr void sum(Step const& step) {
     SumOverRanks const sum = sum_over_ranks(program, step, share, rank, accumulation);
-    bool const world = program.node[step.node].rows_cut;
+    AxisSet const over = program.node[step.node].batch_axes;
     all_reduce(sum, [&](Strided own) {
-      each_branch(share, world, program.format.ordered, [&](int i, int branch, int merges) {
+      each_branch(share, over, program.format.ordered, [&](int i, int branch, int merges) {
         v.source(Source{sum.group.rank(i), {Storage::BatchSum, branch}, own, merges});
       });
     });
   }
   constexpr void norm() {
-    RankGroup const g = model_group(share.ranks, rank);
+    RankGroup const g = group_over(over_model, share.ranks, rank);
     if (g.size == 1) return;
     v.round();
     v.write(Write{Opcode::Reduce, {Storage::Norm}, run(0, 1)});
@@ -231,7 +231,7 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
                to_rows = forward ? n.rows_cut : n.from_rows;
     op::Verb const verb = verb_of(program, step);
     Location const from = converted(program, step), to{Storage::Buffer, step.dx};
-    RankGroup const g = model_group(share.ranks, rank);
+    RankGroup const g = group_over(over_model, share.ranks, rank);
     auto const has = [&](int way) { return box(held_before(verb, from_rows), way, n); };
     Box const need = box(held_after(verb, to_rows), g.mine, n);
     if (verb == op::Verb::AllReduce) {

@@ -18,13 +18,13 @@ class StepGoal {
     if (node && step_.node >= 0) node_ = &program.node[step_.node];
     bool const bucket = step_.what == Do::Start;
     sums_batch_ = bucket || step_.what == Do::Sum || step_.what == Do::SumBack;
-    world_ = bucket ? program.bucket[step_.node].world : node && node_->rows_cut;
-    for (int i = 0; sums_batch_ && i < share.parts(world_) && i < most_checked_ranks; ++i) {
+    over_ = bucket ? program.bucket[step_.node].over : node && node_ ? node_->batch_axes : AxisSet{};
+    for (int i = 0; sums_batch_ && i < share.parts(over_) && i < most_checked_ranks; ++i) {
       if (!program.format.ordered) {
-        for (int r = 0; r < share.rounds; ++r) own_[i][0] |= of(share.of(world_, i, r));
+        for (int r = 0; r < share.rounds; ++r) own_[i][0] |= of(share.of(over_, i, r));
         continue;
       }
-      TreeSum const sum = branches(share, world_, i);
+      TreeSum const sum = branches(share, over_, i);
       for (int b = 0; b < sum.depth; ++b) own_[i][b] = of({sum.stack[b].begin, sum.stack[b].begin + sum.stack[b].size});
     }
   }
@@ -68,12 +68,14 @@ class StepGoal {
   static constexpr long far = 1L << 40;
   constexpr int way(int rank) const { return rank % share_.ranks.model; }
   constexpr int replica(int rank) const { return rank / share_.ranks.model; }
-  constexpr int index(int rank) const { return world_ ? rank : replica(rank); }
+  constexpr int index(int rank) const { return share_.ranks.index(rank, over_); }
   constexpr std::uint64_t of(Range r) const {
     return bits(r.begin, r.end < share_.micro_batches ? r.end : share_.micro_batches);
   }
   /// Ways that are not summed have elements of their own.
-  constexpr long name(int rank, long element) const { return element + (world_ ? 0 : way(rank) * far); }
+  constexpr long name(int rank, long element) const {
+    return element + (over_.has(place::model_axis) ? 0 : way(rank) * far);
+  }
 
   constexpr int factors() const { return step_.what == Do::Start ? p_.bucket[step_.node].factors : 0; }
   constexpr int encoded() const {
@@ -86,7 +88,7 @@ class StepGoal {
     bool const is_x = in == Location{Storage::Buffer, x < 0 ? p_.input_value : p_.value[x]};
     if (!is_x && !(in == Location{Storage::Buffer, p_.gradient[node]})) return {};
     long const each = p_.rows * (is_x ? p_.node[node].local.x : p_.node[node].local.y).size();
-    int const at = share_.of(world_, index(rank), 0).begin + static_cast<int>(element / each);
+    int const at = share_.of(over_, index(rank), 0).begin + static_cast<int>(element / each);
     return {element % each + (is_x ? 0 : far), bits(at, at + 1)};
   }
 
@@ -116,7 +118,8 @@ class StepGoal {
   Share const& share_;
   int accumulation_;
   ProgramNode const* node_ = nullptr;
-  bool sums_batch_ = false, world_ = false;
+  bool sums_batch_ = false;
+  AxisSet over_;
   std::uint64_t own_[most_checked_ranks][most_branches]{};  // of each branch
 };
 

@@ -51,13 +51,13 @@ template <int Ops> struct Fusion {
     return in <= most_narrow && of <= most_narrow && l.x.size() == in && l.y.size() == of;
   }
   constexpr bool may_link(Do what, int k, Instruction const& last) const {
-    return last.what == what && narrow(last.node) && narrow(k) && m.rows_cut(last.node) == m.rows_cut(k);
+    return last.what == what && narrow(last.node) && narrow(k) && m.batch_axes(last.node) == m.batch_axes(k);
   }
 
   /// Element-wise, from node k - 1 and an earlier value, without weights or state.
   constexpr bool goes_along(int k) const {
     return k > 0 && k < m.count && m.is_op(k) && m.is_op(k - 1) && m.node(k).in0 == k - 1 && m.op(k).pointwise &&
-           !m.op(k).stats_input && m.aux(k) == 0 && m.node(k).rows_cut == m.node(k - 1).rows_cut &&
+           !m.op(k).stats_input && m.aux(k) == 0 && m.node(k).batch_axes == m.node(k - 1).batch_axes &&
            m.node(k).local.x == m.node(k).local.y;
   }
 
@@ -120,7 +120,7 @@ template <int Ops> struct Fusion {
     if (out.in_backward_tail[n]) return true;
     bool const bias = m.is_op(n) && m.op(n).mergeable && m.op(n).weights > 0 && readers(m.node(n).in0) == 1;
     return (bias || last_is_narrow_product(n)) && m.node(n).in1 == -2 && adjoints.needed(m.node(n).in0) &&
-           all_contribute(n) && m.node(n).rows_cut == m.node(k).rows_cut;
+           all_contribute(n) && m.node(n).batch_axes == m.node(k).batch_axes;
   }
   /// The gradients of k's inputs.
   constexpr void inputs(int k) {
@@ -131,7 +131,7 @@ template <int Ops> struct Fusion {
     if (i < adjoints.weights[k] && n.what == Do::BackwardInput && out.head[k] == k) {
       out.linked[out.count] = last_is_narrow_product(k);
       out.adds[k] = n.dx2 < 0 && m.node(k).in0 >= 0 && adjoints.gradient[m.node(k).in0] != n.dx &&
-                    m.rows_cut(m.node(k).in0) == m.rows_cut(k);
+                    m.batch_axes(m.node(k).in0) == m.batch_axes(k);
       out.order[out.count++] = i++;
       if (n.dx >= 0 && n.dx2 < 0) trail(k);
       if (out.adds[k]) ++i;
@@ -147,7 +147,7 @@ template <int Ops> struct Fusion {
     auto const whole = [&](int i) { return readers(i) == 1 || (i == k - 1 && out.adds[k] && all_contribute(i)); };
     for (int i = k - 1; i >= 0 && m.node(i + 1).in0 == i && whole(i) && goes_along(i); --i) {
       if (m.has_second(i) || !adjoints.needed(m.node(i).in0) || readers(i - 1) != 1) return;
-      if (m.node(i).rows_cut != m.node(k).rows_cut) return;
+      if (m.node(i).batch_axes != m.node(k).batch_axes) return;
       out.in_backward_tail[i] = true;
       ++out.backward_tail[k];
     }

@@ -11,21 +11,17 @@ struct RankGroup {
   int first = 0, apart = 1, size = 1, mine = 0;
   constexpr int rank(int i) const { return first + i * apart; }
 };
-/// All ranks, or those with a rank's part of the model: the ranks that a sum over the batch is among.
-constexpr RankGroup batch_group(bool world, Ranks ranks, int rank) {
-  if (world) return {0, 1, ranks.world(), rank};
-  return {rank % ranks.model, ranks.model, ranks.data, rank / ranks.model};
-}
-/// The ways of a rank's replica.
-constexpr RankGroup model_group(Ranks ranks, int rank) {
-  return {rank - rank % ranks.model, 1, ranks.model, rank % ranks.model};
+/// The ranks that differ from this one along these axes only.
+constexpr RankGroup group_over(AxisSet over, Ranks ranks, int rank) {
+  int const apart = over.has(place::model_axis) ? 1 : ranks.model, mine = ranks.index(rank, over);
+  return {rank - mine * apart, apart, ranks.size(over), mine};
 }
 
 /// What rank `index` of the ordered sum holds after all its rounds, from left to right.
-constexpr TreeSum branches(Share const& share, bool world, int index) {
+constexpr TreeSum branches(Share const& share, AxisSet over, int index) {
   TreeSum sum{share.micro_batches};
   for (int round = 0; round < share.rounds; ++round) {
-    Range const own = share.of(world, index, round);
+    Range const own = share.of(over, index, round);
     for (int m = own.begin; m < own.end; ++m) sum.push({m, 1}, [](int, int) {});
   }
   return sum;
@@ -33,14 +29,14 @@ constexpr TreeSum branches(Share const& share, bool world, int index) {
 
 /// Calls visit(index, branch, merges) for the branches of all ranks in the order in which they are added: of the tree,
 /// or of the ranks. After each, so many pairs of sums are complete.
-template <class Visit> constexpr void each_branch(Share const& share, bool world, bool ordered, Visit visit) {
-  int const ranks = share.parts(world);
+template <class Visit> constexpr void each_branch(Share const& share, AxisSet over, bool ordered, Visit visit) {
+  int const ranks = share.parts(over);
   for (int i = 0; i < ranks && !ordered; ++i) visit(i, 0, i > 0);
   TreeSum tree{share.micro_batches};
   for (int next = 0; ordered && next < share.micro_batches;) {  // with accumulation a rank's need not be neighbours
     int const before = next;
     for (int i = 0; i < ranks; ++i) {
-      TreeSum const own = branches(share, world, i);
+      TreeSum const own = branches(share, over, i);
       for (int b = 0; b < own.depth; ++b) {
         if (own.stack[b].begin != next) continue;
         int merges = 0;

@@ -114,9 +114,9 @@ template <class = void> std::string listing(Program const& p, place::Request con
     if (m.verb != op::Verb::None) {
       std::string const whom = m.verb == op::Verb::Push ? "to the server, "
                                                         : "over " + std::to_string(m.ranks) +
-                                                              (m.world   ? " ranks, "
-                                                               : m.model ? " ways, "
-                                                                         : " replicas, ");
+                                                              (m.over == over_all     ? " ranks, "
+                                                               : m.over == over_model ? " ways, "
+                                                                                      : " replicas, ");
       line = text::pad(line, 76) + text::pad(std::string(op::name(m.verb)), 15) + whom + "sends " +
              (m.most_bytes > 0 ? "its rows that are not zero"
                                : (even ? "" : "up to ") + text::grouped(m.sent) + " elements") +

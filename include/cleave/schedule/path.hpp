@@ -21,8 +21,8 @@ struct Path {
   constexpr explicit operator bool() const { return on; }
 };
 
-constexpr send::Group group(bool world, Ranks ranks, int bytes_each) {
-  return world ? send::Group{ranks.world(), ranks.model, bytes_each} : send::Group{ranks.data, 1, bytes_each};
+constexpr send::Group group(AxisSet over, Ranks ranks, int bytes_each) {
+  return {ranks.size(over), over.has(place::model_axis) ? ranks.model : 1, bytes_each};
 }
 
 }  // namespace cleave::schedule

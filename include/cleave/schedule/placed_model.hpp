@@ -19,8 +19,8 @@ template <int Ops> struct PlacedModel {
   constexpr place::Signature const& op(int k) const { return model.op[placed.node[k].op]; }
   constexpr bool is_op(int k) const { return placed.node[k].op >= 0; }
   /// Of the value of node k, -1: of the model's input.
-  constexpr bool rows_cut(int k) const {
-    return k < 0 ? placed.input.on[place::model_axis] == place::shard(place::batch) : node(k).rows_cut;
+  constexpr place::AxisSet batch_axes(int k) const {
+    return k < 0 ? place::axes_of(placed.input, place::shard(place::batch)) : node(k).batch_axes;
   }
   constexpr Shape shape(int k) const {
     if (k >= 0) return node(k).local.y;
@@ -29,6 +29,9 @@ template <int Ops> struct PlacedModel {
   constexpr bool has_second(int k) const { return node(k).in1 > -2; }
   constexpr long aux(int k) const { return op(k).aux(node(k).local.x, node(k).local.y); }
 };
+
+template <int Ops>
+PlacedModel(place::Signatures<Ops> const&, place::Placed<Ops> const&, place::Request const&, int) -> PlacedModel<Ops>;
 
 /// What is computed for a node, before anything is fused and before tensors have memory.
 struct Instruction {

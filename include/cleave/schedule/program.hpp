@@ -16,7 +16,8 @@ struct ProgramNode {
   int leaf = -1;           // the layer
   int weights = 0, states = 0;
   bool is_loss = false, sums_batch = false, stats_input = false;
-  bool rows_cut = false;      // the batch is cut over the model axis too
+  place::AxisSet batch_axes;  // that cut the batch
+  bool rows_cut = false;      // the model axis does
   bool from_rows = false;     // of a conversion: its input's batch is
   bool replicated = false;    // its weights are copied over the model axis, and their gradients summed over all ranks
   bool features_cut = false;  // a way holds a part of the dimension after the batch of the output
@@ -69,8 +70,9 @@ template <class P> class ProgramOf {
       to.op = n.op;
       to.in0 = n.in0;
       to.in1 = n.in1;
-      to.rows_cut = n.rows_cut;
-      to.from_rows = n.from_rows;
+      to.batch_axes = n.batch_axes;
+      to.rows_cut = n.batch_axes.has(place::model_axis);
+      to.from_rows = n.op < 0 && n.x.on[place::model_axis] == place::shard(place::batch);
       to.replicated = n.w.on[place::model_axis] == place::replicate;
       to.forward = n.conversion.forward;
       to.backward = n.conversion.backward;

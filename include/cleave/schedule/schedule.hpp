@@ -65,7 +65,9 @@ constexpr Schedule view(PlacedModel<Ops> const& m, Fused<Ops> const& fused, Buck
   s.adds = fused.adds;
   s.input_value = buffers.input_value;
   s.input_gradient = buffers.input_gradient;
-  if (m.count > 0 && m.model.op[Ops - 1].target != op::Target::Class) s.targets = m.model.op[Ops - 1].x.size();
+  if constexpr (Ops > 0) {
+    if (m.count > 0 && m.model.op[Ops - 1].target != op::Target::Class) s.targets = m.model.op[Ops - 1].x.size();
+  }
   return s;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "../meta/error.hpp"
+#include "../place/axis_set.hpp"
 #include "../place/portions.hpp"
 
 namespace cleave::schedule {
@@ -20,10 +21,20 @@ constexpr Range slices(int micro_batches, int part, int parts) {
 }
 constexpr int most_slices(int micro_batches, int parts) { return (micro_batches + parts - 1) / parts; }
 
+using place::AxisSet, place::over_all, place::over_data, place::over_model;
+
 /// The ranks of a run: replicas along the data axis, ways along the model axis. Rank = replica * model + way.
 struct Ranks {
   int data = 1, model = 1;
   constexpr int world() const { return data * model; }
+  /// Of the group over these axes that a rank is in.
+  constexpr int size(AxisSet over) const {
+    return (over.has(place::data_axis) ? data : 1) * (over.has(place::model_axis) ? model : 1);
+  }
+  constexpr int index(int rank, AxisSet over) const {
+    int const replica = over.has(place::data_axis) ? rank / model : 0;
+    return over.has(place::model_axis) ? replica * model + rank % model : replica;
+  }
 };
 
 /// Which rank runs which micro-batches, in which round. Replicas share the batch, and each takes its micro-batches in
@@ -49,12 +60,14 @@ struct Share {
   constexpr Range part(int rank, int round) const {
     return within(own(rank / ranks.model, round), rank % ranks.model, ranks.model);
   }
-  /// The index of a sum over the data axis (a replica) or over the world (a rank).
-  constexpr Range of(bool world, int index, int round) const { return world ? part(index, round) : own(index, round); }
-  constexpr int parts(bool world) const { return world ? ranks.world() : ranks.data; }
-  constexpr int most(bool world) const {
+  /// Where these axes cut the batch: the micro-batches of the rank of this index among those of their group.
+  constexpr Range of(AxisSet over, int index, int round) const {
+    return over.has(place::model_axis) ? part(index, round) : own(index, round);
+  }
+  constexpr int parts(AxisSet over) const { return ranks.size(over); }
+  constexpr int most(AxisSet over) const {
     int const own = most_slices(most_of_a_replica(), rounds);
-    return world ? most_slices(own, ranks.model) : own;
+    return over.has(place::model_axis) ? most_slices(own, ranks.model) : own;
   }
 
  private:
@@ -108,12 +121,12 @@ using TreeSum = Tree<most_branches>;
 struct Held {
   int branches, deepest, kept;
 };
-constexpr Held held(Share share, bool world, int index, bool ordered) {
+constexpr Held held(Share share, AxisSet over, int index, bool ordered) {
   Held h{1, 1, 1};
   TreeSum sum{share.micro_batches};
   int summed = 0;
   for (int round = 0; round < share.rounds; ++round) {
-    Range const r = share.of(world, index, round);
+    Range const r = share.of(over, index, round);
     summed += r.size();
     if (!ordered) continue;
     for (int s = r.begin; s < r.end; ++s) {
@@ -128,10 +141,10 @@ constexpr Held held(Share share, bool world, int index, bool ordered) {
   if (!ordered) return {1, summed > 1 ? 2 : 1, 1};
   return {sum.depth, sum.deepest, h.kept};
 }
-constexpr Held most_held(Share share, bool world, bool ordered) {
+constexpr Held most_held(Share share, AxisSet over, bool ordered) {
   Held most{1, 1, 1};
-  for (int p = 0; p < share.parts(world); ++p) {
-    Held const h = held(share, world, p, ordered);
+  for (int p = 0; p < share.parts(over); ++p) {
+    Held const h = held(share, over, p, ordered);
     if (h.branches > most.branches) most.branches = h.branches;
     if (h.deepest > most.deepest) most.deepest = h.deepest;
     if (h.kept > most.kept) most.kept = h.kept;

@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include "../place/axis_set.hpp"
+
 namespace cleave::schedule {
 
 enum class Do : unsigned char {
@@ -43,13 +45,13 @@ struct Weight {
 /// The weights of one or several layers that are summed over the same ranks: one message.
 struct Bucket {
   long offset = 0, count = 0;
-  int node = -1;       // the lowest operation in it, whose gradients come last
-  int leaf = -1;       // the highest layer
-  bool world = false;  // over the model axis too
-  int row = 0;         // if set, only nonzero rows of this many elements are sent
-  int reads = 0;       // then: how many rows a sample uses
-  int factors = 0;     // if set, this many elements of each sample are sent: input and gradient of the product `node`
-  bool whole = false;  // never compressed or scheduled
+  int node = -1;        // the lowest operation in it, whose gradients come last
+  int leaf = -1;        // the highest layer
+  place::AxisSet over;  // the ranks among which its gradients are summed
+  int row = 0;          // if set, only nonzero rows of this many elements are sent
+  int reads = 0;        // then: how many rows a sample uses
+  int factors = 0;      // if set, this many elements of each sample are sent: input and gradient of the product `node`
+  bool whole = false;   // never compressed or scheduled
   /// Neither compressed nor scheduled.
   constexpr bool apart() const { return whole || row > 0 || factors > 0; }
 };
@@ -67,8 +69,8 @@ constexpr std::string_view name(Category c) {
 struct Buffer {
   long elements = 0;  // per micro-batch; for a tensor without batch letter, in total, in the format of such sums
   bool per_slice = true;
-  bool rows_cut = false;  // the model axis splits the slices too
-  bool wide = false;      // stored in the format of sums, not in that of the data
+  place::AxisSet batch_axes;  // that cut the batch
+  bool wide = false;          // stored in the format of sums, not in that of the data
   Category category = Category::Activations;
   int takes_over = -1;  // may begin where this one ends
 };

@@ -29,16 +29,16 @@ constexpr SumOverRanks sum_over_ranks(Program const& program, Step const& step, 
                                       int accumulation) {
   ProgramNode const& n = program.node[step.node];
   if (step.what == Do::Sum || step.what == Do::SumBack) {
-    SumOverRanks sum{batch_group(n.rows_cut, share.ranks, rank),
+    SumOverRanks sum{group_over(n.batch_axes, share.ranks, rank),
                      {Storage::BatchSum},
                      {Storage::Statistic, step.dx},
                      n.local.y.size()};
     for (int i = 0; i < sum.group.size; ++i)
-      sum.one_each = sum.one_each && held(share, n.rows_cut, i, program.format.ordered).branches == 1;
+      sum.one_each = sum.one_each && held(share, n.batch_axes, i, program.format.ordered).branches == 1;
     return sum;
   }
   if (verb_of(program, step) != op::Verb::AllReduce) return {};
-  return {model_group(share.ranks, rank),
+  return {group_over(over_model, share.ranks, rank),
           converted(program, step),
           {Storage::Buffer, step.dx},
           long{share.own(rank / share.ranks.model, accumulation).size()} * program.rows * n.features};

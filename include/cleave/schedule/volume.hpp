@@ -9,7 +9,7 @@ namespace cleave::schedule {
 /// One message of a step as one rank sees it.
 struct Message {
   op::Verb verb = op::Verb::None;
-  bool world = false, model = false;  // among which ranks: all of them, the model axis, or else the data axis
+  AxisSet over;  // among which ranks; none: it goes to a server
   int ranks = 1;
   long elements = 0;                   // of the whole tensor, in the group
   long sent = 0;                       // by this rank
@@ -36,10 +36,10 @@ constexpr void encode(Message& m, Encoding e, int mine) {
 /// A rank sends each other rank the rows of each branch of its sum; only the headers are known exactly.
 constexpr void send_rows(Message& m, Bucket const& b, Share const& share, Format f, int mine) {
   m.encoded = true;
-  long const branches = held(share, m.world, mine, f.ordered).branches, others = m.ranks - 1;
+  long const branches = held(share, m.over, mine, f.ordered).branches, others = m.ranks - 1;
   long samples = 0;
   for (int round = 0; round < share.rounds; ++round) {
-    samples += long{share.of(m.world, mine, round).size()} * share.samples / share.micro_batches;
+    samples += long{share.of(m.over, mine, round).size()} * share.samples / share.micro_batches;
   }
   m.sent = 0;
   m.bytes = others * branches * rows_header;
@@ -64,17 +64,17 @@ constexpr void push_rows(Message& m, Bucket const& b, Format f, long all) {
 constexpr Message message(Step step, Program const& s, place::Request request, Ranks ranks, int rank) {
   Format const& f = s.format;
   int const replica = rank / ranks.model, way = rank % ranks.model;
-  int const mine[] = {replica, rank};
   Share const share = shared(request, ranks);
   Message m;
   int bytes_each = f.data;
-  auto const sum = [&](bool world, long elements) {
+  auto const mine = [&] { return ranks.index(rank, m.over); };
+  auto const sum = [&](AxisSet over, long elements) {
     m.verb = op::Verb::AllReduce;
-    m.world = world;
-    m.ranks = share.parts(world);
+    m.over = over;
+    m.ranks = share.parts(over);
     m.elements = elements;
-    Held const h = held(share, world, mine[world], f.ordered);
-    m.sent = op::sent(m.verb, elements, op::part_size(elements, mine[world], m.ranks), m.ranks, h.branches);
+    Held const h = held(share, over, mine(), f.ordered);
+    m.sent = op::sent(m.verb, elements, op::part_size(elements, mine(), m.ranks), m.ranks, h.branches);
   };
   if (step.what == Do::Update && f.pushed > 0) {
     Bucket const& bucket = s.bucket[step.node];
@@ -88,31 +88,30 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
       m.bytes = pushed_bytes(f.encoding, bucket, f.shards, s.weight_elements);
     }
   } else if (step.what == Do::Start) {
-    sum(s.bucket[step.node].world, s.bucket[step.node].count);
+    sum(s.bucket[step.node].over, s.bucket[step.node].count);
     if (s.bucket[step.node].factors > 0) {
-      m.sent =
-          (m.ranks - 1) * long{share.of(m.world, mine[m.world], 0).size()} * request.rows * s.bucket[step.node].factors;
+      m.sent = (m.ranks - 1) * long{share.of(m.over, mine(), 0).size()} * request.rows * s.bucket[step.node].factors;
       m.factors = true;
     } else if (s.bucket[step.node].row > 0) {
-      send_rows(m, s.bucket[step.node], share, f, mine[m.world]);
+      send_rows(m, s.bucket[step.node], share, f, mine());
     } else if (f.path && !s.bucket[step.node].whole) {
       m.routed = true;
-      m.sent = f.path.sent(m.elements, mine[m.world], group(m.world, ranks, f.data));
+      m.sent = f.path.sent(m.elements, mine(), group(m.over, ranks, f.data));
     } else if (f.encoding && f.pushed == 0 && !s.bucket[step.node].whole)
-      encode(m, f.encoding, mine[m.world]);
+      encode(m, f.encoding, mine());
   } else if (step.what == Do::Sum || step.what == Do::SumBack) {
     bytes_each = f.batch_sum;
-    sum(s.node[step.node].rows_cut, s.node[step.node].local.y.size());
+    sum(s.node[step.node].batch_axes, s.node[step.node].local.y.size());
   } else if (step.what == Do::Norm && ranks.model > 1) {  // each way has the squares of its weights
     bytes_each = norm_word;
     m.verb = op::Verb::AllGather;
-    m.model = true;
+    m.over = over_model;
     m.elements = m.ranks = ranks.model;
     m.sent = op::sent(m.verb, m.elements, 1, m.ranks);
   } else if (step.what == Do::Convert || step.what == Do::ConvertBack) {
     ProgramNode const& n = s.node[step.node];
     m.verb = step.what == Do::Convert ? n.forward : n.backward;
-    m.model = true;
+    m.over = over_model;
     m.ranks = ranks.model;
     m.times = request.rounds;
     bool const rows = n.rows_cut || n.from_rows, to_rows = step.what == Do::Convert ? n.rows_cut : n.from_rows;

@@ -34,7 +34,7 @@ template <class M, class P> constexpr double sending(schedule::Message const& m,
   using L = typename M::link;
   double rounds = m.ranks > 1 ? 2 : 0;
   if constexpr (!std::is_void_v<typename P::route>) {
-    if (m.routed) rounds = P::route::rounds(m.elements, schedule::group(m.world, ranks, P::format.data));
+    if (m.routed) rounds = P::route::rounds(m.elements, schedule::group(m.over, ranks, P::format.data));
   }
   return rounds * send::Cost<L>::alpha + static_cast<double>(m.bytes + m.most_bytes) * send::Cost<L>::beta;
 }
@@ -61,7 +61,7 @@ template <class M, class P> constexpr Step step(int replicas) {
       out.total += sending<M, P>(m, ranks);
     } else if (s.node >= 0 && P::placed.node[s.node].op >= 0) {
       place::Node const& n = P::placed.node[s.node];
-      double const samples = static_cast<double>(share.most(n.rows_cut)) * request.rounds * request.rows;
+      double const samples = static_cast<double>(share.most(n.batch_axes)) * request.rounds * request.rows;
       double const time = samples * flops(P::signatures, n) / M::flops;
       out.compute += time;
       out.total += time;

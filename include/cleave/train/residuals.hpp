@@ -22,7 +22,7 @@ template <class P> constexpr bool keeps_residuals = keeps_residuals_in(schedule:
 template <class Visit> void each_residual(schedule::Program const& p, schedule::Ranks ranks, int rank, Visit visit) {
   for (int b = 0; b < p.buckets; ++b) {
     schedule::Bucket const& bucket = p.bucket[b];
-    int const n = bucket.world ? ranks.world() : ranks.data, index = bucket.world ? rank : rank / ranks.model;
+    int const n = ranks.size(bucket.over), index = ranks.index(rank, bucket.over);
     if (bucket.apart() || n == 1) continue;
     visit(b, false, 0L, bucket.count);
     if (!p.format.encoding.resums) continue;
@@ -82,7 +82,7 @@ std::vector<std::vector<A>> saved_residuals(schedule::Program const& p, io::Safe
     }
     A const* from = had.data();
     each_residual(p, then, r, [&](int b, bool, long first, long count) {
-      int const keeper = p.bucket[b].world ? 0 : r % ranks.model;
+      int const keeper = p.bucket[b].over == schedule::over_all ? 0 : r % ranks.model;
       long at = 0;
       each_residual(p, ranks, keeper, [&](int its, bool of_sum, long, long its_count) {
         A* const to = now[static_cast<std::size_t>(keeper)].data() + at;

@@ -40,7 +40,7 @@ class Sums {
     program_.weight_elements = stride;
   }
   void sum(Member& m, long n, int result) const {
-    schedule::SumOverRanks const sum{schedule::batch_group(false, share_.ranks, m.rank),
+    schedule::SumOverRanks const sum{schedule::group_over(schedule::over_data, share_.ranks, m.rank),
                                      {schedule::Storage::Gradient},
                                      {schedule::Storage::Gradient, result},
                                      n};

@@ -107,7 +107,7 @@ template <class N, class Machine, class Link> class Exchanges {
   schedule::Offsets offsets(One const& one, int bucket) const {
     schedule::Offsets at{&ranks_.program, &ranks_.layout, bucket};
     if (bucket >= 0)
-      at.group = schedule::batch_group(ranks_.program.bucket[bucket].world, ranks_.share.ranks, one.m.rank);
+      at.group = schedule::group_over(ranks_.program.bucket[bucket].over, ranks_.share.ranks, one.m.rank);
     return at;
   }
 

@@ -246,7 +246,7 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
     }
   }
   long output_bytes() const {
-    return schedule::aligned(long{ranks_.share.most(program_.node[program_.last].rows_cut)} * program_.rows *
+    return schedule::aligned(long{ranks_.share.most(program_.node[program_.last].batch_axes)} * program_.rows *
                              program_.node[program_.last].local.y.size() * static_cast<long>(sizeof(T)));
   }
   std::byte* output(int rank, int round) const { return outputs_ + (long{rank} * rounds_ + round) * output_bytes(); }

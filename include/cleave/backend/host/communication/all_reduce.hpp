@@ -32,7 +32,7 @@ inline Reduction reduction(Member const& m, Axis axis, schedule::Share share, bo
     }
     schedule::TreeSum sum{share.micro_batches};
     for (int round = 0; round < share.rounds; ++round) {
-      schedule::Range const r = share.of(axis == Axis::World, i, round);
+      schedule::Range const r = share.of(over(axis), i, round);
       for (int s = r.begin; s < r.end; ++s) sum.push({s, 1}, [](int, int) {});
     }
     for (int b = 0; b < sum.depth; ++b) how.leaves.push_back({m.peer(axis, i), b, sum.stack[b]});

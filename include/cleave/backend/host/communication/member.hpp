@@ -12,8 +12,11 @@
 namespace cleave::backend::host {
 
 enum class Axis : unsigned char { Data, Model, World };
+constexpr schedule::AxisSet over(Axis a) {
+  return a == Axis::Data ? schedule::over_data : a == Axis::Model ? schedule::over_model : schedule::over_all;
+}
 /// The ranks over which a bucket is summed.
-constexpr Axis axis_of(schedule::Bucket const& b) { return b.world ? Axis::World : Axis::Data; }
+constexpr Axis axis_of(schedule::Bucket const& b) { return b.over == schedule::over_all ? Axis::World : Axis::Data; }
 
 /// All layouts are equal, so a peer's tensor has the same offset in the peer's arena.
 struct Member {

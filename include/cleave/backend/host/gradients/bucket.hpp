@@ -36,7 +36,7 @@ template <class N> class BucketSum {
         bucket_(&of.program->bucket[of.program->step[step].node]),
         transfers_(*of.m,
                    {of.program, of.layout, of.program->step[step].node,
-                    schedule::batch_group(bucket_->world, of.share->ranks, of.m->rank)},
+                    schedule::group_over(bucket_->over, of.share->ranks, of.m->rank)},
                    narrow && of.program->format.ordered),
         rows_(*bucket_, 0) {
     schedule::exchange(*of.program, step, *of.share, of.m->rank, 0, list_);
