@@ -90,7 +90,7 @@ TEST_CASE("statistics of all branches, on every rank") {
   exchanges.convert(step, 0);
   of.machine.finish();
   int branches = 0;  // of each rank: two micro-batches, siblings on all three
-  schedule::each_branch(P::share(of.ranks), false, true, [&](int, int, int) { ++branches; });
+  schedule::each_branch(P::share(of.ranks), schedule::over_data, true, [&](int, int, int) { ++branches; });
   CHECK(branches == 3);
   for (int r = 0; r < 3; ++r) {
     S const* const sum = of.tensor<S>(r, of.layout.buffer[P::schedule.step[step].dx]);

@@ -17,14 +17,14 @@ template <class P> struct RanksOf {
   using One = typename Ranks::One;
 
   schedule::Ranks ranks;
-  decltype(schedule::layout(P::schedule, P::request, P::format, schedule::Ranks{})) layout;
+  decltype(schedule::layout(P::schedule, P::lives, P::request, P::format, schedule::Ranks{})) layout;
   Machine machine;
   Link link;
   Ranks all;
 
   explicit RanksOf(int replicas)
       : ranks{replicas, P::ways},
-        layout(schedule::layout(P::schedule, P::request, P::format, ranks)),
+        layout(schedule::layout(P::schedule, P::lives, P::request, P::format, ranks)),
         all(lower::device_executable<P, Machine, Link>, machine, link, ranks, P::share(ranks), layout) {}
 
   /// The first step that does this.

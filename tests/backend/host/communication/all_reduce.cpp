@@ -51,7 +51,7 @@ class Sums {
     schedule::TransferList list;
     schedule::ValueExchange<schedule::TransferList> exchange{{list, m.rank}, program_, share_};
     exchange.all_reduce(sum, [&](schedule::Strided own) {
-      schedule::each_branch(share_, false, true, [&](int i, int branch, int merges) {
+      schedule::each_branch(share_, schedule::over_data, true, [&](int i, int branch, int merges) {
         list.source({i, {schedule::Storage::Gradient, branch}, own, merges});
       });
     });
