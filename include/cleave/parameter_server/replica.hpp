@@ -35,7 +35,8 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
 
   /// Checks that there is room for `replicas` replicas in this process, each with as many micro-batches.
   static schedule::Range checked_room(schedule::Range own, int replicas) {
-    Ranks::check_room(schedule::layout(P::schedule, P::lives, own_request(own), P::format, {1, P::ways}).memory, replicas);
+    Ranks::check_room(schedule::layout(P::schedule, P::lives, own_request(own), P::format, {1, P::ways}).memory,
+                      replicas);
     return own;
   }
   /// Computes one gradient; returns the mean loss of its samples. If pushes are rarer than gradients, updates its
