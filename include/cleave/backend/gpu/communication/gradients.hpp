@@ -36,7 +36,6 @@ template <class N, class Machine, class Link> class DeviceGradients {
 
   /// Starts the exchange of a bucket's gradients.
   void reduce(int b, int step, int round) {
-    host::Axis const axis = host::axis_of(bucket(b));
     if (alone(b)) return;
     RankLists const& lists = exchanges_.of(step);
     if (lists.packs) {
@@ -44,17 +43,16 @@ template <class N, class Machine, class Link> class DeviceGradients {
       exchanges_.run(lists, 0, &One::compute, b);
       ranks_.close_all(&One::compute);
     }
-    ranks_.meet(axis, &One::compute, &One::sums);
+    meet(b, lists.packs, &One::compute, &One::sums);
     ranks_.open_all(&One::sums, host::Did::Reduce, step, round);
     for (int r = lists.packs; r < lists.last; ++r) {
-      if (r > lists.packs) ranks_.meet(axis, &One::sums, &One::sums);
+      if (r > lists.packs) meet(b, r, &One::sums, &One::sums);
       exchanges_.run(lists, r, &One::sums, b);
     }
     ranks_.close_all(&One::sums);
   }
   /// If a rank sums with no other, all buckets are one: one kernel updates the arena.
   void update(int b, int step, int round) {
-    host::Axis const axis = host::axis_of(bucket(b));
     if (alone(b)) {
       if (b > 0 && alone(b - 1)) return;  // included in the one below
       int end = b;
@@ -68,7 +66,7 @@ template <class N, class Machine, class Link> class DeviceGradients {
       return;
     }
     bool const clips = ranks_.program.clips;
-    if (!clips) ranks_.meet(axis, &One::sums, &One::compute);
+    if (!clips) meet(b, exchanges_.of(start_[static_cast<std::size_t>(b)]).last, &One::sums, &One::compute);
     ranks_.open_all(&One::compute, host::Did::Line, step, round);
     for (One& one : ranks_.all) {
       if (!clips) find(one, b);
@@ -120,6 +118,11 @@ template <class N, class Machine, class Link> class DeviceGradients {
     Sources<G> g{static_cast<int>(of.from.size()), {}};
     for (std::size_t i = 0; i < of.from.size(); ++i) g.from[i] = static_cast<G const*>(of.from[i]);
     return g;
+  }
+  /// Before a round each rank waits for those that it reads in it. That is enough: exchange_check.hpp.
+  void meet(int b, int round, typename Ranks::Which from, typename Ranks::Which to) {
+    RankLists const& lists = exchanges_.of(start_[static_cast<std::size_t>(b)]);
+    ranks_.meet(host::axis_of(bucket(b)), from, to, [&](int rank, int peer) { return lists.reads(round, rank, peer); });
   }
   /// If all parts that are not empty are in one tensor, they are one.
   static void join(std::vector<void const*>& parts) {

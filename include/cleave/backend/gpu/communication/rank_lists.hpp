@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -46,7 +47,12 @@ struct RankLists {
   int rounds = 0;
   int last = 0;  // of gradients: the round in which a rank decodes and updates
 
-  /// Then that round reads no peer.
+  /// Whether a rank reads a peer in a round.
+  bool reads(int round, int rank, int peer) const {
+    std::vector<int> const peers = of[static_cast<std::size_t>(rank)].peers(round, rank);
+    return std::find(peers.begin(), peers.end(), peer) != peers.end();
+  }
+  /// Then the last round reads no peer.
   void gather_before_apply() {
     if (rounds == 0) return;
     for (std::size_t rank = 0; rank < of.size(); ++rank)

@@ -108,8 +108,8 @@ template <class N, class Machine, class Link> class Ranks {
     }
   }
 
-  /// Every local rank of the group waits for what every other has enqueued so far.
-  void meet(host::Axis axis, Which from, Which to) {
+  /// Every local rank waits for what those of its group have enqueued so far that it reads: reads(rank, peer).
+  template <class Reads> void meet(host::Axis axis, Which from, Which to, [[maybe_unused]] Reads reads) {
     if constexpr (Link::remote) {  // one rank is local
       if (from != to) follow(first_here(), from, to);
       return;
@@ -122,9 +122,14 @@ template <class N, class Machine, class Link> class Ranks {
     for (One& one : all) {
       for (int i = 0; i < one.m.size(axis); ++i) {
         int const peer = one.m.peer(axis, i);
-        if (peer != one.m.rank || from != to) machine.wait((one.*to).stream, reached[static_cast<std::size_t>(peer)]);
+        if (peer != one.m.rank ? reads(one.m.rank, peer) : from != to)
+          machine.wait((one.*to).stream, reached[static_cast<std::size_t>(peer)]);
       }
     }
+  }
+  /// For what every other has.
+  void meet(host::Axis axis, Which from, Which to) {
+    meet(axis, from, to, [](int, int) { return true; });
   }
   void meet(host::Axis axis) { meet(axis, &One::compute, &One::compute); }
 
