@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "../meta/list.hpp"
+#include "../schedule/schedule.hpp"
 
 namespace cleave::session {
 
