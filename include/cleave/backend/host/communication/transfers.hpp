@@ -55,13 +55,15 @@ template <class N> class Transfers {
       dense = dense && s.at.dense();
     }
     long const lines = dense ? 1 : w.at.count, width = w.at.size() / lines;
+    bool const two = from.size() == 2 && from[1].merges == 1;
     elements(w.to, w.at, [&]<class To>(To* to) {
-      for (long r = 0; r < lines; ++r) sum_line(to + r * w.at.apart, from, r, width);
+      two ? sum_two(to, w.at.apart, from, lines, width) : sum_all(to, w.at.apart, from, lines, width);
     });
   }
 
   /// Counts what is read, and brings it here if its rank is in another process.
   void fetch(schedule::Source const& s) const {
+    if (s.rank == m_->rank) return;
     schedule::Format const& f = at_.program->format;
     m_->read_message(s.rank, s.at.size(), schedule::bytes(s.in.in, s.at.size(), f));
     if (m_->world->here(s.rank)) return;
@@ -109,29 +111,43 @@ template <class N> class Transfers {
     m_->reach(step, phase);
     m_->await(axis, step, phase);
   }
-  template <class To> void sum_line(To* to, std::span<schedule::Source const> from, long line, long n) const {
+  template <class To>
+  using rounded_as = std::conditional_t<std::is_same_v<tensor::accumulate_t<To>, tensor::accumulate_t<N>>, N,
+                                        tensor::accumulate_t<To>>;
+  template <class To>
+  void sum_two(To* to, long apart, std::span<schedule::Source const> from, long lines, long n) const {
     using A = tensor::accumulate_t<To>;
-    using Rounded = std::conditional_t<std::is_same_v<A, tensor::accumulate_t<N>>, N, A>;
-    auto const line_of = [&](std::size_t k, auto visit) {
-      elements(from[k], [&]<class From>(From const* x) {
-        if constexpr (accumulate_alike<To, From>) visit(x + line * from[k].at.apart);
-      });
-    };
-    if (from.size() != 2 || from[1].merges != 1) {
-      return sum_on_stack<Rounded, A>(from, n, rounded_, line_of, [&](long first, long count, A const* v) {
-        tensor::each(count, [&](long i) { to[first + i] = static_cast<To>(v[i]); });
-      });
-    }
-    line_of(0, [&](auto const* x) {
-      line_of(1, [&](auto const* y) {
-        auto const both = [&](long i) { return static_cast<A>(x[i]) + static_cast<A>(y[i]); };
-        if (rounded_) {
-          tensor::each(n, [&](long i) { to[i] = static_cast<To>(rounded_to<Rounded>(both(i))); });
-        } else {
-          tensor::each(n, [&](long i) { to[i] = static_cast<To>(both(i)); });
+    elements(from[0], [&]<class X>(X const* x) {
+      elements(from[1], [&]<class Y>(Y const* y) {
+        if constexpr (accumulate_alike<To, X> && accumulate_alike<To, Y>) {
+          for (long r = 0; r < lines; ++r) {
+            To* const z = to + r * apart;
+            X const* const u = x + r * from[0].at.apart;
+            Y const* const v = y + r * from[1].at.apart;
+            auto const both = [=](long i) { return static_cast<A>(u[i]) + static_cast<A>(v[i]); };
+            if (rounded_) {
+              tensor::each(n, [=](long i) { z[i] = static_cast<To>(rounded_to<rounded_as<To>>(both(i))); });
+            } else {
+              tensor::each(n, [=](long i) { z[i] = static_cast<To>(both(i)); });
+            }
+          }
         }
       });
     });
+  }
+  template <class To>
+  void sum_all(To* to, long apart, std::span<schedule::Source const> from, long lines, long n) const {
+    using A = tensor::accumulate_t<To>;
+    for (long r = 0; r < lines; ++r, to += apart) {
+      auto const line = [&](std::size_t k, auto visit) {
+        elements(from[k], [&]<class X>(X const* x) {
+          if constexpr (accumulate_alike<To, X>) visit(x + r * from[k].at.apart);
+        });
+      };
+      sum_on_stack<rounded_as<To>, A>(from, n, rounded_, line, [&](long first, long count, A const* v) {
+        tensor::each(count, [&](long i) { to[first + i] = static_cast<To>(v[i]); });
+      });
+    }
   }
 
   Member* m_;
