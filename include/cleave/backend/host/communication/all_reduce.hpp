@@ -11,39 +11,6 @@
 
 namespace cleave::backend::host {
 
-/// The branches of the ordered tree that the ranks of a group hold, from left to right; `branch` counts within a rank.
-struct Leaf {
-  int rank, branch;
-  schedule::Branch of;
-};
-
-struct Reduction {
-  std::vector<Leaf> leaves;
-  int micro_batches = 1;
-  bool ordered = true, rounded = false;  // rounded: every sum to the format of the data, so that N ranks and one agree
-};
-
-inline Reduction reduction(Member const& m, Axis axis, schedule::Share share, bool ordered, bool rounded) {
-  Reduction how{{}, share.micro_batches, ordered, rounded};
-  for (int i = 0; i < m.size(axis); ++i) {
-    if (!ordered) {
-      how.leaves.push_back({m.peer(axis, i), 0, {}});
-      continue;
-    }
-    schedule::TreeSum sum{share.micro_batches};
-    for (int round = 0; round < share.rounds; ++round) {
-      schedule::Range const r = share.of(over(axis), i, round);
-      for (int s = r.begin; s < r.end; ++s) sum.push({s, 1}, [](int, int) {});
-    }
-    for (int b = 0; b < sum.depth; ++b) how.leaves.push_back({m.peer(axis, i), b, sum.stack[b]});
-  }
-  // With accumulation, a rank's branches need not be contiguous.
-  if (ordered)
-    std::sort(how.leaves.begin(), how.leaves.end(),
-              [](Leaf const& a, Leaf const& b) { return a.of.begin < b.of.begin; });
-  return how;
-}
-
 /// Whether all_reduce_of_two applies to a group.
 inline bool are_two(Member const& m, Axis axis) { return m.size(axis) == 2 && !m.world->remote(); }
 

@@ -83,7 +83,7 @@ template <class T, class On = Host> struct Action {
   int bucket = 0;
   int exchange = 0;  // of Convert, Sum and Norm: its number on the rank
   A *to = nullptr, *from = nullptr;
-  S *sum_to = nullptr, *sum_from = nullptr;  // operands of Sum and MergeBatchSums
+  S *sum_to = nullptr, *sum_from = nullptr;  // operands of MergeBatchSums
   T *add_to = nullptr, *add_from = nullptr;
   long n = 0;
   bool rounded = false;  // for Merge

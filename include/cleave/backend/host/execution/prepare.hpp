@@ -118,13 +118,9 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
         if (!steps_alone(program_.bucket[k].node)) emit(step.what == Start ? Act::Start : Act::Update, s).bucket = k;
         return;
       case Sum:
-      case SumBack: {
-        Made& a = emit(Act::Sum, s);
-        a.sum_to = this->template buffer<typename Made::S>(step.dx);
-        a.sum_from = sum(0);
-        a.n = node(k).local.y.size();
+      case SumBack:
+        emit(Act::Sum, s);
         return;
-      }
       case Add: {
         Made& a = emit(Act::Add, s);
         a.add_to = this->template buffer<T>(step.dx);
