@@ -4,7 +4,6 @@
 #include <cleave.hpp>
 #include <cleave/train/emulated.hpp>
 
-#include "../backend/gpu/compare.hpp"
 #include "../op/operation.hpp"
 
 using namespace cleave;
@@ -121,10 +120,4 @@ TEST_CASE(
       -unit, -unit / 3,  2 * unit / 3,   2 * unit, 0.5 - unit, 0.5 - unit / 3, unit / 3, unit, 0, 0, 0,
       0,     0.5 - unit, 0.5 - unit / 3, unit / 3, unit};
   for (std::size_t i = 0; i < 16; ++i) CHECK(y[i] == doctest::Approx(wanted[i]).epsilon(1e-4));
-}
-TEST_CASE("GroupNorm on a device: groups of all lengths, as the definition") {
-  using testing::compare_all, testing::local;
-  compare_all<op::NormaliseGroups<2>, local<op::NormaliseGroups<2>>(7, Shape(6, 3, 5))>();
-  compare_all<op::NormaliseGroups<4>, local<op::NormaliseGroups<4>>(5, Shape(8))>();
-  compare_all<op::NormaliseGroups<2>, local<op::NormaliseGroups<2>>(2, Shape(4, 20, 30))>();
 }

@@ -63,7 +63,7 @@ template <class P> long kernels_of(int replicas, int rank, bool on_device) {
     if (on_device && s.linked) continue;                                                // with the one before it
     if (on_device && s.what == Forward && P::signatures.op[node.op].is_loss) continue;  // with its gradient
     for (int round = 0; round < P::request.rounds; ++round) {
-      int const slices = m.slices(share, node.rows_cut, round).size();
+      int const slices = m.slices(share, node.batch_axes.has(place::model_axis), round).size();
       bool const product = P::signatures.op[node.op].name == "product";
       bool const at_once = on_device || (product && (s.what != BackwardWeight || !by_library<P>));
       n += at_once ? slices > 0 : slices;  // one kernel for all of them
@@ -93,7 +93,8 @@ template <class P, class Trained> void traces(Trained&& trainer, int replicas, b
       CHECK(count(compute, step, "norm gradients") == P::clips);
       bool const merged = on_device && replicas == 1;  // the whole arena in one kernel
       CHECK(count(compute, step, "update ") == (merged ? 1 : P::schedule.buckets));
-      if (replicas > 1) CHECK(count(sums, step, "all_reduce ") == P::schedule.buckets);
+      int const rounds = P::clips && !on_device ? 2 : 1;  // for its norm a thread first copies the sums of others
+      if (replicas > 1) CHECK(count(sums, step, "all_reduce ") == rounds * P::schedule.buckets);
     }
     CHECK(count(compute, 0, "") + count(compute, 3, "") == 0);
     CHECK(count(compute, 1, "forward 0.product") > 0);

@@ -82,6 +82,7 @@ void compare_buffers(schedule::Schedule const& s, schedule::Life const* life, au
     CHECK(a.elements == b.elements);
     CHECK(a.per_slice == b.per_slice);
     CHECK(a.batch_axes.has(place::model_axis) == b.rows_cut);
+    if (a.per_slice) CHECK(a.batch_axes == (b.rows_cut ? schedule::over_all : schedule::over_data));
     CHECK(a.wide == b.wide);
     CHECK(a.category == b.category);
     CHECK(a.takes_over == b.takes_over);

@@ -1,4 +1,4 @@
-// op/group_norm.hpp - normalises groups of channels of each sample, then y = scale * x + shift per channel: "bC*,C->bC*".
+// op/group_norm.hpp - normalises groups of channels of each sample, then y = scale * x + shift per channel: "bFGH,F->bFGH".
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

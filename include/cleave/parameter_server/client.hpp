@@ -19,8 +19,8 @@ struct StoppedElsewhere : Error {
 };
 
 /// `Client<Train> mine({{"host", 29500}}, "net", 3, 8); mine.train(0, 1000, feed);` A client without a replica number
-/// (-1) does not train and may read. No call waits longer than the deadline, and to connect not longer than
-/// `connects_within`, where that is given. `Ranks` compute: threads, or a device's.
+/// (-1) does not train and may read. No call waits longer than the deadline, and to connect to a part
+/// not longer than `connects_within`, where that is given. `Ranks` compute: threads, or a device's.
 template <class P, class Ranks = ThreadRanks<P>> class Client {
  public:
   using plan = P;

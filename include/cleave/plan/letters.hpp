@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 
 #include "../layer/graph.hpp"
@@ -24,10 +25,7 @@ template <class Op>
 concept Convolves = Windowed<Op> && Op::contracts;
 /// Of any number: clang++ allows no more than 256 operands of a fold expression.
 constexpr bool any(std::initializer_list<bool> of) {
-  for (bool each : of) {
-    if (each) return true;
-  }
-  return false;
+  return std::any_of(of.begin(), of.end(), [](bool each) { return each; });
 }
 template <class... Ops> constexpr bool some_convolves(meta::list<Ops...>) { return any({Convolves<Ops>...}); }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../optim/rate.hpp"
+#include "../schedule/liveness.hpp"
 #include "../schedule/volume.hpp"
 #include "members.hpp"
 #include "unsaid.hpp"
@@ -147,7 +148,7 @@ template <class NetT, class... Policies> struct Plan {
   using place_law =
       meta::first_broken<model_law, plan::law_of_verdict<Net, verdict.law, verdict.a, verdict.b, verdict.leaf>>;
 
-  // The passes, each a constant of its own; of a plan that breaks a law they are empty.
+  // The passes, each a constant of its own; of a plan that breaks a law they have no node.
   static constexpr cleave::schedule::PlacedModel placed_model{signatures, placed, request,
                                                               meta::holds<place_law> ? placed.count : 0};
   static constexpr auto forward_pass = cleave::schedule::forward(placed_model);

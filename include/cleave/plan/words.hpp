@@ -5,7 +5,6 @@
 #include <initializer_list>
 
 #include "../layer/linear.hpp"
-#include "../schedule/liveness.hpp"
 #include "find.hpp"
 #include "laws.hpp"
 #include "letters.hpp"

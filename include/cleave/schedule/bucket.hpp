@@ -65,7 +65,7 @@ template <int Ops> struct Bucketing {
   /// From the last layer on, in the order in which gradients are computed. Rows and factors are sent separately. With
   /// one micro-batch there is no other rank to send to, and weights are updated as their gradients are computed.
   constexpr void join() {
-    if (m.request.bucket == 0 || m.request.micro_batches == 1) return;
+    if (out.buckets == 0 || m.request.bucket == 0 || m.request.micro_batches == 1) return;
     int into = out.buckets - 1;
     for (int b = into - 1; b >= 0; --b) {
       Bucket& last = out.bucket[into];
@@ -80,7 +80,7 @@ template <int Ops> struct Bucketing {
       }
     }
     for (int b = 0; into + b < out.buckets; ++b) out.bucket[b] = out.bucket[into + b];
-    out.buckets -= into > 0 ? into : 0;
+    out.buckets -= into;
   }
 };
 

@@ -254,9 +254,8 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
 };
 
 /// Calls v.round(), v.write(Write) and, after each, v.source(Source) for what `rank` does in a step: conversions and
-/// sums of one accumulation round; for Start, from the rank's gradients to its new weights, or to what
-/// it pushes to a server. Of a group of one rank there are only the branches
-/// of its sums over the batch.
+/// sums of one accumulation round; for Start, from the rank's gradients to its new weights, or to what it pushes to a
+/// server. Of a group of one rank there are only the branches of its sums over the batch.
 template <class V>
 constexpr void exchange(Program const& program, int step, Share const& share, int rank, int accumulation, V& v) {
   Step const& s = program.step[step];

@@ -60,7 +60,7 @@ struct Share {
   constexpr Range part(int rank, int round) const {
     return within(own(rank / ranks.model, round), rank % ranks.model, ranks.model);
   }
-  /// Where these axes cut the batch: the micro-batches of the rank of this index among those of their group.
+  /// Of a group over the data axis or over both: the micro-batches of the rank of this index in it.
   constexpr Range of(AxisSet over, int index, int round) const {
     return over.has(place::model_axis) ? part(index, round) : own(index, round);
   }

@@ -9,13 +9,13 @@
 
 namespace cleave::session {
 
-template <class Buckets> constexpr Buckets with_whole(Buckets s) {
-  for (int b = 0; b < s.buckets; ++b) {
-    auto& bucket = s.bucket[b];
+template <class Table> constexpr Table with_whole(Table of) {
+  for (int b = 0; b < of.buckets; ++b) {
+    auto& bucket = of.bucket[b];
     bucket.whole = bucket.row > 0 || bucket.factors > 0;
     bucket.row = bucket.reads = bucket.factors = 0;
   }
-  return s;
+  return of;
 }
 /// The number of rows or factors would have to be known on the host within the step. Such layers are neither compressed
 /// nor scheduled, as elsewhere; the traffic and the memory are these.

@@ -203,6 +203,8 @@ TEST_CASE("sums over the batch: neighbours, terms, in parts") {
   as_one_by_one<op::Normalise, some<op::Normalise>(2, 6, Shape(5, 3, 3))>();
   as_one_by_one<op::LayerNorm, some<op::LayerNorm>(3, 5, Shape(33))>();
   as_one_by_one<op::LayerNorm, some<op::LayerNorm>(1, 3, Shape(1100))>();
+  as_one_by_one<op::NormaliseGroups<2>, some<op::NormaliseGroups<2>>(3, 5, Shape(4, 3, 3))>();
+  as_one_by_one<op::NormaliseGroups<3>, some<op::NormaliseGroups<3>>(3, 5, Shape(6))>();
   as_one_by_one<op::Lookup<11, 6, true>, some<op::Lookup<11, 6, true>>(3, 5, Shape(4))>();
   as_one_by_one<op::Lookup<11, 77, true>, some<op::Lookup<11, 77, true>>(3, 5, Shape(4))>();
   as_one_by_one<op::Lookup<11, 530, true>, some<op::Lookup<11, 530, true>>(1, 3, Shape(4))>();

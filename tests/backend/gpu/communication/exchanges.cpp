@@ -31,9 +31,10 @@ template <class P> struct Converted : RanksOf<P> {
   long rows = P::share(this->ranks).own(0, 0).size() * long{P::request.rows};
   explicit Converted(op::Verb verb) : RanksOf<P>(1), step(find(verb)) {
     int const in = schedule::converted(program, program.step[step]).index;
+    long const held = rows * node.features / (verb == op::Verb::AllGather ? P::ways : 1);
     for (int w = 0; w < P::ways; ++w) {
       float* const x = this->template tensor<float>(w, this->layout.buffer[in]);
-      for (long i = 0; i < rows * node.features; ++i) x[i] = static_cast<float>(100 * w + i);
+      for (long i = 0; i < held; ++i) x[i] = static_cast<float>(100 * w + i);
     }
     ExchangesOf<P> exchanges(this->all);
     exchanges.convert(step, 0);
@@ -76,25 +77,28 @@ TEST_CASE("summands of the ways become their sum: on each, or the part that it n
 }
 TEST_CASE("statistics of all branches, on every rank") {
   using P = Of<Normed>;
-  RanksOf<P> of(3);
+  RanksOf<P> of(4);  // with one, two, one and two micro-batches: those of rank 1 are no siblings
   ExchangesOf<P> exchanges(of.all);
   using S = tensor::batch_sum_t<float>;
   int const step = of.step(schedule::Do::Sum);
   long const n = schedule::program<P>.node[P::schedule.step[step].node].local.y.size();
-  for (int r = 0; r < 3; ++r) {
+  for (int r = 0; r < 4; ++r) {
     for (int branch = 0; branch < 2; ++branch) {
       S* const to = of.tensor<S>(r, of.layout.batch_sums) + branch * P::schedule.most_sum_leaf;
-      for (long i = 0; i < n; ++i) to[i] = S(static_cast<double>(r + 1));
+      for (long i = 0; i < n; ++i) to[i] = S(static_cast<double>(2 * r + branch + 1));
     }
   }
   exchanges.convert(step, 0);
   of.machine.finish();
-  int branches = 0;  // of each rank: two micro-batches, siblings on all three
-  schedule::each_branch(P::share(of.ranks), schedule::over_data, true, [&](int, int, int) { ++branches; });
-  CHECK(branches == 3);
-  for (int r = 0; r < 3; ++r) {
+  int branches = 0, wanted = 0;
+  schedule::each_branch(P::share(of.ranks), schedule::over_data, true, [&](int r, int branch, int) {
+    ++branches;
+    wanted += 2 * r + branch + 1;
+  });
+  CHECK(branches > 4);
+  for (int r = 0; r < 4; ++r) {
     S const* const sum = of.tensor<S>(r, of.layout.buffer[P::schedule.step[step].dx]);
-    for (long i = 0; i < n; ++i) CHECK(static_cast<double>(sum[i]) == 6);
+    for (long i = 0; i < n; ++i) CHECK(static_cast<double>(sum[i]) == wanted);
   }
 }
 TEST_CASE("one rank sums its own branches, and waits for nobody") {

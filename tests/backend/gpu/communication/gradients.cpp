@@ -13,9 +13,6 @@ namespace {
 
 struct Mlp : Sequential<Vector<6>, Linear<8>, Relu, Linear<4>, CrossEntropy> {};
 template <class... Ps> struct Of : Plan<Mlp, Batch<12>, MicroBatches<6>, DataParallel<Sync>, Ps...> {};
-struct Clipped : Momentum {
-  static constexpr float clip_norm = 1;
-};
 
 template <class P> struct GradientsOf : RanksOf<P> {
   using T = typename RanksOf<P>::T;

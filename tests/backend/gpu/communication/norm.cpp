@@ -14,7 +14,10 @@ struct Mlp : Sequential<Vector<6>, Linear<8>, Relu, Linear<4>, CrossEntropy> {};
 struct Clipped : Momentum {
   static constexpr float clip_norm = 0.5f;
 };
-template <class... Ps> struct Of : Plan<Mlp, Batch<12>, MicroBatches<6>, DataParallel<Sync>, Clipped, Ps...> {};
+struct Normed : Sequential<Vector<6>, Linear<8>, LayerNorm, Linear<4>, CrossEntropy> {};
+template <class Net, class... Ps>
+struct On : Plan<Net, Batch<12>, MicroBatches<6>, DataParallel<Sync>, Clipped, Ps...> {};
+template <class... Ps> using Of = On<Mlp, Ps...>;
 
 /// Each rank's scale, if all gradients of rank r are r + 1.
 template <class P> std::vector<float> scales(int replicas) {
@@ -46,4 +49,5 @@ TEST_CASE("one way: of the sum over the replicas") {
 TEST_CASE("two ways: the squares of both, but once of what both have") {
   constexpr double n = (6 * 8 + 8 + 8 * 4 + 4) / 2;
   CHECK(scales<Of<ModelParallel<SplitCols>>>(1) == std::vector<float>(2, wanted(n + 4 * n)));
+  CHECK(scales<On<Normed, ModelParallel<SplitCols>>>(1) == std::vector<float>(2, wanted(n + 2 * 8 + 4 * n)));
 }

@@ -60,6 +60,10 @@ TEST_CASE("gradients are packed first in narrow formats; a rank updates its weig
   CHECK((!coded.packs && coded.meets && coded.rounds == 3 && coded.last == 2));
   CHECK((!alone.packs && !alone.meets && alone.rounds == 0));
 }
+TEST_CASE("a rank of a ring reads its neighbour only, and nobody in the round in which it updates") {
+  RankLists const ring = starting<Of<Fastest, ReduceBy<Ring>>>(3);
+  CHECK((ring.reads(0, 1, 0) && !ring.reads(0, 1, 2) && !ring.reads(ring.last, 1, 0)));
+}
 TEST_CASE("what is gathered before the update is the same exchange, and the update reads no peer") {
   CHECK(gathered<Of<>>() == "");
   CHECK(gathered<Of<Precision<bf16>>>() == "");

@@ -32,3 +32,8 @@ TEST_CASE("rows of all lengths: less than a warp, a warp, more than a block take
   compare_all<op::LayerNorm, local<op::LayerNorm>(5, Shape(2, 3, 5))>();
   compare_all<op::LayerNorm, local<op::LayerNorm>(2, Shape(1100))>();
 }
+TEST_CASE("groups of channels: of all lengths, as the definition") {
+  compare_all<op::NormaliseGroups<2>, local<op::NormaliseGroups<2>>(7, Shape(6, 3, 5))>();
+  compare_all<op::NormaliseGroups<4>, local<op::NormaliseGroups<4>>(5, Shape(8))>();
+  compare_all<op::NormaliseGroups<2>, local<op::NormaliseGroups<2>>(2, Shape(4, 20, 30))>();
+}

@@ -19,7 +19,7 @@ inline std::string too_many(char const* what, int most) {
 }
 
 /// Events replace the waits of threads. One sum is one kernel, of up to `most_sources` tensors. N is the format of the
-/// data. NCCL's own collectives would stay apart: they add in an order of their own, and read no list.
+/// data.
 template <class N, class Machine, class Link> class Exchanges {
  public:
   using Ranks = gpu::Ranks<N, Machine, Link>;
@@ -37,7 +37,8 @@ template <class N, class Machine, class Link> class Exchanges {
     in_place.clips = false;
     for (int step = 0; step < in_place.steps; ++step) {
       bool const starts = in_place.step[step].what == schedule::Do::Start;
-      for (int round = 0; round < in_place.rounds; ++round) {
+      bool const once = starts || in_place.step[step].what == schedule::Do::Norm;  // not in each round of accumulation
+      for (int round = 0; round < (once ? 1 : in_place.rounds); ++round) {
         RankLists& lists = of_[index(step, round)];
         lists = rank_lists(in_place, step, ranks.share, round);
         if (Link::remote && starts) lists.gather_before_apply();
@@ -199,8 +200,12 @@ template <class N, class Machine, class Link> class Exchanges {
       case schedule::Storage::Message:
         return r.q.machine->copy(r.q.stream, own<std::byte>(r, w.to, w.at), place(r, s).at, bytes(s));
       default:
-        if (!narrow || s.in.in == schedule::Storage::Wire) return copy(f.gradients, r, w, s);
-        return copy_lines(r.q, own<T>(r, w.to, w.at), reinterpret_cast<A const*>(place(r, s).at), 1, w.at.size(), 0, 0);
+        if constexpr (narrow) {
+          if (s.in.in != schedule::Storage::Wire)
+            return copy_lines(r.q, own<T>(r, w.to, w.at), reinterpret_cast<A const*>(place(r, s).at), 1, w.at.size(), 0,
+                              0);
+        }
+        return copy(f.gradients, r, w, s);
     }
   }
   template <class E>

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -49,8 +48,11 @@ struct RankLists {
 
   /// Whether a rank reads a peer in a round.
   bool reads(int round, int rank, int peer) const {
-    std::vector<int> const peers = of[static_cast<std::size_t>(rank)].peers(round, rank);
-    return std::find(peers.begin(), peers.end(), peer) != peers.end();
+    bool found = false;
+    of[static_cast<std::size_t>(rank)].each(round, [&](schedule::Write const&, std::span<schedule::Source const> from) {
+      for (schedule::Source const& s : from) found = found || s.rank == peer;
+    });
+    return found;
   }
   /// Then the last round reads no peer.
   void gather_before_apply() {

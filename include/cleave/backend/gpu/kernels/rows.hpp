@@ -1,4 +1,4 @@
-// backend/gpu/kernels/rows.hpp - kernels over a sample's features: losses with their gradients, and layer normalisation.
+// backend/gpu/kernels/rows.hpp - kernels over a sample's features: losses with their gradients, and layer and group normalisation.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

@@ -12,9 +12,6 @@
 namespace cleave::backend::host {
 
 enum class Axis : unsigned char { Data, Model, World };
-constexpr schedule::AxisSet over(Axis a) {
-  return a == Axis::Data ? schedule::over_data : a == Axis::Model ? schedule::over_model : schedule::over_all;
-}
 /// The ranks over which a bucket is summed.
 constexpr Axis axis_of(schedule::Bucket const& b) { return b.over == schedule::over_all ? Axis::World : Axis::Data; }
 
@@ -55,10 +52,7 @@ struct Member {
 
   void reach(int step, int phase) const { world->reach(rank, step, round * marks + phase); }
   bool have_reached(std::vector<int> const& peers, int step, int phase) const {
-    for (int p : peers) {
-      if (!has_reached(p, step, phase)) return false;
-    }
-    return true;
+    return std::all_of(peers.begin(), peers.end(), [&](int p) { return has_reached(p, step, phase); });
   }
   bool has_reached(int peer_rank, int step, int phase) const {
     return world->reached(peer_rank, step, round * marks + phase);

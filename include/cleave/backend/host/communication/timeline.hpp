@@ -16,7 +16,7 @@ enum class Did : unsigned char {
   Load,    // the samples of a round
   Line,    // a line of the schedule: for all micro-batches, or for one
   Merge,   // two branches of that line's sum
-  Reduce,  // a stage of the all-reduce that the line started
+  Reduce,  // a round of the sum that the line started
   Wait,    // for others, on that line; without a line: for newer weights from the server
   Pull,    // the server's weights
   Push     // what the server is sent
