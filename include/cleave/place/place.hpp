@@ -57,10 +57,7 @@ template <int Ops> struct Placer {
     if (!plan.legal) out.verdict = {Law::Unconvertible, s.leaf, 0, s.leaf};
     for (int i = 0; i < plan.steps && plan.legal; ++i) {
       int const axis = plan.step[i].axis;  // of an unknown number of replicas: nothing moves between them
-      if (mesh.size[axis] == 0) {
-        out.verdict = {Law::AcrossReplicas, s.leaf, 0, s.leaf};
-        return from;
-      }
+      if (mesh.size[axis] == 0) out.verdict = {Law::AcrossReplicas, s.leaf, 0, s.leaf};
       from = converted_along(axis, from, to, whole);
     }
     return from;
