@@ -33,8 +33,9 @@ class StepGoal {
     if (step_.what == Do::Norm)
       return in.in == Storage::Squares ? Content{replica(rank), bits(way(rank), way(rank) + 1)} : Content{};
     if (!sums_batch_)
-      return in == from() ? value(held_before(verb(), cut(true)), rank, element, bits(way(rank), way(rank) + 1))
-                          : Content{};
+      return in == converted(p_, step_)
+                 ? value(held_before(verb(), cut(true)), rank, element, bits(way(rank), way(rank) + 1))
+                 : Content{};
     if (in.in == Storage::Residual) return {name(rank, element), 0};
     if (factors() > 0) return factor(rank, in, element);
     bool const is_sum = in.in == (step_.what == Do::Start ? Storage::Gradient : Storage::BatchSum);
@@ -92,13 +93,9 @@ class StepGoal {
     return {element % each + (is_x ? 0 : far), bits(at, at + 1)};
   }
 
-  constexpr op::Verb verb() const { return step_.what == Do::Convert ? node_->forward : node_->backward; }
+  constexpr op::Verb verb() const { return verb_of(p_, step_); }
   constexpr bool cut(bool before) const {
     return (step_.what == Do::Convert) == before ? node_->from_rows : node_->rows_cut;
-  }
-  constexpr Location from() const {
-    int const in = node_->in0 < 0 ? p_.input_value : p_.value[node_->in0];
-    return {Storage::Buffer, step_.what == Do::Convert ? in : p_.gradient[step_.node]};
   }
   constexpr long features(Holding h) const {
     return node_->features / (h == Holding::Features ? share_.ranks.model : 1);

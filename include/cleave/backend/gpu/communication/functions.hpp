@@ -10,6 +10,7 @@
 #include "../kernels/clip.hpp"
 #include "../kernels/coder.hpp"
 #include "../kernels/device.hpp"
+#include "../kernels/move.hpp"
 
 namespace cleave::backend::gpu {
 

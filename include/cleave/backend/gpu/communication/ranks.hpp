@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "../../host/execution/prepare.hpp"
-#include "../kernels/move.hpp"
 #include "../tuning/stamps.hpp"
 #include "functions.hpp"
 
