@@ -64,26 +64,18 @@ template <int Groups> struct NormaliseGroups : Base {
       }
     });
   }
-  /// Element i of channel c in sample b: what it adds to the gradients of the channel's scale and shift.
-  template <Local L, class T> struct Term {
-    tensor::accumulate_t<T> scale, shift;
-    CLEAVE_HD Term(Operands<T> const& t, long b, long c, long i) {
-      using A = tensor::accumulate_t<T>;
-      constexpr long channels = L.x[0], below = L.x.stride(0);
-      long const e = (b * channels + c) * below + i, g = b * Groups + c / (channels / Groups);
-      shift = static_cast<A>(t.dy[e]);
-      scale = shift * (static_cast<A>(t.x[e]) - t.aux[2 * g]) * t.aux[2 * g + 1];
-    }
-  };
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_weight(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
-    ctx.each(L.x[0], [&](long c) {
+    constexpr long channels = L.x[0], below = L.x.stride(0);
+    ctx.each(channels, [&](long c) {
       A scale = 0, shift = 0;
       for (long b = 0; b < L.rows; ++b) {
-        for (long i = 0; i < L.x.stride(0); ++i) {
-          Term<L, T> const add(t, b, c, i);
-          scale += add.scale;
-          shift += add.shift;
+        long const g = b * Groups + c / (channels / Groups);
+        for (long i = 0; i < below; ++i) {
+          long const e = (b * channels + c) * below + i;
+          A const dy = static_cast<A>(t.dy[e]);
+          scale += dy * (static_cast<A>(t.x[e]) - t.aux[2 * g]) * t.aux[2 * g + 1];
+          shift += dy;
         }
       }
       t.dw0[c] = scale;

@@ -9,33 +9,22 @@
 
 namespace cleave::backend::gpu {
 
-template <op::Local L, class T_> struct LayerNormSum {
+/// The gradients of the scales and shifts of NormaliseRows.
+template <class Op, op::Local L, class T_> struct NormaliseRowsSum {
   using T = T_;
   using Args = Summing<T>;
   using A = tensor::accumulate_t<T>;
-  static constexpr int outputs = static_cast<int>(L.x.size());
-  static constexpr long below = 1, terms = L.rows;
-  CLEAVE_HD static Two<A> term(Args const& t, int i, long b) {
-    A const dy = static_cast<A>(t.dy[b * outputs + i]);
-    return {dy * (static_cast<A>(t.x[b * outputs + i]) - t.aux[2 * b]) * t.aux[2 * b + 1], dy};
+  static constexpr long below = Op::template features_of_weight<L>, terms = L.rows * below;
+  static constexpr int outputs = static_cast<int>(L.x.size() / below);
+  CLEAVE_HD static Two<A> term(Args const& t, int w, long r) {
+    constexpr long part = L.x.size() / Op::parts_of_sample;
+    long const b = r / below, feature = w * below + r % below, e = b * L.x.size() + feature;
+    long const p = b * Op::parts_of_sample + feature / part;
+    A const dy = static_cast<A>(t.dy[e]);
+    return {dy * (static_cast<A>(t.x[e]) - t.aux[2 * p]) * t.aux[2 * p + 1], dy};
   }
-  CLEAVE_HD static void done(Args const& t, Turn<T>& turn, int i, Two<A> s) {
-    turn.put(weights(t.to.dw0, [&](auto f) { f(i, s.first); }), weights(t.to.dw1, [&](auto f) { f(i, s.second); }));
-  }
-};
-
-template <class Op, op::Local L, class T_> struct NormaliseGroupsSum {
-  using T = T_;
-  using Args = Summing<T>;
-  using A = tensor::accumulate_t<T>;
-  static constexpr int outputs = L.x[0];
-  static constexpr long below = L.x.stride(0), terms = L.rows * below;
-  CLEAVE_HD static Two<A> term(Args const& t, int c, long r) {
-    typename Op::template Term<L, T> const add(t, r / below, c, r % below);
-    return {add.scale, add.shift};
-  }
-  CLEAVE_HD static void done(Args const& t, Turn<T>& turn, int c, Two<A> s) {
-    turn.put(weights(t.to.dw0, [&](auto f) { f(c, s.first); }), weights(t.to.dw1, [&](auto f) { f(c, s.second); }));
+  CLEAVE_HD static void done(Args const& t, Turn<T>& turn, int w, Two<A> s) {
+    turn.put(weights(t.to.dw0, [&](auto f) { f(w, s.first); }), weights(t.to.dw1, [&](auto f) { f(w, s.second); }));
   }
 };
 
@@ -97,22 +86,7 @@ template <op::Local L, bool Forward, class T, class Tail = NoTail> struct Normal
   }
 };
 
-template <> struct Kernel<op::LayerNorm> : TakesTails<Kernel<op::LayerNorm>> {
-  template <class Tail, op::Local L, bool, class, class T, class Q>
-  static void forward_with(Q q, op::Operands<T> const& t) {
-    q.template launch<NormaliseRows<op::LayerNorm, L, true, T, Tail>>(
-        NormaliseRows<op::LayerNorm, L, true, T>::blocks(t), t);
-  }
-  template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
-    q.template launch<NormaliseRows<op::LayerNorm, L, false, T, Tail>>(
-        NormaliseRows<op::LayerNorm, L, false, T>::blocks(t), t);
-  }
-  template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
-    sum_columns<LayerNormSum<L, T>>(q, t);
-  }
-};
-template <int Groups> struct Kernel<op::NormaliseGroups<Groups>> : TakesTails<Kernel<op::NormaliseGroups<Groups>>> {
-  using Op = op::NormaliseGroups<Groups>;
+template <class Op> struct NormaliseRowsKernel : TakesTails<Kernel<Op>> {
   template <class Tail, op::Local L, bool, class, class T, class Q>
   static void forward_with(Q q, op::Operands<T> const& t) {
     q.template launch<NormaliseRows<Op, L, true, T, Tail>>(NormaliseRows<Op, L, true, T>::blocks(t), t);
@@ -121,9 +95,11 @@ template <int Groups> struct Kernel<op::NormaliseGroups<Groups>> : TakesTails<Ke
     q.template launch<NormaliseRows<Op, L, false, T, Tail>>(NormaliseRows<Op, L, false, T>::blocks(t), t);
   }
   template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
-    sum_columns<NormaliseGroupsSum<Op, L, T>>(q, t);
+    sum_columns<NormaliseRowsSum<Op, L, T>>(q, t);
   }
 };
+template <> struct Kernel<op::LayerNorm> : NormaliseRowsKernel<op::LayerNorm> {};
+template <int Groups> struct Kernel<op::NormaliseGroups<Groups>> : NormaliseRowsKernel<op::NormaliseGroups<Groups>> {};
 template <> struct Kernel<op::BatchSums> : ByDefinition<op::BatchSums> {
   static constexpr bool sums_slices = true;
   template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
