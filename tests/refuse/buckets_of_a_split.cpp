@@ -1,5 +1,5 @@
 // refused: SplitCols: the layer's output columns must divide evenly by the ways of the split
-// refused: columns_divide_by_ways<64, 3>
+// refused: columns_divide_by_ways
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 
