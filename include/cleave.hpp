@@ -43,6 +43,7 @@
 
 // optim: optimizers and learning rates.
 #include "cleave/optim/adaptive.hpp"
+#include "cleave/optim/loss_scale.hpp"
 #include "cleave/optim/rate.hpp"
 #include "cleave/optim/sgd.hpp"
 

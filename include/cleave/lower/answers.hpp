@@ -19,7 +19,7 @@ template <class P, class T>
 void score_rows(T const* x, int const* label, float const* target, schedule::Range rows, long valid,
                 backend::host::Seen& seen) {
   using A = tensor::accumulate_t<T>;
-  using Loss = meta::at<typename P::ops, P::ops::size - 1>;
+  using Loss = meta::at<layer::ops_of<typename P::Net>, P::ops::size - 1>;
   constexpr auto const& last = P::signatures.op[P::ops::size - 1];
   constexpr op::Local one{1, P::batch, last.x, {}, last.y, {}, {}};
   constexpr long n = last.x.size();

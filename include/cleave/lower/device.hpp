@@ -22,8 +22,8 @@ void update(gpu::Queue<Machine> const& q, gpu::WeightRange<T> const& r, gpu::Sou
     gpu::stream<gpu::Update<Optimizer, T, G, From>>(
         q, {r.weights, r.copies, r.moments, r.apart, r.count, r.control, from});
   };
-  if constexpr (optim::Clips<Optimizer>) {
-    step(gpu::Clipped<G, A>{g, r.scale});
+  if constexpr (optim::ScalesGradients<Optimizer>) {
+    step(gpu::Scaled<G, A>{g, r.scale});
   } else {
     step(g);
   }
@@ -42,8 +42,8 @@ template <class P, class G, class Machine> constexpr auto update_of() {
   }
 }
 template <class Optimizer, class A, class Machine>
-void clip_scale(gpu::Queue<Machine> const& q, gpu::WaySquares<A> const& of) {
-  q.template launch<gpu::ClipScale<Optimizer, A>>(1, of);
+void gradient_scale(gpu::Queue<Machine> const& q, gpu::WaySquares<A> const& of) {
+  q.template launch<gpu::GradientScale<Optimizer, A>>(1, of);
 }
 
 template <class P> constexpr bool has_step(schedule::Do one, schedule::Do other) {
@@ -75,9 +75,9 @@ constexpr gpu::DeviceFunctions<typename P::number, Machine, Link> device_functio
     f.values = {&gpu::copy_lines<T, T, Q>, &gpu::sum_lines<T, Q>};
   if constexpr (has_step<P>(schedule::Do::Sum, schedule::Do::SumBack))
     f.statistics = {&gpu::copy_lines<S, S, Q>, &gpu::sum_leaves<S, S, false, Q>};
-  if constexpr (P::clips) {
+  if constexpr (P::waits_for_norm) {
     f.norm = &gpu::put_norm<T, Machine, Link>;
-    f.clip_scale = &clip_scale<typename P::optimizer, A, Machine>;
+    f.gradient_scale = &gradient_scale<typename P::optimizer, A, Machine>;
   }
   if constexpr (encodes) {
     using Coded = gpu::Coded<typename P::codec, A>;

@@ -29,8 +29,7 @@ template <class P> constexpr host::Functions<typename P::number> functions_of() 
       s.template step_by<typename P::optimizer>(offset, count, g);
     };
   }
-  if constexpr (P::clips)
-    f.clip_scale = [](double squares) { return optim::clip_scale<typename P::optimizer, A>(squares); };
+  if constexpr (P::waits_for_norm) f.gradient_scale = &optim::gradient_scale<typename P::optimizer, A>;
   if constexpr (bool(P::format.encoding) && !P::served) {
     f.encode = &send::encode<typename P::codec, A>;
     f.add = &send::add<typename P::codec, A>;

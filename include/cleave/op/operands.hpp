@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "../tensor/number.hpp"
 #include "../tensor/shape.hpp"
@@ -114,6 +115,7 @@ struct Base {
   static constexpr int sparse_row = 0;  // if set, few rows of the weight's gradient are nonzero: those that x reads
   static constexpr Weight weight(int, Shape) { return {}; }
   static constexpr Shape state(Shape) { return {}; }
+  static constexpr std::string_view state_names[] = {"running_mean", "running_var"};  // in checkpoints
   static constexpr long aux(Shape, Shape) { return 0; }
   /// The number of equal parts into which a letter of extent n may be split.
   static constexpr int parts(char, int n) { return n; }

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "../meta/host_device.hpp"
+#include "loss_scale.hpp"
 
 namespace cleave::optim {
 
@@ -42,6 +42,30 @@ concept Clips = requires {
 template <Clips Optimizer, class A> CLEAVE_HD A clip_scale(double squares) {
   double const scale = static_cast<double>(Optimizer::clip_norm) / (std::sqrt(squares) + 1e-6);
   return static_cast<A>(scale >= 1 ? 1.0 : scale);
+}
+
+/// Gradients have a factor that is known when the sum of all their squares is.
+template <class Optimizer>
+concept ScalesGradients = Clips<Optimizer> || ScalesLoss<Optimizer>;
+
+/// The factor of all gradients of a step, from the sum of their squares; 0: the step is skipped. `state` is that of the
+/// plan's LossScale; null without one.
+template <ScalesGradients Optimizer, class A> CLEAVE_HD A gradient_scale(double squares, [[maybe_unused]] A* state) {
+  if constexpr (ScalesLoss<Optimizer>) {
+    using Scale = typename Optimizer::loss_scale;
+    A const inverse = A{1} / Scale::factor(state);
+    bool const finite = squares <= std::numeric_limits<double>::max();
+    Scale::next(state, finite);
+    if (!finite) return 0;
+    if constexpr (Clips<Optimizer>) {
+      double const by = static_cast<double>(inverse);
+      return inverse * clip_scale<Optimizer, A>(squares * by * by);
+    } else {
+      return inverse;
+    }
+  } else {
+    return clip_scale<Optimizer, A>(squares);
+  }
 }
 
 /// What the update of every element shares in one step: the learning rate, and the number of steps, counted from 1.

@@ -266,6 +266,45 @@ template <bool Above> struct gradients_are_clipped_to_something {
   static constexpr bool holds = Above;
   template <bool Holds> struct tell { static_assert(Holds, "clip_norm: gradients are clipped to a norm above 0"); };
 };
+struct LossScaling {
+  long initial = 1, interval = 1;
+};
+template <class LossScale> constexpr LossScaling scale_of() {
+  if constexpr (std::is_void_v<LossScale>) {
+    return {};
+  } else {
+    return {LossScale::initial, LossScale::interval};
+  }
+}
+template <LossScaling Of> struct a_loss_scale_is_a_power_of_two {
+  static constexpr bool holds = Of.initial >= 1 && Of.initial <= 1L << 60 && (Of.initial & (Of.initial - 1)) == 0 &&
+                                Of.interval >= 1 && Of.interval <= 1 << 24;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "LossScale<initial, interval>: the factor is a power of two from 1 to 2^60, so that no bit is lost, "
+                  "and doubles after 1 to 2^24 steps");
+  };
+};
+template <class Ops> inline constexpr bool keeps_state = false;
+template <class Op, class... Ops>
+inline constexpr bool keeps_state<meta::list<Op, Ops...>> =
+    meta::at<meta::list<Op, Ops...>, sizeof...(Ops)>::is_loss&&
+        meta::at<meta::list<Op, Ops...>, sizeof...(Ops)>::states > 0;
+template <bool Scales, bool Keeps> struct a_scaled_loss_keeps_no_state {
+  static constexpr bool holds = !Scales || !Keeps;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "LossScale: the state of the loss is the factor; this loss keeps another");
+  };
+};
+template <bool Scales, bool ByCollectives> struct gradients_are_unscaled_where_they_are_summed {
+  static constexpr bool holds = !Scales || ByCollectives;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "LossScale: whether all gradients of a step are finite is known where they are summed by collectives; "
+        "say DataParallel<Sync> without Spares and Shards, or leave LossScale out");
+  };
+};
 /// Told by `fits`. Its own teller, not enforce: each level of instantiation costs three lines of clang's answer.
 template <long NeededBytes, long GivenBytes, class... About> struct the_plan_fits_its_memory {
   static_assert(NeededBytes <= GivenBytes,

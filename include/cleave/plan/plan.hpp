@@ -18,8 +18,9 @@ template <class NetT, class... Policies> struct Plan {
   using Net = NetT;
   template <class Kind, class Otherwise> using policy = plan::find<Kind, Otherwise, Policies...>;
   using number = typename policy<plan::PrecisionKind, Precision<f32>>::number;
-  using optimizer = policy<optim::OptimizerKind, Sgd>;
-  using ops = layer::ops_of<Net>;
+  using loss_scale = policy<optim::LossScaleKind, void>;
+  using optimizer = typename optim::with_loss_scale<policy<optim::OptimizerKind, Sgd>, loss_scale>::is;
+  using ops = op::with_scaled_loss<loss_scale, layer::ops_of<Net>>;
   using leaves = layer::leaves<Net>;
   static constexpr Rate rate = Rate::constant(0.01f);
 
@@ -33,7 +34,9 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr bool served = agreed::served || shards_said > 0;
   /// Replicas push gradients to a server, whose optimizer updates the weights.
   static constexpr bool pushes_gradients = served && agreed::change == agree::Change::Step;
-  static constexpr bool clips = optim::Clips<optimizer>;
+  static constexpr bool clips = optim::Clips<optimizer>, scales_loss = !std::is_void_v<loss_scale>;
+  /// Weights are updated after the norm over all gradients is known.
+  static constexpr bool waits_for_norm = clips || scales_loss;
 
   using compress = policy<plan::CompressKind, plan::NoCompress>;
   using codec = typename compress::codec;
@@ -91,6 +94,9 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::a_server_that_is_waited_for_has_one_shard<shards_said, agreed::waits>, agreement>,
       meta::enforce<plan::gradients_are_clipped_where_they_are_summed<clips, !served>, optimizer>,
       meta::enforce<plan::gradients_are_clipped_to_something<plan::clips_above_zero<optimizer>()>, optimizer>,
+      meta::enforce<plan::a_loss_scale_is_a_power_of_two<plan::scale_of<loss_scale>()>, loss_scale>,
+      meta::enforce<plan::a_scaled_loss_keeps_no_state<scales_loss, plan::keeps_state<layer::ops_of<Net>>>, loss_scale>,
+      meta::enforce<plan::gradients_are_unscaled_where_they_are_summed<scales_loss, !served>, loss_scale>,
       meta::enforce<plan::compress_names_a_codec<codec, codec_known>>,
       meta::enforce<typename plan::law_of_sending<codec>::is, compress>,
       meta::enforce<plan::only_gradients_are_compressed<compressed, agreed::change>, agreement>,
@@ -125,8 +131,8 @@ template <class NetT, class... Policies> struct Plan {
                                           !served,
                                           (bucket_bytes + long{sizeof(number)} - 1) / long{sizeof(number)},
                                           plan::portions<portions_said>(rows),
-                                          clips};
-  static constexpr auto signatures = plan::signatures<Net, meta::holds<word_law>>();
+                                          waits_for_norm};
+  static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<word_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static constexpr bool factors = plan::always_factors(signatures);
   static constexpr plan::Tokens tokens = plan::tokens(signatures);

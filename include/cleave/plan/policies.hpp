@@ -6,6 +6,7 @@
 #include "../agree/averaging.hpp"
 #include "../agree/laws.hpp"
 #include "../agree/sync.hpp"
+#include "../op/scaled_loss.hpp"
 #include "../optim/adaptive.hpp"
 #include "../optim/sgd.hpp"
 #include "../place/split.hpp"

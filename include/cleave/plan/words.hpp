@@ -12,9 +12,9 @@
 
 namespace cleave::plan {
 
-using kinds =
-    meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, MeshKind, PrecisionKind, SumKind,
-               CompressKind, RouteKind, BucketKind, WorkspaceKind, ConversionKind, InputKind, optim::OptimizerKind>;
+using kinds = meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, MeshKind, PrecisionKind,
+                         SumKind, CompressKind, RouteKind, BucketKind, WorkspaceKind, ConversionKind, InputKind,
+                         optim::LossScaleKind, optim::OptimizerKind>;
 template <class P, class Kinds> inline constexpr bool is_policy = false;
 template <Policy P, class... Kinds>
 inline constexpr bool is_policy<P, meta::list<Kinds...>> = (is_kind<Kinds, P> || ...);
@@ -119,9 +119,9 @@ template <class Net, place::Law L, int A, int B, int Leaf>
 using law_of_verdict = meta::enforce<place::law_of<L, A, B>, leaf<Net, Leaf>>;
 
 // What a plan computes if all laws before it hold (`Go`), and empty values otherwise.
-template <class Net, bool Go> constexpr auto signatures() {
+template <class Net, class Ops, bool Go> constexpr auto signatures() {
   if constexpr (Go) {
-    return with_factors(place::signatures<Net>(layer::ops_of<Net>{}), layer::leaves<Net>{});
+    return with_factors(place::signatures<Net>(Ops{}), layer::leaves<Net>{});
   } else {
     return place::Signatures<0>{};
   }

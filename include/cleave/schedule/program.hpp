@@ -27,9 +27,10 @@ struct ProgramNode {
   place::Placement cut[2];  // of these, or of the running statistics, over the model axis
   place::Placement x, y;    // of the first input and of the output, over the model axis
   Shape state;              // of a running statistic, over all ways
-  long features = 0;        // elements of a whole sample of y, over all ways
-  long aux = 0;             // numbers kept of a sample for the way back
-  long state_size = 0;      // elements of a running statistic on this rank
+  std::string_view const* state_names = nullptr;
+  long features = 0;    // elements of a whole sample of y, over all ways
+  long aux = 0;         // numbers kept of a sample for the way back
+  long state_size = 0;  // elements of a running statistic on this rank
 };
 
 /// Spans over constants of the plan that it is made of, and scalars. Copied freely; owns nothing.
@@ -48,6 +49,7 @@ struct Program : Chains<Program> {
   long const* state = nullptr;
   bool const* adds = nullptr;
   long weight_elements = 0, state_elements = 0, most_weight_leaf = 0, most_sum_leaf = 0, targets = 0;
+  long loss_scale = 0;  // the state of the plan's LossScale, if it has one: an element of the states
   int input_value = -1;
   int last = -1;           // the node that the loss reads
   bool input_cut = false;  // the ways of a replica are handed parts of its batch
@@ -84,6 +86,7 @@ template <class P> class ProgramOf {
       auto const& s = P::signatures.op[n.op];
       to.name = s.name;
       to.state = s.state;
+      to.state_names = s.state_names;
       to.leaf = s.leaf;
       to.weights = s.weights;
       for (int w = 0; w < 2; ++w) {
@@ -146,13 +149,16 @@ template <class P> class ProgramOf {
     p.most_sum_leaf = s.most_sum_leaf;
     p.targets = s.targets;
     p.input_value = s.input_value;
+    for (int k = 0; k < count; ++k) {
+      if (P::placed.node[k].op == static_cast<int>(P::ops::size) - 1) p.loss_scale = s.state[k];
+    }
     p.last = P::placed.last;
     p.input_cut = P::placed.input.on[place::model_axis] == place::shard(place::batch);
     p.input = P::Net::input::shape;
     p.ways = P::ways;
     p.rows = P::request.rows;
     p.rounds = P::request.rounds;
-    p.clips = P::clips;
+    p.clips = P::waits_for_norm;
     p.served = P::served;
     p.format = P::format;
     return p;

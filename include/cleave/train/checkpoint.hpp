@@ -45,8 +45,8 @@ inline std::vector<Kept> kept(Description const& plan) {
   for (int k = 0; k < p.nodes; ++k) {
     schedule::ProgramNode const& n = p.node[k];
     for (int i = 0; i < n.states; ++i) {
-      out.push_back({std::to_string(n.leaf) + (i == 0 ? ".running_mean" : ".running_var"), n.state, n.cut[0],
-                     p.state[k] + i * n.local.w0.size(), backend::host::Region::States});
+      out.push_back({std::to_string(n.leaf) + "." + std::string(n.state_names[i]), n.state, n.cut[0],
+                     p.state[k] + i * n.state_size, backend::host::Region::States});
     }
   }
   return out;

@@ -256,7 +256,7 @@ template <class N> class Rank : public Arena<N> {
       transfers_.run_round(values_[static_cast<std::size_t>(a.exchange)].list);
       squares = *at<double>(transfers_.offsets()({schedule::Storage::Norm}));
     }
-    stepping_.scale = functions_.clip_scale(squares);
+    stepping_.scale = functions_.gradient_scale(squares, states() + program_.loss_scale);
   }
 
   void count(long valid, Seen& seen) const {

@@ -244,12 +244,12 @@ template <class N, class Machine, class Link> class Exchanges {
     return false;
   }
   bool scale(Reading const& r, schedule::Write const& w, Sources from) {
-    WaySquares<A> args{own<A>(r, w.to, w.at), 0, {}};
+    WaySquares<A> args{own<A>(r, w.to, w.at), ranks_.loss_scale(r.one), 0, {}};
     for (schedule::Source const& s : from) {
       if (args.ways == most_sources) throw Error(too_many("ways", most_sources));
       args.squares[args.ways++] = reinterpret_cast<double const*>(place(r, s).at);
     }
-    ranks_.functions.clip_scale(r.q, args);
+    ranks_.functions.gradient_scale(r.q, args);
     return false;
   }
   void decode(Reading const& r, schedule::Write const& w, Sources from) {

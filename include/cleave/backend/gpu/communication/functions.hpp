@@ -37,9 +37,9 @@ template <class N, class Machine, class Link> struct DeviceFunctions {
   // How gradients become their sum; `take` adds what a peer of a route sends.
   Movers<Wire, Q> gradients;
   void (*take)(Q const&, Addition<A, Wire> const&) = nullptr;
-  // Of plans that clip: the norm over all gradients, and the scale of the gradients from it.
+  // Of plans whose gradients have a factor from their norm: the norm, and the factor.
   void (*norm)(DeviceGradients<T, Machine, Link>&, int step, int round) = nullptr;
-  void (*clip_scale)(Q const&, WaySquares<A> const&) = nullptr;
+  void (*gradient_scale)(Q const&, WaySquares<A> const&) = nullptr;
   // Of a codec, where gradients are encoded (kernels/coder.hpp).
   void (*encode)(Q const&, A const* g, A* left, std::byte* out, long n, std::byte* workspace) = nullptr;
   void (*decode)(Q const&, A* to, long n, Messages const&) = nullptr;

@@ -1,4 +1,4 @@
-// backend/gpu/communication/norm.hpp - the norm over all gradients of a plan that clips, and their scale.
+// backend/gpu/communication/norm.hpp - the norm over all gradients, and their factor from it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -56,7 +56,8 @@ void put_norm(DeviceGradients<T, Machine, Link>& gradients, int step, int round)
   for (int r = 0; r < lists.rounds; ++r) gradients.exchanges().run(lists, r, &One::compute);
   for (One& one : ranks.all) {
     if (one.here && lists.rounds == 0)
-      ranks.functions.clip_scale(one.compute, {gradients.scale(one), 1, {gradients.squares(one)}});
+      ranks.functions.gradient_scale(one.compute,
+                                     {gradients.scale(one), ranks.loss_scale(one), 1, {gradients.squares(one)}});
   }
   ranks.close_all(&One::compute);
 }

@@ -86,6 +86,8 @@ template <class N, class Machine, class Link> class Ranks {
   template <class E> E* in_arena(One const& one, long offset, long at = 0) const {
     return one.arena ? reinterpret_cast<E*>(one.arena + offset) + at : nullptr;
   }
+  /// The state of the plan's LossScale, if it has one.
+  A* loss_scale(One const& one) const { return in_arena<A>(one, layout.states, program.loss_scale); }
 
   /// What a rank enqueues between the two is a span, if the capture is traced.
   void open(One& one, Which on, host::Did did, int line, int round) {

@@ -1,4 +1,4 @@
-// backend/gpu/kernels/clip.hpp - kernels for gradient clipping: sums of squares by pieces, and the scale computed from them.
+// backend/gpu/kernels/clip.hpp - kernels for the factor of gradients: sums of squares by pieces, and the factor from them.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -38,26 +38,26 @@ template <class G> struct Squares {
   }
 };
 
-/// Where the sums of squares of all ways are, and where the scale goes.
+/// Where the sums of squares of all ways are, where the scale goes, and the state of the plan's LossScale.
 template <class A> struct WaySquares {
-  A* scale;
+  A *scale, *state;
   int ways;
   double const* squares[most_sources];
 };
 /// Computes the scale of the gradients from the sums of all ways, added in their order.
-template <class Optimizer, class A> struct ClipScale : Each {
+template <class Optimizer, class A> struct GradientScale : Each {
   using Args = WaySquares<A>;
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     c.each(1, [&](long) {
       double sum = 0;
       for (int w = 0; w < a.ways; ++w) sum += *a.squares[w];
-      *a.scale = optim::clip_scale<Optimizer, A>(sum);
+      *a.scale = optim::gradient_scale<Optimizer, A>(sum, a.state);
     });
   }
 };
 
 /// A gradient multiplied by the scale.
-template <class G, class A> struct Clipped : Sources<G> {
+template <class G, class A> struct Scaled : Sources<G> {
   A const* scale;
   template <class To, int W> CLEAVE_HD Pack<To, W> at(long i, long n) const {
     auto g = Sources<G>::template at<To, W>(i, n);

@@ -6,6 +6,7 @@
 
 #include "../../../op/layer_norm.hpp"
 #include "../../../op/loss.hpp"
+#include "../../../op/scaled_loss.hpp"
 #include "kernel.hpp"
 
 namespace cleave::backend::gpu {
@@ -48,6 +49,14 @@ struct SquaredRow {
       if constexpr (WithGradient) t.dx[b * n + i] = static_cast<T>(A{2} / A{n} * gap * t.scale);
     }
     return Of::template over<Sum>(c, sum) / A{n};
+  }
+};
+
+/// As Row, for a loss whose gradient is scaled.
+template <class Row, class Loss> struct ScaledRow {
+  template <class Of, op::Local L, bool WithGradient, class Ctx, class T>
+  CLEAVE_HD static tensor::accumulate_t<T> loss(Ctx const& c, op::Operands<T> const& t, long b, long rows) {
+    return Row::template loss<Of, L, WithGradient>(c, Loss::scaled(t), b, rows);
   }
 };
 
@@ -141,6 +150,13 @@ template <class Op, class Row> struct LossKernel : ByDefinition<Op> {
 };
 template <> struct Kernel<op::SoftmaxCrossEntropy> : LossKernel<op::SoftmaxCrossEntropy, SoftmaxRow> {};
 template <> struct Kernel<op::SquaredError> : LossKernel<op::SquaredError, SquaredRow> {};
+template <class Op, class Row> using ScaledKernel = LossKernel<Op, ScaledRow<Row, Op>>;
+template <class Scale>
+struct Kernel<op::ScaledLoss<op::SoftmaxCrossEntropy, Scale>>
+    : ScaledKernel<op::ScaledLoss<op::SoftmaxCrossEntropy, Scale>, SoftmaxRow> {};
+template <class Scale>
+struct Kernel<op::ScaledLoss<op::SquaredError, Scale>>
+    : ScaledKernel<op::ScaledLoss<op::SquaredError, Scale>, SquaredRow> {};
 
 /// Normalises each of the `Op::parts_of_sample` equal parts of a sample; so many neighbouring features have one scale
 /// and one shift as `Op::features_of_weight` says.

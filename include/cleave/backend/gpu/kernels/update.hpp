@@ -46,7 +46,7 @@ template <class T> struct WeightRange {
   A* kept;     // of a replica that pushes: see Keep
   long apart, count;
   Control<A> const* control;
-  A const* scale;  // of gradients that are clipped
+  A const* scale;  // of gradients, from their norm
 };
 
 /// w (n) in the format of sums; copy (n) in that of the data, or null; moments `apart` elements from each other.
@@ -62,6 +62,9 @@ template <class Optimizer, class T, class G, class From = Sources<G>> struct Upd
     From gradient;
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    if constexpr (optim::ScalesLoss<Optimizer>) {
+      if (*a.gradient.scale == A{0}) return;
+    }
     optim::Now<A> const now = a.control->now;
     each_pack<width>(c, a.n, a.w, [&](long i, auto few) {
       constexpr int W = decltype(few)::count;

@@ -37,7 +37,7 @@ template <class T> struct Stepping {
   A* kept = nullptr;  // if set, gradients are added to it, and the optimizer is on a server
   A own_rate = 0;     // with kept gradients: the rate at which local weights are updated by plain SGD
   optim::Now<A> now{};
-  A scale = 1;  // of gradients that are clipped
+  A scale = 1;  // of gradients, from their norm
   // step<Optimizer> of the plan's optimizer, for gradients in the format of sums and in that of the data.
   void (*step_sums)(Stepping const&, long offset, long count, A const* g) = nullptr;
   void (*step_data)(Stepping const&, long offset, long count, T const* g) = nullptr;

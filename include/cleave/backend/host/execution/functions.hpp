@@ -15,7 +15,7 @@ template <class N> struct Functions {
   using A = tensor::accumulate_t<T>;
   decltype(Stepping<T>::step_sums) step_sums = nullptr;
   decltype(Stepping<T>::step_data) step_data = nullptr;
-  A (*clip_scale)(double squares) = nullptr;
+  A (*gradient_scale)(double squares, A* state) = nullptr;  // optim::gradient_scale
   // Of a codec, where gradients are encoded (send/codec.hpp).
   void (*encode)(long n, A const* g, A* left, std::byte* out) = nullptr;
   void (*add)(long n, std::byte const* in, A* to) = nullptr;  // to += the decoded message

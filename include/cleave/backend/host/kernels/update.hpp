@@ -9,17 +9,20 @@
 namespace cleave::backend::host {
 
 /// w (n) in the format of sums; copy (n) in that of the data, null if they are the same; g (n) in either; the moments
-/// are `apart` elements from each other. `scale` is the factor of clipped gradients.
+/// are `apart` elements from each other. `scale` is the factor of the gradients, if the optimizer has one.
 template <class Optimizer, class T, class G>
 void update(tensor::accumulate_t<T>* w, T* copy, G const* g, tensor::accumulate_t<T>* moments, long apart, long n,
             optim::Now<tensor::accumulate_t<T>> const now, tensor::accumulate_t<T> scale = 1) {
   using A = tensor::accumulate_t<T>;
   A const none = 0;
+  if constexpr (optim::ScalesLoss<Optimizer>) {
+    if (scale == 0) return;
+  }
   tensor::each(n, [&](long i) {
     A m0 = Optimizer::moments > 0 ? moments[i] : none, m1 = Optimizer::moments > 1 ? moments[apart + i] : none,
       value = w[i];
     A gradient = static_cast<A>(g[i]);
-    if constexpr (optim::Clips<Optimizer>) gradient *= scale;
+    if constexpr (optim::ScalesGradients<Optimizer>) gradient *= scale;
     Optimizer::template step<Optimizer, A>(value, gradient, m0, m1, now);
     w[i] = value;
     if constexpr (Optimizer::moments > 0) moments[i] = m0;
