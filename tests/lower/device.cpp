@@ -31,7 +31,7 @@ TEST_CASE("a plan brings what it needs: a norm if it clips, a codec or a route, 
   CHECK(has(plain.update_sums));
   CHECK(!has(plain.update_data));
   CHECK(!has(plain.norm));
-  CHECK(!has(plain.clip_scale));
+  CHECK(!has(plain.gradient_scale));
   CHECK(has(plain.gradients.sum));
   CHECK(!has(plain.take));
   CHECK(!has(plain.encode));
@@ -39,7 +39,7 @@ TEST_CASE("a plan brings what it needs: a norm if it clips, a codec or a route, 
   auto const& narrow = functions<Of<Small, DataParallel<Sync>, Precision<bf16>, Clipping>>;
   CHECK(has(narrow.update_data));
   CHECK(has(narrow.norm));
-  CHECK(has(narrow.clip_scale));
+  CHECK(has(narrow.gradient_scale));
   auto const& coded = functions<Of<Words, DataParallel<Sync>, Fastest, Compress<Int8>>>;
   CHECK(has(coded.encode));
   CHECK(has(coded.decode));

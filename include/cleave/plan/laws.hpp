@@ -82,7 +82,7 @@ template <int Rounds, int Replicas, int Count> struct every_round_has_a_micro_ba
   };
 };
 template <class Number> struct training_needs_a_floating_number {
-  static constexpr bool holds = false;
+  static constexpr bool holds = tensor::trains<Number>;
   template <bool Holds> struct tell {
     static_assert(
         Holds,
@@ -90,14 +90,6 @@ template <class Number> struct training_needs_a_floating_number {
         "8-bit integers are for a trained model");
   };
 };
-template <> struct training_needs_a_floating_number<f32> {
-  static constexpr bool holds = true;
-  template <bool> struct tell {};
-};
-template <> struct training_needs_a_floating_number<f64> : training_needs_a_floating_number<f32> {};
-template <> struct training_needs_a_floating_number<bf16> : training_needs_a_floating_number<f32> {};
-template <> struct training_needs_a_floating_number<tf32> : training_needs_a_floating_number<f32> {};
-template <> struct training_needs_a_floating_number<fp8> : training_needs_a_floating_number<f32> {};
 template <class Agreement> struct the_agreement_is_known {
   static constexpr bool holds = agree::is_agreement<Agreement>;
   template <bool Holds> struct tell {

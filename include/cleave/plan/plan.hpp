@@ -146,7 +146,7 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::factors_go_between_ranks<factors, cuts_batch && !served>,
                     plan::leaf<Net, plan::factored(signatures)>>,
       meta::enforce<plan::tokens_come_from_the_data<tokens.first>, reader>,
-      meta::enforce<plan::tokens_are_whole_in_the_format<tokens.vocabulary, plan::largest<number>>, reader>>;
+      meta::enforce<plan::tokens_are_whole_in_the_format<tokens.vocabulary, tensor::largest_whole<number>>, reader>>;
 
   static constexpr auto shardings = plan::shardings<Net, model_policy, meta::holds<model_law>>(signatures, request);
   static constexpr auto placed = plan::placed<meta::holds<model_law>>(signatures, shardings, request);

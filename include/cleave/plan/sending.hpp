@@ -120,7 +120,5 @@ template <int N> constexpr Tokens tokens(place::Signatures<N> const& model) {
   }
   return t;
 }
-/// Integers up to this value are exact in the format; fp8 is stored as bf16.
-template <class Number> inline constexpr int largest = sizeof(Number) == 2 ? 256 : 1 << 24;
 
 }  // namespace cleave::plan

@@ -12,7 +12,7 @@ using namespace cleave::backend;
 
 template <class Base> struct Decayed : Base { static constexpr float weight_decay = 0.01f, clip_norm = 1; };
 template <class O, class G> using Plain = gpu::Update<Decayed<O>, bf16, G>;
-template <class O, class G> using Clipped = gpu::Update<Decayed<O>, bf16, G, gpu::Clipped<G, float>>;
+template <class O, class G> using Clipped = gpu::Update<Decayed<O>, bf16, G, gpu::Scaled<G, float>>;
 
 template <class K> void* of() { return reinterpret_cast<void*>(cuda::entry<K>); }
 template <class O> void updates(void** to) {

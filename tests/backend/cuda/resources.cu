@@ -124,7 +124,7 @@ template <class T> void products() {
   use<gpu::JoinSums<gpu::BatchSum<c, T>>>();
   use<gpu::Update<Momentum, T, A>>();
   use<gpu::Update<Adam, T, T>>();
-  use<gpu::Update<ClippedAdam, T, A, gpu::Clipped<A, A>>>();
+  use<gpu::Update<ClippedAdam, T, A, gpu::Scaled<A, A>>>();
   use<gpu::Squares<T>>();
   use<gpu::ClipScale<ClippedAdam, A>>();
   use<gpu::Keep<T, A>>();

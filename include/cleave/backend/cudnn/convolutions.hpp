@@ -25,8 +25,8 @@ struct Kind {
   /// The reason why it never computes a task: for dw in f32 of bf16 its heuristics propose engines that then do not
   /// run.
   static std::string lacks(Task const& c) {
-    bool const mixed = c.pass == Pass::Weight && c.of == gpu::Number::Bf16;
-    return mixed ? "cuDNN makes no f32 gradient of bf16" : "";
+    bool const mixed = c.pass == Pass::Weight && gpu::is_half(c.of);
+    return mixed ? "cuDNN makes no f32 gradient of " + gpu::text(c.of) : "";
   }
   static bool suits(gpu::Places const&) { return true; }
 };

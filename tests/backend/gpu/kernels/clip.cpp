@@ -77,12 +77,28 @@ TEST_CASE("the scale is of the sums of all ways") {
   backend::gpu::Queue<Machine> const q{&m, m.stream(), nullptr};
   Many<double> const squares = {9, 7, 0.5};
   Many<float> scale(2, -1.0f);
-  using K = backend::gpu::ClipScale<ClippedAdam, float>;
-  q.launch<K>(1, {scale.data(), 2, {squares.data(), squares.data() + 1}});
-  q.launch<K>(1, {scale.data() + 1, 1, {squares.data() + 2}});
+  using K = backend::gpu::GradientScale<ClippedAdam, float>;
+  q.launch<K>(1, {scale.data(), nullptr, 2, {squares.data(), squares.data() + 1}});
+  q.launch<K>(1, {scale.data() + 1, nullptr, 1, {squares.data() + 2}});
   m.finish();
   CHECK(scale[0] == static_cast<float>(2 / (4 + 1e-6)));
   CHECK(scale[1] == 1);
+}
+TEST_CASE("of a scaled loss the factor is divided out, and follows in its state") {
+  using Scaling = optim::Unscaling<Adam, LossScale<8, 3>>;
+  Machine m;
+  backend::gpu::Queue<Machine> const q{&m, m.stream(), nullptr};
+  Many<double> const squares = {9, std::numeric_limits<double>::infinity()};
+  Many<float> scale(2, -1.0f), state = {0, 3};
+  using K = backend::gpu::GradientScale<Scaling, float>;
+  q.launch<K>(1, {scale.data(), state.data(), 1, {squares.data()}});
+  m.finish();
+  CHECK(scale[0] == 1.0f / 8);
+  CHECK(state == Many<float>{1, 1});
+  q.launch<K>(1, {scale.data() + 1, state.data(), 2, {squares.data(), squares.data() + 1}});
+  m.finish();
+  CHECK(scale[1] == 0);
+  CHECK(state == Many<float>{0, 1});
 }
 TEST_CASE("a step of what is clipped is a step of the gradient times the scale") {
   constexpr long n = 700;
@@ -93,7 +109,7 @@ TEST_CASE("a step of what is clipped is a step of the gradient times the scale")
   for (float& s : small) s *= 0.25f;
   Many<backend::gpu::Control<float>> control(1);
   control[0].now = optim::now<ClippedAdam, float>(0.1, 0);
-  using From = backend::gpu::Clipped<float, float>;
+  using From = backend::gpu::Scaled<float, float>;
   std::vector<Many<float>> store;
   q.launch<backend::gpu::Update<ClippedAdam, float, float, From>>(
       3, {w.data(), nullptr, moments.data(), n, n, control.data(), From{in_parts(g, 3, store), scale.data()}});

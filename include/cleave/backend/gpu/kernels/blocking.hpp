@@ -33,14 +33,6 @@ template <class T> constexpr int width_for(long extent) {
   return extent % w == 0 ? w : 1;
 }
 
-/// In the format of sums.
-struct Plain {};
-/// bf16 and tf32 go through tensor cores, f32 and f64 through plain multiply-adds. What fp8 multiplies is exact in
-/// bf16.
-template <class T>
-using tile_of = std::conditional_t<std::is_same_v<T, bf16> || std::is_same_v<T, fp8>, Bf16Tile,
-                                   std::conditional_t<std::is_same_v<T, tf32>, Tf32Tile, Plain>>;
-
 template <class Case, class Tile> struct Blocking {
   static constexpr bool plain = std::is_same_v<Tile, Plain>;
   static constexpr bool large = !plain && Case::m >= 256 && Case::n >= 256;
@@ -48,7 +40,7 @@ template <class Case, class Tile> struct Blocking {
       Case::a_width == 1 || Case::b_width == 1;  // element by element: more threads, fewer each
   static constexpr int threads = plain || large || gathers ? 256 : 128;
   static constexpr int rows = large ? 128 : 64, columns = large ? 128 : 64;
-  static constexpr int depth = std::is_same_v<Tile, Bf16Tile> ? 32 : 16;
+  static constexpr int depth = Tile::per == 2 ? 32 : 16;
   static constexpr int tiles =
       blocks_for(Case::m, rows) * blocks_for(Case::n, columns) * Case::groups;  // for one slice
 };

@@ -40,4 +40,17 @@ struct Tf32Tile {
   CLEAVE_HD static float stored(tf32 v) { return tf32::rounded(v.value); }
 };
 
+/// In the format of sums.
+struct Plain {
+  static constexpr int per = 1;
+};
+
+/// bf16 and tf32 go through tensor cores, f32 and f64 through plain multiply-adds. What fp8 multiplies is exact in
+/// bf16.
+template <class T> struct TileOf { using is = Plain; };
+template <> struct TileOf<bf16> { using is = Bf16Tile; };
+template <> struct TileOf<fp8> { using is = Bf16Tile; };
+template <> struct TileOf<tf32> { using is = Tf32Tile; };
+template <class T> using tile_of = typename TileOf<T>::is;
+
 }  // namespace cleave::backend::gpu

@@ -26,6 +26,7 @@ enum class Made : unsigned char { Nothing, WithoutEnd, Whole };
 
 /// A number format, and the epilogue of a task that a library may have; Other: one that it does not have.
 enum class Number : unsigned char { F32, Tf32, Bf16, Other };
+constexpr bool is_half(Number n) { return n == Number::Bf16; }
 enum class End : unsigned char { None, Bias, Relu, BiasRelu, Other };
 constexpr bool has_bias(End e) { return e == End::Bias || e == End::BiasRelu; }
 
@@ -78,7 +79,10 @@ inline int aligned(void const* p) {
 }
 
 /// As text.
-inline std::string text(Number n) { return n == Number::F32 ? "f32" : n == Number::Tf32 ? "tf32" : "bf16"; }
+inline std::string text(Number n) {
+  constexpr char const* names[] = {"f32", "tf32", "bf16", "another format"};
+  return names[static_cast<int>(n)];
+}
 inline std::string text(End end, std::string_view behind, bool adds) {
   std::string s = has_bias(end) ? " +bias" : "";
   if (end == End::Relu || end == End::BiasRelu) s += " +relu";

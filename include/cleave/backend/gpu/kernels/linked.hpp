@@ -11,8 +11,7 @@ template <class T, int Columns> struct NarrowBlocking {
   using Tile = tile_of<T>;
   static constexpr bool plain = std::is_same_v<Tile, Plain>;
   static constexpr int threads = plain ? 256 : 128, rows = 32, columns = Columns <= 64 ? 64 : 128;
-  static constexpr int depth =
-      std::is_same_v<Tile, Bf16Tile> || (plain && sizeof(tensor::accumulate_t<T>) == 4) ? 32 : 16;
+  static constexpr int depth = Tile::per == 2 || (plain && sizeof(tensor::accumulate_t<T>) == 4) ? 32 : 16;
 };
 template <class Case>
 using NarrowContract = Contract<Case, tensor::accumulate_t<typename Case::T>, tile_of<typename Case::T>, 1, false,
