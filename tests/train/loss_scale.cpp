@@ -48,6 +48,28 @@ TEST_CASE("a factor changes no bit of losses, weights and moments, unless a grad
                  Of<Mlp, DataParallel<Sync>, ModelParallel<SplitCols>, Accumulate<2>>>(2);
   changes_no_bit<Of<Mlp, DataParallel<Sync>, Precision<bf16>, Large>, Of<Mlp, DataParallel<Sync>, Precision<bf16>>>(2);
 }
+TEST_CASE("in f16 gradients that would be rounded to zero are not") {
+  using Plain = Of<Mlp, DataParallel<Sync>, Precision<f16>>;
+  using Scaled = Of<Mlp, DataParallel<Sync>, Precision<f16>, LossScale<1024>>;
+  auto const small = [](auto const& f) {  // inputs whose gradients are below 2^-24
+    auto g = f;
+    g.pixels = [](void const*, long step, long first, int count, float* out) {
+      feed<Plain>().pixels(nullptr, step, first, count, out);
+      for (long i = 0; i < count * Plain::Net::input::shape.size(); ++i) out[i] *= 1e-6f;
+    };
+    return g;
+  };
+  auto const moved = [&]<class P>(P*) {
+    Trainer<P> t(2, 7);
+    auto const before = kept(t, Region::Weights);
+    t.train(0, 1, small(feed<P>()));
+    auto const after = kept(t, Region::Weights);
+    long n = 0;
+    for (std::size_t i = 0; i < 20 * 24; ++i) n += before[i] != after[i];
+    return n;
+  };
+  CHECK(moved(static_cast<Scaled*>(nullptr)) > moved(static_cast<Plain*>(nullptr)));
+}
 TEST_CASE("a step whose gradients are not finite updates no weight and halves the factor") {
   using P = Of<Mlp, DataParallel<Sync>, Momentum, Large>;
   for (int replicas : {1, 3}) {
@@ -77,6 +99,7 @@ TEST_CASE("on a device as on threads") {
   as_on_threads<Of<Mlp, DataParallel<Sync>, Momentum, LossScale<256, 2>>>(1e-6, {1, 2});
   as_on_threads<Of<Other, DataParallel<Sync>, LossScale<256, 2>>>(1e-5, {1, 2});
   as_on_threads<Of<Mlp, DataParallel<Sync>, ModelParallel<SplitRows>, LossScale<256, 2>>>(1e-6, {1});
+  as_on_threads<Of<Mlp, DataParallel<Sync>, Precision<f16>, LossScale<>>>(4e-3, {1, 3});
 }
 TEST_CASE("on a device too a step is skipped") {
   using P = Of<Mlp, DataParallel<Sync>, Momentum, Large>;

@@ -27,6 +27,7 @@ struct Turns : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, ModelParallel<S
 struct ByBatch : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, ModelParallel<SplitBatch>> {};
 struct Grid : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, Mesh<Data<2>, Model<2>>, ModelParallel<SplitColsRows>> {
 };
+struct Ieee : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, DataParallel<Sync>, Precision<f16>, LossScale<>> {};
 struct Half : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, DataParallel<Sync>, Precision<bf16>> {};
 struct Rounded : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, DataParallel<Sync>, Precision<tf32>> {};
 struct Eight : Plan<Dense, Batch<16>, MicroBatches<8>, Momentum, DataParallel<Sync>, Precision<fp8>> {};
@@ -124,6 +125,18 @@ TEST_CASE("bf16 under Ordered gives the same bits on 1, 2, 3 and 8 replicas, and
   weights_after<Half>(2, 100, &narrow);
   weights_after<Alone>(1, 100, &full);
   CHECK(narrow == doctest::Approx(full).epsilon(0.02));
+}
+
+TEST_CASE("f16 under Ordered gives the same bits on 1, 2, 3 and 8 replicas, and stays nearer to f32 than bf16") {
+  auto const one = weights_after<Ieee>(1, 20), full = weights_after<Alone>(1, 20), half = weights_after<Half>(1, 20);
+  for (int n : {2, 3, 8}) agrees<Ieee>(one, n, 0);
+  double near = 0, far = 0;
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    near = std::max(near, std::fabs(static_cast<double>(one[i]) - static_cast<double>(full[i])));
+    far = std::max(far, std::fabs(static_cast<double>(half[i]) - static_cast<double>(full[i])));
+  }
+  CHECK(near > 0);
+  CHECK(near < far / 2);
 }
 
 TEST_CASE("tf32 under Ordered gives the same bits on any number of replicas, others than f32, and stays near it") {

@@ -86,7 +86,7 @@ template <class Number> struct training_needs_a_floating_number {
   template <bool Holds> struct tell {
     static_assert(
         Holds,
-        "Precision: training needs f32, f64, bf16, tf32 or fp8, which takes e4m3 and e5m2 where each belongs; "
+        "Precision: training needs f32, f64, bf16, f16, tf32 or fp8, which takes e4m3 and e5m2 where each belongs; "
         "8-bit integers are for a trained model");
   };
 };
@@ -230,7 +230,7 @@ template <int Vocabulary, int Largest> struct tokens_are_whole_in_the_format {
     static_assert(
         Holds,
         "Embedding: token numbers come as the plan's numbers, which are whole up to 256 in bf16 and fp8, up to "
-        "16,777,216 in f32; say a wider Precision or a smaller vocabulary");
+        "2048 in f16, up to 16,777,216 in f32; say a wider Precision or a smaller vocabulary");
   };
 };
 template <bool First> struct tokens_come_from_the_data {

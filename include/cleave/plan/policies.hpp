@@ -106,7 +106,8 @@ template <class D, class M = Model<1>> struct Mesh {
 };
 
 /// f32, f64; bf16: storage and messages in bf16, sums and master weights in f32; tf32: all of these in f32, operands of
-/// products and convolutions rounded to 10 bits of fraction; or fp8: as bf16, with these operands in 8 bits: inputs and
+/// products and convolutions rounded to 10 bits of fraction; f16: as bf16, with more digits and a small range, for
+/// which there is LossScale; or fp8: as bf16, with these operands in 8 bits: inputs and
 /// weights e4m3, gradients e5m2, with a scale for each micro-batch and weight.
 template <class Number> struct Precision {
   using kind = plan::PrecisionKind;

@@ -30,6 +30,48 @@ struct bf16 {
   }
 };
 
+/// IEEE 754's half precision: 5 bits of exponent, 10 of fraction. Rounded to nearest even, infinite from 65520 on; NaN
+/// stays NaN. Gradients below 2^-24 become 0: see LossScale.
+struct f16 {
+  std::uint16_t bits;
+
+  f16() = default;
+  CLEAVE_HD constexpr explicit f16(float value) : bits(round(value)) {}
+  CLEAVE_HD constexpr explicit operator float() const {
+#ifdef __CUDA_ARCH__
+    if (!__builtin_is_constant_evaluated()) {
+      float f;
+      asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(bits));
+      return f;
+    }
+#endif
+    std::uint32_t const magnitude = std::uint32_t{bits & 0x7fffu} << 13, sign = std::uint32_t{bits & 0x8000u} << 16;
+    std::uint32_t const finite =
+        __builtin_bit_cast(std::uint32_t, __builtin_bit_cast(float, magnitude) * 0x1p112f);  // exact
+    return __builtin_bit_cast(float, ((bits & 0x7c00u) == 0x7c00u ? magnitude | 0x7f800000u : finite) | sign);
+  }
+  CLEAVE_HD constexpr explicit operator double() const { return static_cast<double>(static_cast<float>(*this)); }
+
+ private:
+  CLEAVE_HD static constexpr std::uint16_t round(float value) {
+#ifdef __CUDA_ARCH__
+    if (!__builtin_is_constant_evaluated()) {
+      std::uint16_t h;
+      asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(value));
+      return h;
+    }
+#endif
+    std::uint32_t const u = __builtin_bit_cast(std::uint32_t, value), m = u & 0x7fffffffu;
+    std::uint32_t const normal = (m - 0x38000000u + 0xfffu + ((m >> 13) & 1u)) >> 13;
+    // The sum with 1/2, whose last bit is 2^-24, is rounded to a whole number of these.
+    std::uint32_t const small =
+        __builtin_bit_cast(std::uint32_t, __builtin_bit_cast(float, m < 0x38800000u ? m : 0u) + 0.5f) - 0x3f000000u;
+    std::uint32_t const none = m > 0x7f800000u ? 0x7e00u : 0x7c00u;
+    std::uint32_t const all = m >= 0x47800000u ? none : m < 0x38800000u ? small : normal;
+    return static_cast<std::uint16_t>(all | (u >> 16 & 0x8000u));
+  }
+};
+
 /// A float in memory, messages and sums; operands of products and convolutions are rounded to 10 bits of fraction, to
 /// nearest, ties away from zero, as tensor cores need them.
 struct tf32 {
@@ -78,12 +120,14 @@ CLEAVE_HD inline Twofold mean_of(Twofold sum, long n) { return sum / static_cast
 
 /// Whole numbers up to this value are exact in the format; fp8 is stored as bf16.
 template <class T> inline constexpr int largest_whole = sizeof(T) == 2 ? 256 : 1 << 24;
+template <> inline constexpr int largest_whole<f16> = 2048;
 
 /// A format that a plan can train in is one that has a name.
 template <class T> inline constexpr std::string_view name_of = "?";
 template <> inline constexpr std::string_view name_of<f32> = "f32";
 template <> inline constexpr std::string_view name_of<f64> = "f64";
 template <> inline constexpr std::string_view name_of<bf16> = "bf16";
+template <> inline constexpr std::string_view name_of<f16> = "f16";
 template <> inline constexpr std::string_view name_of<tf32> = "tf32";
 template <> inline constexpr std::string_view name_of<fp8> = "fp8";
 template <class T> inline constexpr bool trains = name_of<T> != "?";

@@ -199,9 +199,11 @@ template <class Op, op::Local L, bool WithBias = false, class Map = void> void c
   compare<Op, L, bf16, WithBias, Map>(1e-2);
 }
 
-/// What multiplies, in tf32 as well, as the numbers here have no more bits than that, and in fp8, which has fewer.
+/// What multiplies, in f16 and tf32 as well, as the numbers here have no more bits than that, and in fp8, which has
+/// fewer.
 template <class Op, op::Local L, bool WithBias = false, class Map = void> void compare_products() {
   compare_all<Op, L, WithBias, Map>();
+  compare<Op, L, f16, WithBias, Map>(2e-3);
   compare<Op, L, tf32, WithBias, Map>(1e-5);
   compare<Op, L, fp8, WithBias, Map>(1e-2);
 }

@@ -109,7 +109,9 @@ struct Api {
     return cublasLtMatmulDescSetAttribute(m, what, &value, sizeof value);
   }
   static int layout(cublasLtMatrixLayout_t* to, gpu::Number of, int rows, int columns, long apart) {
-    cudaDataType_t const type = of == gpu::Number::Bf16 ? CUDA_R_16BF : CUDA_R_32F;
+    cudaDataType_t const type = of == gpu::Number::Bf16  ? CUDA_R_16BF
+                                : of == gpu::Number::F16 ? CUDA_R_16F
+                                                         : CUDA_R_32F;
     return cublasLtMatrixLayoutCreate(to, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns),
                                       apart);
   }

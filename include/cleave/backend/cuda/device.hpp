@@ -34,6 +34,14 @@ template <int Threads> struct Context {
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   }
+  __device__ void multiply(gpu::F16Tile, float (&d)[4], std::uint32_t const (&a)[4],
+                           std::uint32_t const (&b)[2]) const {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
+        "%2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+  }
   __device__ void multiply(gpu::Tf32Tile, float (&d)[4], std::uint32_t const (&a)[4],
                            std::uint32_t const (&b)[2]) const {
     asm volatile(

@@ -164,7 +164,9 @@ struct Api {
     auto const n = [](std::array<long, 4> const& v) { return std::vector<std::int64_t>(v.begin(), v.end()); };
     Descriptor d(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
     d.set(CUDNN_ATTR_TENSOR_UNIQUE_ID, static_cast<std::int64_t>(id));
-    d.set(CUDNN_ATTR_TENSOR_DATA_TYPE, t.of == gpu::Number::Bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT);
+    d.set(CUDNN_ATTR_TENSOR_DATA_TYPE, t.of == gpu::Number::Bf16  ? CUDNN_DATA_BFLOAT16
+                                       : t.of == gpu::Number::F16 ? CUDNN_DATA_HALF
+                                                                  : CUDNN_DATA_FLOAT);
     d.set(CUDNN_ATTR_TENSOR_DIMENSIONS, n(t.extent)).set(CUDNN_ATTR_TENSOR_STRIDES, n(t.strides()));
     d.set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, static_cast<std::int64_t>(t.aligned));
     if (passes_on) d.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, true);

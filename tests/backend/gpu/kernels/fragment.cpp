@@ -55,6 +55,7 @@ template <class Tile> void whole() {
 }  // namespace
 
 TEST_CASE("bf16 fragments") { whole<gpu::Bf16Tile>(); }
+TEST_CASE("f16 fragments") { whole<gpu::F16Tile>(); }
 TEST_CASE("tf32 fragments") { whole<gpu::Tf32Tile>(); }
 TEST_CASE("tf32 rounds to nearest, ties away, and keeps what is not finite") {
   auto const of = [](std::uint32_t u) {

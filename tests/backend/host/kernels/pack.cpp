@@ -49,9 +49,18 @@ template <class T, class E> void both_ways() {
 
 }  // namespace
 
-TEST_CASE("f32, and bf16 widened on the way") {
+TEST_CASE("f32, and bf16 and f16 widened on the way") {
   both_ways<float, float>();
   both_ways<bf16, float>();
+  both_ways<f16, float>();
+}
+TEST_CASE("every f16 is widened as by its conversion") {
+  std::vector<f16> all(65536);
+  for (std::size_t b = 0; b < all.size(); ++b) all[b].bits = static_cast<std::uint16_t>(b);
+  std::vector<float> wide(all.size());
+  with_simd([&]<class S>(S) { Columns<f16, 16>{all.data()}.pack<S, float, 16>(wide.data(), 0, 16, 0, 4096); });
+  for (std::size_t b = 0; b < all.size(); ++b)
+    REQUIRE(std::bit_cast<std::uint32_t>(wide[b]) == std::bit_cast<std::uint32_t>(static_cast<float>(all[b])));
 }
 TEST_CASE("f64") { both_ways<double, double>(); }
 

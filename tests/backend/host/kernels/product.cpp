@@ -71,9 +71,10 @@ TEST_CASE("host product: f32") {
   check<f32, 70, 31, 257>();
 }
 
-TEST_CASE("host product: f64, bf16, tf32 and fp8") {
+TEST_CASE("host product: f64, bf16, f16, tf32 and fp8") {
   check<f64, 5, 67, 19>();
   check<bf16, 9, 301, 33>();
+  check<f16, 9, 301, 33>();
   check<tf32, 9, 301, 33>();
   check<tf32, 1, 37, 10>();
   check<tf32, 70, 31, 257>();

@@ -16,19 +16,21 @@ namespace cleave::backend::gpu {
 //   b (K, 8): register r holds column g; its rows start at per * t + K/2 r.
 // A register of 32 bits holds `per` elements, neighbours along k.
 
-/// d (16, 8) f32 += a (16, 16) bf16 b (16, 8) bf16.
-struct Bf16Tile {
-  using element = bf16;
+/// d (16, 8) f32 += a (16, 16) b (16, 8), both bf16 or both f16.
+template <class Half> struct HalfTile {
+  using element = Half;
   static constexpr int k = 16, per = 2;
   CLEAVE_HD static float value(std::uint32_t reg, int i) {
-    return __builtin_bit_cast(float, i == 0 ? reg << 16 : reg & 0xffff0000u);
+    return static_cast<float>(__builtin_bit_cast(Half, static_cast<std::uint16_t>(reg >> (16 * i))));
   }
-  CLEAVE_HD static std::uint32_t of(bf16 const* at) {  // two neighbours, aligned to 4
+  CLEAVE_HD static std::uint32_t of(Half const* at) {  // two neighbours, aligned to 4
     return *reinterpret_cast<std::uint32_t const*>(at);
   }
-  template <class T> CLEAVE_HD static bf16 stored(T v) { return static_cast<bf16>(static_cast<float>(v)); }
-  CLEAVE_HD static bf16 stored(bf16 v) { return v; }
+  template <class T> CLEAVE_HD static Half stored(T v) { return static_cast<Half>(static_cast<float>(v)); }
+  CLEAVE_HD static Half stored(Half v) { return v; }
 };
+using Bf16Tile = HalfTile<bf16>;
+using F16Tile = HalfTile<f16>;
 
 /// d (16, 8) f32 += a (16, 8) tf32 b (8, 8) tf32: floats with 10 bits of fraction.
 struct Tf32Tile {
@@ -45,10 +47,11 @@ struct Plain {
   static constexpr int per = 1;
 };
 
-/// bf16 and tf32 go through tensor cores, f32 and f64 through plain multiply-adds. What fp8 multiplies is exact in
+/// bf16, f16 and tf32 go through tensor cores, f32 and f64 through plain multiply-adds. What fp8 multiplies is exact in
 /// bf16.
 template <class T> struct TileOf { using is = Plain; };
 template <> struct TileOf<bf16> { using is = Bf16Tile; };
+template <> struct TileOf<f16> { using is = F16Tile; };
 template <> struct TileOf<fp8> { using is = Bf16Tile; };
 template <> struct TileOf<tf32> { using is = Tf32Tile; };
 template <class T> using tile_of = typename TileOf<T>::is;

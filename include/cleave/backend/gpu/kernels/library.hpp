@@ -25,8 +25,8 @@ namespace cleave::backend::gpu {
 enum class Made : unsigned char { Nothing, WithoutEnd, Whole };
 
 /// A number format, and the epilogue of a task that a library may have; Other: one that it does not have.
-enum class Number : unsigned char { F32, Tf32, Bf16, Other };
-constexpr bool is_half(Number n) { return n == Number::Bf16; }
+enum class Number : unsigned char { F32, Tf32, Bf16, F16, Other };
+constexpr bool is_half(Number n) { return n == Number::Bf16 || n == Number::F16; }
 enum class End : unsigned char { None, Bias, Relu, BiasRelu, Other };
 constexpr bool has_bias(End e) { return e == End::Bias || e == End::BiasRelu; }
 
@@ -34,6 +34,7 @@ template <class T>
 inline constexpr Number number_of = std::is_same_v<T, float>  ? Number::F32
                                     : std::is_same_v<T, tf32> ? Number::Tf32
                                     : std::is_same_v<T, bf16> ? Number::Bf16
+                                    : std::is_same_v<T, f16>  ? Number::F16
                                                               : Number::Other;
 template <bool WithBias, class Map> constexpr End end_of() {
   if constexpr (std::is_void_v<Map>) {
@@ -80,7 +81,7 @@ inline int aligned(void const* p) {
 
 /// As text.
 inline std::string text(Number n) {
-  constexpr char const* names[] = {"f32", "tf32", "bf16", "another format"};
+  constexpr char const* names[] = {"f32", "tf32", "bf16", "f16", "another format"};
   return names[static_cast<int>(n)];
 }
 inline std::string text(End end, std::string_view behind, bool adds) {
