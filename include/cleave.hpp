@@ -85,6 +85,9 @@
 // train: trainers, checkpoints, devices.
 #include "cleave/train/check_layer.hpp"
 
+// predict: a trained model as a function.
+#include "cleave/predict/predictor.hpp"
+
 // parameter_server: replicas around a server; on a virtual clock, cleave/parameter_server/simulated.hpp.
 #include "cleave/parameter_server/served.hpp"
 

@@ -18,6 +18,7 @@ set(report ${schedule} io backend/host/communication report version.hpp)
 set(lower ${plan} backend lower)
 set(data ${tensor} io backend/host/execution lower/answers.hpp data)
 set(train ${plan} io backend lower data train version.hpp)
+set(predict ${train} predict)
 set(parameter_server ${train} report parameter_server)
 set(cli ${parameter_server} cli)
 # The inner rooms of the two large backends; the files beside them see them all.

@@ -46,22 +46,26 @@ template <class P, class On> struct Table {
       Kernels k;
       k.takes_slices = On::template takes_slices<Op>;
       k.loss_with_gradient = Op::is_loss && On::template loss_with_gradient<Op>;
-      if constexpr (On::template sums_slices<Op, n.local, T>) k.make_sums = &Kernel::template sum<n.local, T>;
-      if constexpr (P::schedule.tail(K, true) > 0) {
+      constexpr bool trains = !P::infers, runs = trains || !Op::is_loss;
+      if constexpr (trains && On::template sums_slices<Op, n.local, T>) k.make_sums = &Kernel::template sum<n.local, T>;
+      if constexpr (!trains) {
+        // no gradient
+      } else if constexpr (P::schedule.tail(K, true) > 0) {
         k.backward_input = &Behind<P, K, true, On>::template backward_input<Op, n.local, T>;
       } else if constexpr (!P::schedule.in_backward_tail[K]) {
         k.backward_input = &Kernel::template backward_input<n.local, T>;
       }
-      constexpr bool may_fuse =
-          On::updates_in_gradients && P::micro_batches == 1 && Op::weights > 0 && Op::inputs == 1 && !P::waits_for_norm;
+      constexpr bool may_fuse = trains && On::updates_in_gradients && P::micro_batches == 1 && Op::weights > 0 &&
+                                Op::inputs == 1 && !P::waits_for_norm;
       if constexpr (may_fuse) k.update_weight = &lower::update_weight<Op, n.local, typename P::optimizer, T>;
-      constexpr bool by_slice = !may_fuse || P::replicas != 1, by_sums = On::template sums_slices<Op, n.local, T>;
+      constexpr bool by_slice = trains && (!may_fuse || P::replicas != 1),
+                     by_sums = On::template sums_slices<Op, n.local, T>;
       if constexpr (by_slice && (!by_sums || sends_factors))
         k.backward_weight = &Kernel::template backward_weight<n.local, T>;
       using Map = map_of<P, P::schedule.map[K]>;
       if constexpr (P::schedule.tail(K, false) > 0) {
         k.forward = &Behind<P, K, false, On>::template forward<Op, n.local, bias, Map, T>;
-      } else if constexpr (P::schedule.head[K] == K && !P::schedule.in_forward_tail[K]) {
+      } else if constexpr (runs && P::schedule.head[K] == K && !P::schedule.in_forward_tail[K]) {
         k.forward = &Kernel::template forward<n.local, bias, Map, T>;
       }
       constexpr int forth = P::schedule.step_of(schedule::Do::Forward, K);

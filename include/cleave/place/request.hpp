@@ -17,7 +17,8 @@ struct Request {
   bool together = true;  // all replicas take each step together
   long bucket = 0;       // elements: layers share a message of gradients up to this size
   Portions portions = {};
-  bool clips = false;  // weights are updated after the norm over all gradients is known
+  bool clips = false;   // weights are updated after the norm over all gradients is known
+  bool infers = false;  // the forward pass up to the loss is all there is
 };
 
 /// Replicas, whose number is known when a run starts, and the ways of each.

@@ -297,6 +297,12 @@ template <bool Scales, bool ByCollectives> struct gradients_are_unscaled_where_t
         "say DataParallel<Sync> without Spares and Shards, or leave LossScale out");
   };
 };
+template <bool Infers, bool Served> struct what_infers_pushes_nothing {
+  static constexpr bool holds = !Infers || !Served;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Inference: a trained model has no gradients for a server; leave the agreement out");
+  };
+};
 /// Told by `fits`. Its own teller, not enforce: each level of instantiation costs three lines of clang's answer.
 template <long NeededBytes, long GivenBytes, class... About> struct the_plan_fits_its_memory {
   static_assert(NeededBytes <= GivenBytes,

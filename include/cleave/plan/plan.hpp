@@ -42,6 +42,7 @@ template <class NetT, class... Policies> struct Plan {
   using codec = typename compress::codec;
   static constexpr bool compressed = !std::is_void_v<codec>;
   static constexpr bool codec_known = !compressed || std::is_base_of_v<send::Codec, codec>;
+  static constexpr bool infers = plan::said<plan::PassKind, Policies...> > 0;
   static constexpr bool ordered = policy<plan::SumKind, Ordered>::ordered;
 
   using route_said = typename policy<plan::RouteKind, plan::NoRoute>::route;
@@ -97,6 +98,7 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::a_loss_scale_is_a_power_of_two<plan::scale_of<loss_scale>()>, loss_scale>,
       meta::enforce<plan::a_scaled_loss_keeps_no_state<scales_loss, plan::keeps_state<layer::ops_of<Net>>>, loss_scale>,
       meta::enforce<plan::gradients_are_unscaled_where_they_are_summed<scales_loss, !served>, loss_scale>,
+      meta::enforce<plan::what_infers_pushes_nothing<infers, served>>,
       meta::enforce<plan::compress_names_a_codec<codec, codec_known>>,
       meta::enforce<typename plan::law_of_sending<codec>::is, compress>,
       meta::enforce<plan::only_gradients_are_compressed<compressed, agreed::change>, agreement>,
@@ -131,7 +133,8 @@ template <class NetT, class... Policies> struct Plan {
                                           !served,
                                           (bucket_bytes + long{sizeof(number)} - 1) / long{sizeof(number)},
                                           plan::portions<portions_said>(rows),
-                                          waits_for_norm};
+                                          waits_for_norm,
+                                          infers};
   static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<word_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static constexpr bool factors = plan::always_factors(signatures);
@@ -171,7 +174,7 @@ template <class NetT, class... Policies> struct Plan {
       sizeof(number),
       sizeof(tensor::accumulate_t<number>),
       sizeof(tensor::batch_sum_t<number>),
-      pushes_gradients ? 0 : optimizer::moments,
+      pushes_gradients || infers ? 0 : optimizer::moments,
       ordered,
       !served                                 ? 0
       : agreed::change == agree::Change::Step ? sizeof(number)

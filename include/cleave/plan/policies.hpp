@@ -32,6 +32,7 @@ struct BucketKind {};
 struct WorkspaceKind {};
 struct ConversionKind {};
 struct InputKind {};
+struct PassKind {};
 }  // namespace plan
 
 /// The samples of one update. Replicas that wait for each other share them; one that does not wait uses this number for
@@ -171,6 +172,12 @@ template <long Bytes> struct Workspace {
 /// compile.
 struct Written {};
 template <class How> struct Conversions { using kind = plan::ConversionKind; };
+
+/// The plan of a trained model: the forward pass up to the loss. A rank has weights and activations, no gradients and
+/// no optimizer. Predictor runs it.
+struct Inference {
+  using kind = plan::PassKind;
+};
 
 /// The gradient of the model's input is computed too.
 struct InputGradient {

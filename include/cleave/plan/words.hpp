@@ -14,7 +14,7 @@ namespace cleave::plan {
 
 using kinds = meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, MeshKind, PrecisionKind,
                          SumKind, CompressKind, RouteKind, BucketKind, WorkspaceKind, ConversionKind, InputKind,
-                         optim::LossScaleKind, optim::OptimizerKind>;
+                         PassKind, optim::LossScaleKind, optim::OptimizerKind>;
 template <class P, class Kinds> inline constexpr bool is_policy = false;
 template <Policy P, class... Kinds>
 inline constexpr bool is_policy<P, meta::list<Kinds...>> = (is_kind<Kinds, P> || ...);

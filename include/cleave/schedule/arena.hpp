@@ -214,17 +214,22 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
   bool const narrow = f.data < f.sum;
   out.workspace =
       region(Category::Workspace, f.workspace);  // first: libraries need an alignment of 256 bytes, which the arena has
+  long const before_weights = at;
   out.weights = region(Category::Weights, s.weight_elements * f.sum);
   out.copies = narrow ? region(Category::Weights, s.weight_elements * f.data) : out.weights;
   out.states = region(Category::Weights, s.state_elements * f.sum);
+  long const weights_apart = request.infers ? at - before_weights : 0;  // several arenas share them
+  at -= weights_apart;
   out.moments = region(Category::Optimizer, s.weight_elements * f.sum * f.moments);
-  out.gradients = region(Category::Gradients, s.weight_elements * f.sum * out.kept);
-  out.scratch = region(Category::Gradients, (out.deepest - out.kept) * s.most_weight_leaf * f.sum);
-  out.batch_sums = region(Category::Gradients, out.deepest * s.most_sum_leaf * f.batch_sum);
+  int const sums = request.infers ? 0 : 1;
+  out.gradients = region(Category::Gradients, sums * s.weight_elements * f.sum * out.kept);
+  out.scratch = region(Category::Gradients, sums * (out.deepest - out.kept) * s.most_weight_leaf * f.sum);
+  out.batch_sums = region(Category::Gradients, sums * out.deepest * s.most_sum_leaf * f.batch_sum);
   bool plain = !f.encoding || f.pushed > 0;
   for (int i = 0; i < s.buckets; ++i) plain = plain || s.bucket[i].whole;
-  out.wire =
-      narrow && plain ? region(Category::Communication, s.weight_elements * f.data * out.branches) : out.gradients;
+  out.wire = narrow && plain && !request.infers
+                 ? region(Category::Communication, s.weight_elements * f.data * out.branches)
+                 : out.gradients;
   if (f.pushed > 0) out.outbox = region(Category::Communication, s.weight_elements * f.sum);
   encode(out, s, request, f, ranks, region);
   out.labels = region(Category::Activations, long{own} * request.rows * 4);
@@ -262,7 +267,7 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
       if (s.buffer[k].category == c) out.buffer[k] += begin;
     }
   }
-  out.memory.total = at;
+  out.memory.total = at + weights_apart;
 }
 
 /// In a constant.

@@ -98,6 +98,10 @@ template <int Ops> struct Differentiation {
 
 template <int Ops> constexpr Adjoints<Ops> differentiate(PlacedModel<Ops> const& m) {
   algebra::Differentiation<Ops> pass{m};
+  if (m.request.infers) {
+    for (int k = 0; k < m.count; ++k) pass.out.gradient[k] = -1;
+    return pass.out;
+  }
   pass.mark_needed();
   for (int k = m.count - 1; k >= 0; --k) {
     pass.out.first[k] = pass.out.count;

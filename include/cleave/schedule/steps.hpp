@@ -21,6 +21,7 @@ constexpr StepTable<Ops> steps(PlacedModel<Ops> const& m, ForwardPass<Ops> const
   auto const emit = [&](Do what, int k) { out.step[out.steps++] = {what, k}; };
   for (int i = 0; i < fused.forward_count; ++i) {
     Instruction const& n = values.at[fused.order[i]];
+    if (m.request.infers && m.is_op(n.node) && m.op(n.node).is_loss) continue;
     out.step[out.steps++] = {n.what, n.node, buffers.value[n.node], -1, fused.linked[i]};
   }
   out.forward_steps = out.steps;
@@ -33,6 +34,7 @@ constexpr StepTable<Ops> steps(PlacedModel<Ops> const& m, ForwardPass<Ops> const
     bool const all = n.what == Do::SumBack || (n.what == Do::BackwardWeight && !m.op(of).stats_input);
     if (all && waits >= 0 && buckets.bucket[waits].node == of) emit(Do::Start, waits--);
   }
+  if (m.request.infers) return out;
   if (m.request.clips) emit(Do::Norm, -1);
   for (int b = buckets.buckets - 1; b >= 0; --b) emit(Do::Update, b);
   return out;

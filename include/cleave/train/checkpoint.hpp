@@ -194,6 +194,35 @@ struct OtherPlan : Error {
   using Error::Error;
 };
 
+/// Copies a tensor of a checkpoint to `out` (its shape), whatever floating format it was saved in. Throws Error if it
+/// is missing, has another shape, or holds a number that is not finite.
+template <class A> void read_tensor(io::SafeTensors const& file, std::string const& path, Kept const& k, A* out) {
+  io::NamedTensor const* const t = file.find(k.name);
+  if (!t) throw Error(path + ": has no tensor " + k.name + ", which this model needs");
+  if (t->shape != extents(k.shape)) {
+    auto const text = [](std::vector<std::size_t> const& shape) {
+      std::string s;
+      for (std::size_t n : shape) s += (s.empty() ? "" : " x ") + std::to_string(n);
+      return s;
+    };
+    throw Error(path + ": tensor " + k.name + " is " + text(t->shape) + ", this model's is " + text(extents(k.shape)));
+  }
+  if (t->dtype != io::Dtype::F32 && t->dtype != io::Dtype::F64)
+    throw Error(path + ": tensor " + k.name + " is neither f32 nor f64");
+  check_finite(k.name + " of " + path, *t, "; it was saved after training had diverged");
+  for (long i = 0; i < k.shape.size(); ++i) {
+    double wide = 0;
+    float narrow = 0;
+    if (t->dtype == io::Dtype::F64) {
+      std::memcpy(&wide, t->bytes.data() + static_cast<std::size_t>(i) * sizeof wide, sizeof wide);
+      out[i] = static_cast<A>(wide);
+    } else {
+      std::memcpy(&narrow, t->bytes.data() + static_cast<std::size_t>(i) * sizeof narrow, sizeof narrow);
+      out[i] = static_cast<A>(narrow);
+    }
+  }
+}
+
 /// Reads a checkpoint and checks all of it against a plan, except residuals, which depend on the ranks. Throws Error.
 template <class = void> io::SafeTensors read_checkpoint(Description const& plan, std::string const& path) {
   io::SafeTensors file = io::load_safetensors(path);

@@ -28,7 +28,7 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
       : session::HostTrainer<typename P::number>(session::training<P>, replicas, seed, remote) {}
 };
 template <class P>
-requires(!plan::legal<P> || P::served) class Trainer<P> : public session::Untrained<P> {
+requires(!plan::legal<P> || P::served || P::infers) class Trainer<P> : public session::Untrained<P> {
   static_assert(sizeof(typename session::laws_of_trainers<P>::trainer) > 0);
 
  public:

@@ -17,7 +17,7 @@ template <class N> class Pointers {
 
   Pointers(schedule::Program const& program, Member const& m, schedule::Share const& share,
            schedule::LayoutView const& layout, std::byte* base, op::Pass const* pass)
-      : program_(program), m_(m), share_(share), layout_(layout), base_(base), pass_(pass) {}
+      : program_(program), m_(m), share_(share), layout_(layout), base_(base), weights_base_(base), pass_(pass) {}
 
   template <class E> E* at(long offset) const { return reinterpret_cast<E*>(base_ + offset); }
 
@@ -56,7 +56,7 @@ template <class N> class Pointers {
     }
     if (s.aux[k] >= 0) t.aux = buffer<A>(s.aux[k]) + row * n.aux;
     if (n.states > 0) {
-      t.state0 = at<A>(layout_.states) + s.state[k];
+      t.state0 = reinterpret_cast<A*>(weights_base_ + layout_.states) + s.state[k];
       t.state1 = t.state0 + n.state_size;
     }
     t.labels = at<int>(layout_.labels) + row;
@@ -72,7 +72,8 @@ template <class N> class Pointers {
     return t;
   }
   T const* weight(int k, int which) const {
-    return at<T>(layout_.copies) + program_.weight[program_.first_weight[k] + which].offset;
+    return reinterpret_cast<T const*>(weights_base_ + layout_.copies) +
+           program_.weight[program_.first_weight[k] + which].offset;
   }
   /// Branch p of a sum that a rank is taking. The first are where peers read them and the next round finds them.
   A* gradient(int k, int which, int p) const {
@@ -108,6 +109,7 @@ template <class N> class Pointers {
   schedule::Share const& share_;
   schedule::LayoutView const layout_;
   std::byte* base_;
+  std::byte* weights_base_;  // of weights and states: the arena, unless several share them
   op::Pass const* pass_;
   int round_ = 0;
 };

@@ -1,0 +1,212 @@
+// predict/predictor.hpp - Predictor<Net>: a trained model as a function of samples.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../backend/host/forward_rank.hpp"
+#include "../data/preprocessing.hpp"
+#include "../lower/host.hpp"
+#include "../train/checkpoint.hpp"
+#include "laws.hpp"
+
+namespace cleave {
+
+namespace session {
+
+/// The forward pass of a model over `Rows` samples at once. A split that a layer names is for training.
+template <class Net, class Number, int Rows>
+struct ForwardPlan : Plan<Net, Batch<Rows>, MicroBatches<1>, Precision<Number>, Mesh<Data<1>, Model<1>>, Inference> {};
+
+template <class P> struct Forward {
+  static constexpr auto layout = schedule::layout(P::schedule, P::lives, P::request, P::format, schedule::Ranks{1, 1});
+  static std::unique_ptr<backend::host::ForwardRank<typename P::number>> make(
+      backend::host::SharedWeights<typename P::number> const& weights, std::byte* arena) {
+    return std::make_unique<backend::host::ForwardRank<typename P::number>>(
+        schedule::program<P>, lower::Table<P, backend::host::Host>::table.of, layout,
+        schedule::shared(P::request, schedule::Ranks{1, 1}), weights, arena);
+  }
+};
+
+}  // namespace session
+
+/// `Predictor<Net> predict("out/mine/checkpoint.safetensors"); std::vector<int> c = predict.classes(x);`
+/// A model with the weights that any plan of it has saved: its splits, replicas, precision and optimizer do not matter.
+/// Inputs are preprocessed as in training. n samples run as n / 32 blocks of 32, and the rest one by one; a sample's
+/// output does not depend on its block. Memory is weights and activations (`bytes`, a constant), and is taken when it
+/// is made. Copies share the weights; a call is not const, so each thread has a copy of its own.
+template <class Net, class Number = f32> class Predictor {
+  template <int Rows> using Of = session::ForwardPlan<Net, Number, Rows>;
+  static constexpr int block_ = 32;
+  using Block = Of<block_>;
+  using Single = Of<1>;
+  using A = tensor::accumulate_t<Number>;
+  using Pass = backend::host::ForwardRank<Number>;
+  static constexpr schedule::Memory memory_ = session::Forward<Block>::layout.memory;
+  static constexpr long arena_bytes_ =
+      std::max(Pass::bytes(memory_), Pass::bytes(session::Forward<Single>::layout.memory));
+
+ public:
+  /// Samples that run at once.
+  static constexpr int block = block_;
+  /// Numbers of a sample's input, and of what the loss reads.
+  static constexpr long inputs = Net::input::shape.size(), outputs = lower::wanted<Block>().outputs;
+  /// Of weights and activations: the weights once, whatever the number of copies.
+  static constexpr long weight_bytes = memory_.bytes[static_cast<int>(schedule::Category::Weights)],
+                        bytes = weight_bytes + arena_bytes_;
+
+  /// Loads a checkpoint. Throws Error if a tensor is missing or has another shape, or if a number is not finite.
+  explicit Predictor(std::string const& file) : Predictor(io::load_safetensors(file), file) {}
+  /// The weights that a trainer has now.
+  template <class Trained>
+  requires requires { typename Trained::plan; }
+  explicit Predictor(Trained& trainer, session::Preprocessing preprocessing = {})
+      : Predictor(std::move(preprocessing)) {
+    std::vector<session::Kept> const own = session::kept<Block>(),
+                                     theirs = session::kept(session::description_of(trainer));
+    for (session::Kept const& to : own) {
+      auto const from =
+          std::find_if(theirs.begin(), theirs.end(), [&](session::Kept const& k) { return k.name == to.name; });
+      auto const values = session::whole(trainer, *from);
+      std::copy(values.begin(), values.end(), shared_->weights.region(to.region) + to.offset);
+    }
+    shared_->weights.refresh_copies();
+  }
+  Predictor(Predictor const& other) : Predictor(other.shared_) {}
+  Predictor(Predictor&&) noexcept = default;
+  Predictor& operator=(Predictor other) noexcept {
+    std::swap(shared_, other.shared_);
+    std::swap(arena_, other.arena_);
+    std::swap(blocks_, other.blocks_);
+    std::swap(single_, other.single_);
+    return *this;
+  }
+  ~Predictor() = default;
+
+  /// x (n, inputs): what the loss reads, (n, outputs). Throws Error if x is no whole number of samples.
+  std::vector<float> operator()(std::span<float const> x) {
+    std::vector<float> out(samples_of(x) * static_cast<std::size_t>(outputs));
+    run(x, out.data());
+    return out;
+  }
+  /// The same into `out` (n, outputs); allocates nothing.
+  void operator()(std::span<float const> x, std::span<float> out) {
+    std::size_t const n = samples_of(x);
+    if (out.size() != n * static_cast<std::size_t>(outputs))
+      throw Error("predict: room for " + std::to_string(out.size()) + " outputs, but " + std::to_string(n) +
+                  " samples have " + std::to_string(n * static_cast<std::size_t>(outputs)));
+    run(x, out.data());
+  }
+  /// The probability of each class, (n, outputs): the softmax of the outputs. For CrossEntropy.
+  std::vector<float> probabilities(std::span<float const> x) {
+    using law = session::law_of_probabilities<Net>;
+    static_assert(sizeof(typename law::template tell<law::holds>) > 0);
+    std::vector<float> p = (*this)(x);
+    for (std::size_t at = 0; at < p.size(); at += static_cast<std::size_t>(outputs)) softmax(p.data() + at);
+    return p;
+  }
+  /// The class of each sample, that of its largest output. For CrossEntropy.
+  std::vector<int> classes(std::span<float const> x) {
+    using law = session::law_of_probabilities<Net>;
+    static_assert(sizeof(typename law::template tell<law::holds>) > 0);
+    std::vector<float> const y = (*this)(x);
+    std::vector<int> c;
+    for (auto at = y.begin(); at != y.end(); at += outputs)
+      c.push_back(static_cast<int>(std::max_element(at, at + outputs) - at));
+    return c;
+  }
+  /// The name of each sample's class. Throws Error if the file has no class names.
+  std::vector<std::string> names(std::span<float const> x) {
+    std::vector<std::string> out;
+    for (int c : classes(x)) {
+      if (static_cast<std::size_t>(c) >= class_names().size())
+        throw Error("predict: class " + std::to_string(c) + ", but the checkpoint has " +
+                    std::to_string(class_names().size()) + " class names; ask classes()");
+      out.push_back(class_names()[static_cast<std::size_t>(c)]);
+    }
+    return out;
+  }
+  /// Those of the training data, in the order of their numbers; empty if these had none.
+  std::vector<std::string> const& class_names() const { return shared_->preprocessing.class_names; }
+
+ private:
+  struct Shared {
+    explicit Shared(session::Preprocessing p) : preprocessing(std::move(p)) {
+      mean = preprocessing.scaling.mean;
+      for (float d : preprocessing.scaling.deviation) inverse.push_back(1 / d);
+      if (mean.empty()) return;
+      if (inputs % static_cast<long>(mean.size()) != 0)
+        throw Error("predict: means of " + std::to_string(mean.size()) + " channels, but samples of " +
+                    std::to_string(inputs) + " numbers; the checkpoint is of another model");
+    }
+    backend::host::SharedWeights<Number> weights{schedule::program<Block>, session::Forward<Block>::layout};
+    session::Preprocessing preprocessing;
+    std::vector<float> mean, inverse;
+  };
+
+  explicit Predictor(std::shared_ptr<Shared> shared)
+      : shared_(std::move(shared)),
+        arena_(arena_bytes_),
+        blocks_(session::Forward<Block>::make(shared_->weights, arena_.get())),
+        single_(session::Forward<Single>::make(shared_->weights, arena_.get())) {}
+  explicit Predictor(session::Preprocessing preprocessing)
+      : Predictor(std::make_shared<Shared>(std::move(preprocessing))) {}
+  Predictor(io::SafeTensors const& file, std::string const& path)
+      : Predictor(session::saved_preprocessing(file, path).value_or(session::Preprocessing{})) {
+    for (session::Kept const& k : session::kept<Block>()) {
+      session::read_tensor(file, path, k, shared_->weights.region(k.region) + k.offset);
+    }
+    shared_->weights.refresh_copies();
+  }
+
+  static std::size_t samples_of(std::span<float const> x) {
+    if (x.size() % static_cast<std::size_t>(inputs) != 0)
+      throw Error("predict: " + std::to_string(x.size()) + " numbers are no whole number of samples of " +
+                  std::to_string(inputs));
+    return x.size() / static_cast<std::size_t>(inputs);
+  }
+  void run(std::span<float const> x, float* out) {
+    std::size_t const n = samples_of(x);
+    for (std::size_t i = 0; i < n;) {
+      auto const rows = static_cast<std::size_t>(n - i >= std::size_t{block} ? block : 1);
+      Pass const& by = rows == 1 ? *single_ : *blocks_;
+      load(x.data() + i * static_cast<std::size_t>(inputs), static_cast<long>(rows), by.input());
+      by.run();
+      Number const* const y = by.output();
+      for (std::size_t k = 0; k < rows * static_cast<std::size_t>(outputs); ++k) *out++ = static_cast<float>(y[k]);
+      i += rows;
+    }
+  }
+  /// As batches.hpp preprocesses samples.
+  void load(float const* x, long rows, Number* to) const {
+    auto const channels = static_cast<long>(shared_->mean.size());
+    if (channels == 0) {
+      for (long i = 0; i < rows * inputs; ++i) to[i] = static_cast<Number>(x[i]);
+      return;
+    }
+    long const plane = inputs / channels;
+    for (long r = 0; r < rows; ++r) {
+      for (long i = 0; i < inputs; ++i) {
+        auto const c = static_cast<std::size_t>(i / plane);
+        *to++ = static_cast<Number>((*x++ - shared_->mean[c]) * shared_->inverse[c]);
+      }
+    }
+  }
+  static void softmax(float* p) {
+    float const top = *std::max_element(p, p + outputs);
+    float sum = 0;
+    for (long i = 0; i < outputs; ++i) sum += p[i] = std::exp(p[i] - top);
+    for (long i = 0; i < outputs; ++i) p[i] /= sum;
+  }
+
+  std::shared_ptr<Shared> shared_;
+  backend::host::AlignedBlock arena_;
+  std::unique_ptr<Pass> blocks_, single_;
+};
+
+}  // namespace cleave

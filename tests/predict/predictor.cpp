@@ -1,0 +1,146 @@
+// predict/predictor.cpp - a predictor has the bits of training's forward pass, for any number of samples, from any plan.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave.hpp>
+
+#include <thread>
+
+#include "../io/scratch.hpp"
+#include "../train/signs.hpp"
+
+using namespace cleave;
+
+namespace {
+
+struct Dense : Sequential<Vector<20>, Linear<24>, Relu, Linear<16>, Tanh, Linear<4>, CrossEntropy> {};
+struct Pictures
+    : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, BatchNorm, Relu, MaxPool<2>, Residual<Conv<4, 3, Pad<1>>, Relu>,
+                 LocalResponseNorm<3>, Linear<24>, LayerNorm, Gelu, Dropout<20>, Linear<4>, CrossEntropy> {};
+struct Numbers : Sequential<Vector<6>, Linear<16>, Sigmoid, Linear<2>, MeanSquaredError> {};
+struct Split : Sequential<Vector<20>, Linear<24, ModelParallel<SplitCols>>, Relu, Linear<16, ModelParallel<SplitRows>>,
+                          Linear<4>, CrossEntropy> {};
+
+template <class N, class... Ps> struct Of : Plan<N, Batch<24>, MicroBatches<8>, Ps...> {
+  static constexpr Rate rate = Rate::constant(0.05f);
+};
+template <class P> std::vector<float> samples(int n) {
+  std::vector<float> x(static_cast<std::size_t>(n * P::Net::input::shape.size()));
+  auto const feed = signs::feed<P>();
+  feed.pixels(nullptr, 0, 0, n, x.data());
+  return x;
+}
+/// What the forward pass of evaluation gives for the first batch.
+template <class P> std::vector<float> evaluated(Trainer<P>& trainer) {
+  trainer.score(signs::feed<P>(), P::batch);
+  auto const* const y = trainer.at(0).output();
+  std::vector<float> out;
+  for (long i = 0; i < P::batch * Predictor<typename P::Net>::outputs; ++i) out.push_back(static_cast<float>(y[i]));
+  return out;
+}
+/// The bits of training's forward pass, for samples in blocks, one by one and in any mixture.
+template <class P> void has_the_bits_of_training() {
+  using Net = typename P::Net;
+  Trainer<P> trainer(1, 7);
+  trainer.train(0, 5, signs::feed<P>());
+  Predictor<Net, typename P::number> predict(trainer);
+  std::vector<float> const x = samples<P>(P::batch), wanted = evaluated(trainer);
+  CHECK(predict(x) == wanted);
+  std::vector<float> many;
+  for (int i = 0; i < 3; ++i) many.insert(many.end(), x.begin(), x.end());  // two blocks of 32, and 8 samples
+  std::vector<float> const three = predict(many);
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(std::equal(wanted.begin(), wanted.end(), three.begin() + static_cast<long>(i * wanted.size())));
+}
+}  // namespace
+
+TEST_CASE("the bits of training's forward pass, in every format") {
+  has_the_bits_of_training<Of<Dense, Adam>>();
+  has_the_bits_of_training<Of<Dense, Precision<f64>>>();
+  has_the_bits_of_training<Of<Dense, Precision<bf16>>>();
+  has_the_bits_of_training<Of<Pictures, DataParallel<Sync>, Momentum>>();
+  has_the_bits_of_training<Of<Numbers>>();
+}
+TEST_CASE("a checkpoint of any plan loads: split, on several replicas, in another format, with any optimizer") {
+  scratch::Folder const folder;
+  std::string const file = folder / "split.safetensors";
+  using P = Of<Split, DataParallel<Sync>, Adam, Precision<bf16>>;
+  Trainer<P> trainer(2, 7);
+  trainer.train(0, 20, signs::feed<P>());
+  session::save(trainer, file, 7);
+  Predictor<Split> loaded(file), direct(trainer);
+  std::vector<float> const x = samples<P>(40);
+  CHECK(loaded(x) == direct(x));
+  int right = 0;
+  std::vector<int> labels(40);
+  signs::feed<P>().labels(nullptr, 0, 0, 40, labels.data());
+  std::vector<int> const classes = loaded.classes(x);
+  for (std::size_t i = 0; i < 40; ++i) right += classes[i] == labels[i];
+  double const accuracy = trainer.accuracy(signs::feed<P>(), 40);
+  CHECK(std::fabs(right / 40.0 - accuracy) <= 0.05);  // bf16 there, f32 here
+}
+TEST_CASE("probabilities are the softmax of the outputs; classes are the largest") {
+  using P = Of<Dense>;
+  Trainer<P> trainer(1, 7);
+  Predictor<Dense> predict(trainer);
+  std::vector<float> const x = samples<P>(5), y = predict(x), p = predict.probabilities(x);
+  std::vector<int> const c = predict.classes(x);
+  for (std::size_t i = 0; i < 5; ++i) {
+    double sum = 0, whole = 0;
+    for (std::size_t k = 0; k < 4; ++k) whole += std::exp(static_cast<double>(y[4 * i + k]));
+    for (std::size_t k = 0; k < 4; ++k) {
+      CHECK(static_cast<double>(p[4 * i + k]) == doctest::Approx(std::exp(static_cast<double>(y[4 * i + k])) / whole));
+      CHECK(y[4 * i + k] <= y[4 * i + static_cast<std::size_t>(c[i])]);
+      sum += static_cast<double>(p[4 * i + k]);
+    }
+    CHECK(sum == doctest::Approx(1));
+  }
+}
+TEST_CASE("inputs are preprocessed as in training, and classes have their names") {
+  using P = Of<Numbers>;
+  struct Named : Sequential<Vector<6>, Linear<2>, CrossEntropy> {};
+  using Q = Of<Named>;
+  scratch::Folder const folder;
+  Trainer<Q> trainer(1, 7);
+  session::Preprocessing how;
+  how.scaling = {{1, 2, 3, 4, 5, 6}, {2, 2, 2, 4, 4, 4}};
+  how.class_names = {"no", "yes"};
+  session::save(trainer, folder / "a.safetensors", 7, true, &how);
+  Predictor<Named> scales(folder / "a.safetensors"), plain(trainer);
+  std::vector<float> const x = samples<P>(3);
+  std::vector<float> by_hand = x;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    by_hand[i] = (x[i] - how.scaling.mean[i % 6]) * (1 / how.scaling.deviation[i % 6]);
+  CHECK(scales(x) == plain(by_hand));
+  CHECK(scales.names(x).size() == 3);
+  CHECK(scales.names(x)[0] == how.class_names[static_cast<std::size_t>(scales.classes(x)[0])]);
+  CHECK_THROWS_WITH_AS(plain.names(x), doctest::Contains("0 class names"), Error);
+}
+TEST_CASE("memory is weights and activations; copies share the weights and may run at once") {
+  static_assert(Predictor<Dense>::weight_bytes < 2 * 4 * (20 * 24 + 24 + 24 * 16 + 16 + 16 * 4 + 4));
+  static_assert(Predictor<Dense>::bytes < memory<Of<Dense, Adam>>.total);
+  Trainer<Of<Dense>> trainer(1, 7);
+  Predictor<Dense> predict(trainer);
+  std::vector<float> const x = samples<Of<Dense>>(100), wanted = predict(x);
+  std::vector<std::thread> threads;
+  std::vector<int> same(4);
+  for (std::size_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t, mine = predict]() mutable {
+      for (int i = 0; i < 20; ++i) same[t] += mine(x) == wanted;
+    });
+  }
+  for (auto& t : threads) t.join();
+  CHECK(same == std::vector<int>(4, 20));
+}
+TEST_CASE("what does not fit is refused by one line") {
+  scratch::Folder const folder;
+  Trainer<Of<Dense>> trainer(1, 7);
+  session::save(trainer, folder / "dense.safetensors", 7);
+  CHECK_THROWS_WITH_AS(Predictor<Numbers>(folder / "dense.safetensors"),
+                       doctest::Contains("tensor 0.weight is 20 x 24, this model's is 6 x 16"), Error);
+  CHECK_THROWS_AS(Predictor<Dense>(folder / "none.safetensors"), Error);
+  Predictor<Dense> predict(trainer);
+  std::vector<float> const odd(21);
+  CHECK_THROWS_WITH_AS(predict(odd), "predict: 21 numbers are no whole number of samples of 20", Error);
+  std::vector<float> few(7);
+  CHECK_THROWS_WITH_AS(predict(std::span(odd).first(20), few), doctest::Contains("room for 7 outputs"), Error);
+}
