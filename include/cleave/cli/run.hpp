@@ -28,8 +28,7 @@ template <class P, class Machine> class DeviceRanks;
 
 /// As many ranks as the plan fixes, else as this machine has cores, in whole replicas.
 template <class P> int default_ranks() {
-  int const cores = static_cast<int>(std::thread::hardware_concurrency());
-  return P::ways * (P::replicas > 0 ? P::replicas : std::clamp(cores / P::ways, 1, P::micro_batches));
+  return P::ways * default_replicas<P>();
 }
 
 template <class P> auto make_trainer(int replicas, std::uint64_t seed, [[maybe_unused]] backend::host::Remote* remote) {

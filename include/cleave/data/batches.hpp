@@ -74,8 +74,11 @@ template <class Set> class Batches {
   long valid(long batch) const { return std::min<long>(batch_, set_.count - batch * batch_); }
 
   /// Must be called before the steps of an epoch; allocates nothing.
-  void shuffle(long epoch) {
+  void shuffle(long epoch) { shuffle(epoch, epoch * steps_per_epoch()); }
+  /// Of an epoch that begins at this step.
+  void shuffle(long epoch, long first_step) {
     epoch_ = epoch;
+    first_step_ = first_step;
     if (!shuffled_) return;
     std::iota(order_.begin(), order_.end(), 0);
     tensor::Random const draw{seed_, tensor::Purpose::Shuffle, static_cast<std::uint32_t>(epoch)};
@@ -115,7 +118,7 @@ template <class Set> class Batches {
   static constexpr bool pictures = std::is_same_v<Set, io::Images>;
 
   int index(long step, long first) const {
-    long const at = (shuffled_ ? step - epoch_ * steps_per_epoch() : step) * batch_ + first, n = set_.count;
+    long const at = (shuffled_ ? step - first_step_ : step) * batch_ + first, n = set_.count;
     return order_[static_cast<std::size_t>((at % n + n) % n)];
   }
   void inputs(long step, long first, int count, float* out) const {
@@ -124,7 +127,8 @@ template <class Set> class Batches {
     } else {
       for (long s = first; s < first + count; ++s) {
         auto const x = set_.input(index(step, s));
-        for (std::size_t i = 0; i < x.size(); ++i) *out++ = (x[i] - mean_[i]) * inverse_[i];
+        std::size_t const plane = x.size() / mean_.size();
+        for (std::size_t i = 0; i < x.size(); ++i) *out++ = (x[i] - mean_[i / plane]) * inverse_[i / plane];
       }
     }
   }
@@ -164,6 +168,7 @@ template <class Set> class Batches {
   bool shuffled_;
   Variation variation_;
   long epoch_ = 0;
+  long first_step_ = 0;  // of the epoch
   std::vector<int> order_;
 };
 

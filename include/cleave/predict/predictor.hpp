@@ -62,11 +62,10 @@ template <class Net, class Number = f32> class Predictor {
 
   /// Loads a checkpoint. Throws Error if a tensor is missing or has another shape, or if a number is not finite.
   explicit Predictor(std::string const& file) : Predictor(io::load_safetensors(file), file) {}
-  /// The weights that a trainer has now.
+  /// The weights that a trainer has now, and its scaling of inputs.
   template <class Trained>
   requires requires { typename Trained::plan; }
-  explicit Predictor(Trained& trainer, session::Preprocessing preprocessing = {})
-      : Predictor(std::move(preprocessing)) {
+  explicit Predictor(Trained& trainer) : Predictor(preprocessing_of(trainer)) {
     std::vector<session::Kept> const own = session::kept<Block>(),
                                      theirs = session::kept(session::description_of(trainer));
     for (session::Kept const& to : own) {
@@ -164,6 +163,10 @@ template <class Net, class Number = f32> class Predictor {
     shared_->weights.refresh_copies();
   }
 
+  template <class Trained> static session::Preprocessing preprocessing_of(Trained const& trainer) {
+    if constexpr (requires { trainer.preprocessing(); }) return trainer.preprocessing();
+    return {};
+  }
   static std::size_t samples_of(std::span<float const> x) {
     if (x.size() % static_cast<std::size_t>(inputs) != 0)
       throw Error("predict: " + std::to_string(x.size()) + " numbers are no whole number of samples of " +

@@ -280,3 +280,16 @@ template <class Trained> void load_state(Trained& trainer, std::string const& pa
 template <class Trained> void load(Trained& trainer, std::string const& path) { load_state(common(trainer), path); }
 
 }  // namespace cleave::session
+
+namespace cleave {
+
+template <class P> void Trainer<P>::save(std::string const& path) {
+  session::save(*this, path, seed_, this->leads(), &preprocessing_);
+}
+template <class P> void Trainer<P>::load(std::string const& path) {
+  session::load(*this, path);
+  seed_ = session::saved_seed(path);
+  preprocessing_ = session::saved_preprocessing(path).value_or(session::Preprocessing{});
+}
+
+}  // namespace cleave

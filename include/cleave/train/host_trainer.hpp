@@ -71,6 +71,8 @@ template <class T> class HostTrainer {
   /// The residuals of a rank (residuals.hpp), one bucket after the other; and to set them.
   std::vector<A> residuals(int rank);
   void set_residuals(int rank, std::vector<A> const& values);
+  /// Whether this process is the one that writes files.
+  bool leads() const { return world_.here(0); }
   /// A barrier of all processes.
   void meet() const;
   /// Traces every rank's next `steps` steps.

@@ -2,7 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "../data/preprocessing.hpp"
 #include "../lower/host.hpp"
+#include "fit.hpp"
 #include "host_trainer.hpp"
 #include "untrained.hpp"
 
@@ -15,17 +22,82 @@ inline constexpr Training<typename P::number> training{
     &description<P>, lower::executable<P>, &optim::now<typename P::optimizer, tensor::accumulate_t<typename P::number>>,
     P::rate};
 
+/// Replicas of plan P, if the caller names no number.
+template <class P> int default_replicas() {
+  int const cores = static_cast<int>(std::thread::hardware_concurrency());
+  return P::replicas > 0 ? P::replicas : std::clamp(cores / P::ways, 1, P::micro_batches);
+}
+
 }  // namespace session
 
-/// `Trainer<Train> trainer(2, seed); trainer.train(0, 100, feed);` The number of replicas is that of the data axis; a
-/// plan with split layers runs on replicas x ways ranks. After construction no step allocates or starts a thread.
+/// `Trainer<Train> trainer({.replicas = 2}); trainer.fit(x, y, {.epochs = 20}); trainer.save("mine.safetensors");`
+///
+/// Or with a feed: `Trainer<Train> trainer(2, seed); trainer.train(0, 100, feed);`. The number of replicas is that of
+/// the data axis; a plan with split layers runs on replicas x ways ranks. After construction no step allocates or
+/// starts a thread.
 template <class P> class Trainer : public session::HostTrainer<typename P::number> {
  public:
   using plan = P;
 
   /// With `remote`, this process is one of the ranks and every call is made by all of them.
   explicit Trainer(int replicas, std::uint64_t seed = 1, backend::host::Remote* remote = nullptr)
-      : session::HostTrainer<typename P::number>(session::training<P>, replicas, seed, remote) {}
+      : session::HostTrainer<typename P::number>(session::training<P>, replicas, seed, remote), seed_(seed) {}
+  explicit Trainer(Setup const& setup)
+      : Trainer(setup.replicas > 0 ? setup.replicas : session::default_replicas<P>(), setup.seed) {}
+
+  /// Trains on samples in memory: x (n, inputs), y (n) classes from 0, or (n, outputs) targets, for a loss that takes
+  /// them. Each epoch has its own order; samples beyond the last whole batch of an epoch are left out of it. With
+  /// `.validation`, the trainer has the weights of the best epoch in the end. `watch` is called after each epoch; true
+  /// ends the training. Throws Error, before anything is trained, if sizes, labels or targets do not fit.
+  History fit(std::span<float const> x, std::span<int const> y, Fit const& how = {}, session::Watch const& watch = {}) {
+    return fit_arrays(arrays(x, y, {}), how, watch);
+  }
+  History fit(std::span<float const> x, std::span<float const> y, Fit const& how = {},
+              session::Watch const& watch = {}) {
+    static_assert(wanted.target != op::Target::Class,
+                  "fit: CrossEntropy compares with classes; give them as int (std::vector<int>), or end the model with "
+                  "MeanSquaredError");
+    return fit_arrays(arrays(x, {}, y), how, watch);
+  }
+  /// Mean loss, and accuracy if y are classes (else NaN), over all samples; inputs are scaled as in `fit`.
+  backend::host::Score evaluate(std::span<float const> x, std::span<int const> y) {
+    return evaluate_arrays(arrays(x, y, {}));
+  }
+  backend::host::Score evaluate(std::span<float const> x, std::span<float const> y) {
+    static_assert(wanted.target != op::Target::Class,
+                  "evaluate: CrossEntropy compares with classes; give them as int (std::vector<int>)");
+    return evaluate_arrays(arrays(x, {}, y));
+  }
+
+  /// Saves weights, optimizer state, step and the scaling of inputs, atomically; and loads them. Throw Error. They are
+  /// in checkpoint.hpp.
+  void save(std::string const& path);
+  void load(std::string const& path);
+  /// The scaling of inputs, that of `fit` or of the loaded file.
+  session::Preprocessing const& preprocessing() const { return preprocessing_; }
+
+ private:
+  static constexpr backend::host::Wanted wanted = lower::wanted<P>();
+  static session::Arrays arrays(std::span<float const> x, std::span<int const> labels, std::span<float const> targets) {
+    constexpr Shape input = P::Net::input::shape;
+    session::Arrays out = session::arrays_of(x, labels, targets, input.size(), wanted.outputs);
+    if (input.dims == 3) out.channels = input[0];
+    return out;
+  }
+  History fit_arrays(session::Arrays const& all, Fit const& how, session::Watch const& watch) {
+    session::HostTrainer<typename P::number>& self = *this;
+    return session::fit(self, all, how, {wanted, P::rate, seed_, preprocessing_.scaling}, watch,
+                        preprocessing_.scaling);
+  }
+  backend::host::Score evaluate_arrays(session::Arrays const& all) {
+    session::check_labels("y", all, wanted);
+    session::check_targets("y", all, wanted);
+    session::Batches<session::Arrays> const batches(all, preprocessing_.scaling, P::batch, 1, false);
+    return this->score(batches.feed(), all.count);
+  }
+
+  std::uint64_t seed_;
+  session::Preprocessing preprocessing_;
 };
 template <class P>
 requires(!plan::legal<P> || P::served || P::infers) class Trainer<P> : public session::Untrained<P> {

@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "../backend/host/execution/feed.hpp"
+#include "history.hpp"
 #include "laws.hpp"
 
 namespace cleave::session {
@@ -19,6 +21,10 @@ template <class P> struct Untrained {
   Untrained(auto&&...) {}
   std::vector<double> train(auto&&...) { return {}; }
   double step(auto&&...) { return 0; }
+  History fit(auto&&...) { return {}; }
+  backend::host::Score evaluate(auto&&...) { return {}; }
+  void save(auto&&...) {}
+  void load(auto&&...) {}
   double accuracy(auto&&...) { return 0; }
   double loss() const { return 0; }
   long steps() const { return 0; }

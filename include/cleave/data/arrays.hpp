@@ -1,0 +1,88 @@
+// data/arrays.hpp - samples in a program's own arrays, as a set; and a part of them held out for validation.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../meta/error.hpp"
+#include "../tensor/philox.hpp"
+
+namespace cleave::session {
+
+/// Views of arrays, which must outlive it: inputs (n, each_input), and labels (n) or targets (n, each_target). With
+/// `index`, the samples of these numbers; else all.
+struct Arrays {
+  int count = 0;
+  std::size_t each_input = 0, each_target = 0;
+  std::span<float const> inputs;
+  std::span<int const> labels;
+  std::span<float const> targets;
+  std::vector<int> index{};
+  int channels = 0;  // of images; 0: every input is one
+  int classes = 0;   // unknown
+
+  std::size_t features() const { return each_input; }
+  std::size_t outputs() const { return each_target; }
+  int channel_count() const { return channels > 0 ? channels : static_cast<int>(each_input); }
+  std::span<float const> input(int i) const { return inputs.subspan(at(i) * each_input, each_input); }
+  std::span<float const> target(int i) const { return targets.subspan(at(i) * each_target, each_target); }
+  int label(int i) const { return labels[at(i)]; }
+
+ private:
+  std::size_t at(int i) const {
+    return static_cast<std::size_t>(index.empty() ? i : index[static_cast<std::size_t>(i)]);
+  }
+};
+inline void check_sizes(std::string const& name, Arrays const& set) {
+  if (set.count < 1) throw Error(name + ": no samples");
+}
+
+/// x (n, inputs) with labels (n) or targets (n, outputs), one of which is empty. Throws Error if sizes do not fit.
+inline Arrays arrays_of(std::span<float const> x, std::span<int const> labels, std::span<float const> targets,
+                        long inputs, long outputs) {
+  auto const each = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(outputs);
+  auto const text = [](std::size_t n) { return std::to_string(n); };
+  if (x.empty() || x.size() % each != 0)
+    throw Error("x: " + text(x.size()) + " numbers are no whole number of samples of " + text(each));
+  std::size_t const n = x.size() / each;
+  if (targets.empty() && labels.size() != n)
+    throw Error("y: " + text(labels.size()) + " labels for " + text(n) + " samples");
+  if (labels.empty() && targets.size() != n * out)
+    throw Error("y: " + text(targets.size()) + " targets for " + text(n) + " samples of " + text(out));
+  return {static_cast<int>(n), each, targets.empty() ? 0 : out, x, labels, targets};
+}
+
+/// The samples for training, and those held out: round(n * fraction) of every class, or of all if there are no classes,
+/// drawn from the seed.
+inline std::pair<Arrays, Arrays> split(Arrays const& all, double fraction, std::uint64_t seed) {
+  std::vector<int> order(static_cast<std::size_t>(all.count));
+  for (int i = 0; i < all.count; ++i) order[static_cast<std::size_t>(i)] = i;
+  tensor::Random const draw{seed, tensor::Purpose::Shuffle, 0xffffffffu};  // the number of no epoch
+  for (std::size_t i = order.size() - 1; i > 0; --i)
+    std::swap(order[i], order[draw.below(static_cast<std::uint32_t>(i + 1), i)]);
+  if (!all.labels.empty())
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return all.label(a) < all.label(b); });
+  Arrays training = all, held_out = all;
+  for (auto from = order.begin(); from != order.end();) {
+    auto const end = all.labels.empty()
+                         ? order.end()
+                         : std::find_if(from, order.end(), [&](int i) { return all.label(i) != all.label(*from); });
+    auto const held = from + std::lround(static_cast<double>(end - from) * fraction);
+    held_out.index.insert(held_out.index.end(), from, held);
+    training.index.insert(training.index.end(), held, end);
+    from = end;
+  }
+  for (Arrays* part : {&training, &held_out}) {
+    std::sort(part->index.begin(), part->index.end());
+    part->count = static_cast<int>(part->index.size());
+  }
+  return {std::move(training), std::move(held_out)};
+}
+
+}  // namespace cleave::session

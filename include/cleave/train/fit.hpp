@@ -1,0 +1,133 @@
+// train/fit.hpp - the training loop over a program's own arrays: epochs, validation, early stopping, the best weights.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../data/arrays.hpp"
+#include "../data/batches.hpp"
+#include "../data/checks.hpp"
+#include "history.hpp"
+#include "losses.hpp"
+
+namespace cleave::session {
+
+/// Called after each epoch; true ends the training.
+using Watch = std::function<bool(Epoch const&)>;
+
+/// Weights and running statistics of a trainer, as they were.
+template <class Trained> class Snapshot {
+ public:
+  void take(Trained& trainer) {
+    schedule::Program const& p = trainer.description().program;
+    values_.resize(static_cast<std::size_t>((p.weight_elements + p.state_elements) * p.ways));
+    auto* at = values_.data();
+    each(p, [&](int way, backend::host::Region region, long count) {
+      trainer.read(way, region, 0, count, at);
+      at += count;
+    });
+  }
+  void give_back(Trained& trainer) const {
+    auto const* at = values_.data();
+    each(trainer.description().program, [&](int way, backend::host::Region region, long count) {
+      trainer.write(way, region, 0, count, at);
+      at += count;
+    });
+    trainer.refresh_copies();
+  }
+  bool empty() const { return values_.empty(); }
+
+ private:
+  template <class Visit> static void each(schedule::Program const& p, Visit visit) {
+    for (int way = 0; way < p.ways; ++way) {
+      visit(way, backend::host::Region::Weights, p.weight_elements);
+      visit(way, backend::host::Region::States, p.state_elements);
+    }
+  }
+  std::vector<typename Trained::A> values_;
+};
+
+/// What fit takes from a plan and a trainer.
+struct Fitted {
+  backend::host::Wanted answers;
+  Rate rate;
+  std::uint64_t seed = 1;
+  Scaling scaling{};  // of earlier training, if there was any
+};
+
+inline void check(Fit const& how, Arrays const& training, Arrays const& held_out, int batch) {
+  auto const text = [](auto n) { return std::to_string(n); };
+  if (how.epochs < 1) throw Error("fit: " + text(how.epochs) + " epochs; say at least 1");
+  if (how.patience < 0) throw Error("fit: a patience of " + text(how.patience) + " epochs; say at least 0");
+  if (how.patience > 0 && how.validation == 0)
+    throw Error(
+        "fit: patience counts epochs without a smaller val_loss; say which share is held out: .validation = 0.1");
+  if (how.validation > 0 && held_out.count == 0)
+    throw Error("fit: a validation share of " + text(how.validation) + " of " + text(training.count) +
+                " samples holds out none; say a larger one");
+  if (training.count < batch)
+    throw Error("fit: " + text(training.count) + " samples to train on are fewer than one batch of " + text(batch) +
+                "; say a smaller Batch in the plan");
+}
+
+/// Trains on arrays (x, y) that are checked first. Returns the epochs; the trainer then has the weights of the best
+/// one, if there is validation. `scaling` becomes that of the inputs.
+template <class Trained>
+History fit(Trained& trainer, Arrays const& all, Fit const& how, Fitted const& of, Watch const& watch,
+            Scaling& scaling) {
+  if (!(how.validation >= 0 && how.validation < 1))
+    throw Error("fit: a validation share of " + std::to_string(how.validation) + "; say one from 0 to below 1");
+  check_labels("y", all, of.answers);
+  check_targets("y", all, of.answers);
+  int const batch = trainer.description().batch;
+  auto [training, held_out] = how.validation > 0 ? split(all, how.validation, of.seed) : std::pair{all, Arrays{}};
+  check(how, training, held_out, batch);
+  scaling = !of.scaling.empty() ? of.scaling : how.standardise ? Scaling::of(training) : Scaling{};
+  Batches<Arrays> batches(training, scaling, batch, of.seed);
+  std::optional<Batches<Arrays>> test;
+  if (held_out.count > 0) test.emplace(held_out, scaling, batch, of.seed, false);
+
+  auto const begin = std::chrono::steady_clock::now();
+  long const first = trainer.steps(), per_epoch = batches.steps_per_epoch();
+  trainer.set_rate(of.rate.over(first + per_epoch * how.epochs));
+  History history;
+  Snapshot<Trained> best;
+  double least = std::numeric_limits<double>::infinity();
+  int since = 0;
+  for (int e = 0; e < how.epochs && !history.stopped_early; ++e) {
+    long const from = first + e * per_epoch;
+    batches.shuffle(from / per_epoch, from);
+    double sum = 0;
+    for (long step = from; step < from + per_epoch;) {
+      auto const count = static_cast<int>(std::min<long>(from + per_epoch - step, Trained::most_steps));
+      for (double l : trainer.train(step, count, batches.feed())) sum += l;
+      step += count;
+    }
+    Epoch now;
+    now.epoch = e + 1;
+    now.steps = trainer.steps();
+    now.loss = sum / static_cast<double>(per_epoch);
+    if (test) {
+      backend::host::Score const score = trainer.score(test->feed(), held_out.count);
+      now.val_loss = score.loss;
+      now.val_accuracy = score.accuracy;
+      bool const better = score.loss < least;
+      since = better ? 0 : since + 1;
+      if (better) least = score.loss, best.take(trainer);
+    }
+    now.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    history.epochs.push_back(now);
+    double ends = (watch && watch(now)) || (how.patience > 0 && since >= how.patience) ? 1 : 0;
+    trainer.sum_over_processes(&ends, 1);  // all end, or none
+    history.stopped_early = ends > 0 && e + 1 < how.epochs;
+  }
+  if (!best.empty()) best.give_back(trainer);
+  return history;
+}
+
+}  // namespace cleave::session

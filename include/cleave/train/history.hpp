@@ -1,0 +1,60 @@
+// train/history.hpp - what Trainer::fit is told, and what it tells.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "../meta/error.hpp"
+
+namespace cleave {
+
+/// Of a trainer: `Trainer<Train> trainer({.replicas = 2});`
+struct Setup {
+  int replicas = 0;  ///< 0: as many as the plan fixes; else as this machine has cores for, at most one a micro-batch
+  std::uint64_t seed = 1;
+};
+
+/// Of a training: `trainer.fit(x, y, {.epochs = 20, .validation = 0.1, .patience = 5});`
+struct Fit {
+  int epochs = 1;
+  /// The share of samples that is held out, the same of every class, drawn from the seed: from 0 to below 1.
+  double validation = 0;
+  /// Training ends after so many epochs without a smaller val_loss; 0: never early.
+  int patience = 0;
+  /// Inputs are scaled to mean 0 and deviation 1 over the training samples, by feature (of an image by channel).
+  bool standardise = false;
+};
+
+/// One epoch of a training. What is not known is NaN.
+struct Epoch {
+  int epoch = 0;                                               ///< counted from 1
+  long steps = 0;                                              ///< of the trainer so far
+  double loss = 0;                                             ///< mean over the epoch's steps, as the weights changed
+  double val_loss = std::numeric_limits<double>::quiet_NaN();  ///< over the samples held out
+  double val_accuracy = std::numeric_limits<double>::quiet_NaN();  ///< the same, if they have labels
+  double seconds = 0;                                              ///< so far
+};
+
+/// What Trainer::fit has done.
+struct History {
+  std::vector<Epoch> epochs;
+  bool stopped_early = false;  ///< by patience or by the caller's function
+
+  /// The epoch with the smallest val_loss; without validation, with the smallest loss. Throws Error if there is none.
+  Epoch const& best() const {
+    if (epochs.empty()) throw Error("history: no epoch was trained");
+    Epoch const* best = &epochs[0];
+    for (Epoch const& e : epochs) {
+      if (of(e) < of(*best)) best = &e;
+    }
+    return *best;
+  }
+
+ private:
+  static double of(Epoch const& e) { return std::isnan(e.val_loss) ? e.loss : e.val_loss; }
+};
+
+}  // namespace cleave

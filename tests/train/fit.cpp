@@ -1,0 +1,147 @@
+// train/fit.cpp - training on a program's own arrays: epochs, validation, early stopping, the best weights, files.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave.hpp>
+
+#include <cmath>
+
+#include "../io/scratch.hpp"
+#include "signs.hpp"
+
+using namespace cleave;
+
+namespace {
+
+struct Curve : Sequential<Vector<1>, Linear<24>, Tanh, Linear<1>, MeanSquaredError> {};
+struct Sine : Plan<Curve, Batch<32>, MicroBatches<8>, DataParallel<Sync>, Adam> {};
+struct Net : Sequential<Vector<6>, Linear<24>, Relu, Linear<4>, CrossEntropy> {};
+struct Classify : Plan<Net, Batch<24>, MicroBatches<8>, DataParallel<Sync>, Momentum> {
+  static constexpr Rate rate = Rate::cosine(0.1f);
+};
+
+struct Points {
+  std::vector<float> x, y;
+};
+Points sine(std::size_t n) {
+  Points p;
+  for (std::size_t i = 0; i < n; ++i) {
+    p.x.push_back(6.28f * static_cast<float>(i) / static_cast<float>(n));
+    p.y.push_back(std::sin(p.x.back()));
+  }
+  return p;
+}
+struct Labelled {
+  std::vector<float> x;
+  std::vector<int> y;
+};
+Labelled corners(int n) {
+  Labelled l{std::vector<float>(static_cast<std::size_t>(n) * 6), std::vector<int>(static_cast<std::size_t>(n))};
+  auto const feed = signs::feed<Classify>();
+  feed.pixels(nullptr, 0, 0, n, l.x.data());
+  feed.labels(nullptr, 0, 0, n, l.y.data());
+  return l;
+}
+template <class P> std::vector<double> weights(Trainer<P>& trainer) {
+  std::vector<double> all;
+  for (session::Kept const& k : session::kept<P>()) {
+    for (auto v : session::whole(trainer, k)) all.push_back(static_cast<double>(v));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a curve is learnt, validated, stopped early; the trainer ends with the weights of the best epoch") {
+  Points const p = sine(640);
+  Trainer<Sine> trainer({.replicas = 2});
+  History const h = trainer.fit(p.x, p.y, {.epochs = 200, .validation = 0.1, .patience = 5});
+  CHECK(h.stopped_early);
+  CHECK(h.epochs.size() < 200);
+  CHECK(h.epochs.back().epoch - h.best().epoch == 5);
+  CHECK(h.best().val_loss < 0.05);
+  CHECK(std::isnan(h.best().val_accuracy));
+  for (Epoch const& e : h.epochs) CHECK(e.steps == e.epoch * (576 / 32));
+  auto const [training, held_out] = session::split(session::arrays_of(p.x, {}, p.y, 1, 1), 0.1, 1);
+  std::vector<float> x, y;
+  for (int i = 0; i < held_out.count; ++i) x.push_back(held_out.input(i)[0]), y.push_back(held_out.target(i)[0]);
+  CHECK(trainer.evaluate(x, y).loss == doctest::Approx(h.best().val_loss).epsilon(1e-6));
+}
+TEST_CASE("classes: any number of replicas has the same history and weights") {
+  Labelled const l = corners(480);
+  std::vector<double> wanted;
+  for (int replicas : {1, 2, 3}) {
+    Trainer<Classify> trainer({.replicas = replicas, .seed = 5});
+    History const h = trainer.fit(l.x, l.y, {.epochs = 6, .validation = 0.25});
+    CHECK(h.epochs.size() == 6);
+    CHECK(!h.stopped_early);
+    CHECK(h.best().val_accuracy > 0.8);
+    std::vector<double> now = weights(trainer);
+    for (Epoch const& e : h.epochs) now.push_back(e.loss), now.push_back(e.val_loss), now.push_back(e.val_accuracy);
+    if (wanted.empty()) wanted = now;
+    CHECK(now == wanted);
+  }
+}
+TEST_CASE("the caller's function sees each epoch and may end the training") {
+  Labelled const l = corners(240);
+  Trainer<Classify> trainer({.replicas = 1});
+  int calls = 0;
+  History const h = trainer.fit(l.x, l.y, {.epochs = 10}, [&](Epoch const& e) { return ++calls, e.epoch == 3; });
+  CHECK(calls == 3);
+  CHECK(h.epochs.size() == 3);
+  CHECK(h.stopped_early);
+  CHECK(std::isnan(h.best().val_loss));
+}
+TEST_CASE("a second fit goes on, also with other data and in the middle of an epoch of these") {
+  Labelled const l = corners(240), more = corners(100);
+  Trainer<Classify> trainer({.replicas = 1});
+  trainer.fit(l.x, l.y, {.epochs = 3});
+  History const h = trainer.fit(more.x, more.y, {.epochs = 5});
+  CHECK(trainer.steps() == 3 * 10 + 5 * 4);
+  CHECK(h.epochs.back().steps == trainer.steps());
+}
+TEST_CASE(
+    "scaling is learnt from the training samples, saved with the weights, and used by predictors and evaluation") {
+  Labelled l = corners(480);
+  for (std::size_t i = 0; i < l.x.size(); ++i) l.x[i] = 1000 + 50 * static_cast<float>(i % 6) * l.x[i];
+  scratch::Folder const folder;
+  std::string const file = folder / "scaled.safetensors";
+  Trainer<Classify> trainer({.replicas = 2});
+  trainer.fit(l.x, l.y, {.epochs = 4, .standardise = true});
+  trainer.save(file);
+  double const accuracy = trainer.evaluate(l.x, l.y).accuracy;
+  Predictor<Net> loaded(file), direct(trainer);
+  std::vector<int> const classes = loaded.classes(l.x);
+  CHECK(direct.classes(l.x) == classes);
+  double right = 0;
+  for (std::size_t i = 0; i < classes.size(); ++i) right += classes[i] == l.y[i];
+  CHECK(right / static_cast<double>(classes.size()) == doctest::Approx(accuracy));
+  Trainer<Classify> again({.replicas = 1, .seed = 9});
+  again.load(file);
+  CHECK(again.evaluate(l.x, l.y).accuracy == accuracy);
+  CHECK(weights(again) == weights(trainer));
+}
+TEST_CASE("what cannot be trained on is refused before anything is trained") {
+  Labelled l = corners(48);
+  Trainer<Classify> trainer({.replicas = 1});
+  auto const before = weights(trainer);
+  auto const refused = [&](std::string const& why, Fit const& how) {
+    CHECK_THROWS_WITH_AS(trainer.fit(l.x, l.y, how), why.c_str(), Error);
+  };
+  refused("fit: 0 epochs; say at least 1", {.epochs = 0});
+  refused("fit: patience counts epochs without a smaller val_loss; say which share is held out: .validation = 0.1",
+          {.patience = 2});
+  refused("fit: a validation share of 1.000000; say one from 0 to below 1", {.validation = 1});
+  refused("fit: 11 samples to train on are fewer than one batch of 24; say a smaller Batch in the plan",
+          {.validation = 0.75});
+  l.y[7] = 4;
+  CHECK_THROWS_WITH_AS(trainer.fit(l.x, l.y),
+                       doctest::Contains("y, sample 7: label 4, but there are 4 classes, 0 to 3"), Error);
+  l.y.pop_back();
+  CHECK_THROWS_WITH_AS(trainer.fit(l.x, l.y), "y: 47 labels for 48 samples", Error);
+  CHECK(weights(trainer) == before);
+  CHECK(trainer.steps() == 0);
+  Points p = sine(64);
+  p.y[3] = INFINITY;
+  Trainer<Sine> curve({.replicas = 1});
+  CHECK_THROWS_WITH_AS(curve.fit(p.x, p.y), doctest::Contains("y, sample 3: target 0 is not a finite number"), Error);
+}
