@@ -1,4 +1,4 @@
-// layer/loss.cpp - the two losses against their formulas, and their gradients against differences.
+// layer/loss.cpp - the losses against their formulas, and their gradients against differences.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -10,7 +10,11 @@ template <class Loss> struct Net : Sequential<Vector<4>, Linear<4>, Loss> {};
 template <class Loss> using P = session::Probe<Net<Loss>>;
 }  // namespace
 
-TEST_CASE("cross-entropy and squared error: gradients agree with differences") {
+TEST_CASE("gradients of the losses agree with differences") {
+  auto const c = session::numeric<P<BinaryCrossEntropy>>("BinaryCrossEntropy");
+  CHECK_MESSAGE(c.ok, c.text);
+  auto const d = session::numeric<P<Huber<1, 2>>>("Huber");
+  CHECK_MESSAGE(d.ok, d.text);
   auto const a = session::numeric<P<CrossEntropy>>("CrossEntropy");
   CHECK_MESSAGE(a.ok, a.text);
   auto const b = session::numeric<P<MeanSquaredError>>("MeanSquaredError");
@@ -28,4 +32,34 @@ TEST_CASE("at equal outputs the cross-entropy of n classes is log n, and survive
   constexpr op::Local l{2, 2, Shape(4), Shape(), Shape(1), Shape(), Shape()};
   op::SoftmaxCrossEntropy::forward<l>(backend::host::Context{}, t);
   CHECK(loss == doctest::Approx(std::log(4.0)));
+}
+
+namespace {
+/// The loss of one sample of two outputs against targets.
+template <class Op> double of_targets(double a, double b, float s, float t) {
+  op::Operands<double> o;
+  double x[2] = {a, b}, loss = -1;
+  float targets[2] = {s, t};
+  o.x = x;
+  o.targets = targets;
+  o.loss = &loss;
+  constexpr op::Local l{1, 1, Shape(2), Shape(), Shape(1), Shape(), Shape()};
+  Op::template forward<l>(backend::host::Context{}, o);
+  return loss;
+}
+}  // namespace
+
+TEST_CASE("binary cross-entropy is the mean over labels, and finite for any logit") {
+  using Op = op::FeatureLoss<layer::BinaryCrossEntropyFunction>;
+  CHECK(of_targets<Op>(0, 0, 0, 1) == doctest::Approx(std::log(2.0)));
+  double const p = 1 / (1 + std::exp(-1.5));
+  CHECK(of_targets<Op>(1.5, 1.5, 1, 0.25f) ==
+        doctest::Approx((-std::log(p) - 0.25 * std::log(p) - 0.75 * std::log(1 - p)) / 2));
+  CHECK(of_targets<Op>(1000, -1000, 1, 0) == 0);
+  CHECK(of_targets<Op>(1000, -1000, 0, 1) == 1000);
+}
+TEST_CASE("Huber is quadratic near the target and linear beyond") {
+  CHECK(of_targets<op::FeatureLoss<layer::HuberFunction<1, 1>>>(0.5, 4, 0, 1) == doctest::Approx((0.125 + 2.5) / 2));
+  CHECK(of_targets<op::FeatureLoss<layer::HuberFunction<1, 2>>>(-1, 0.25, 1, 0) ==
+        doctest::Approx((0.5 * (2 - 0.25) + 0.03125) / 2));
 }

@@ -95,6 +95,13 @@ TEST_CASE("probabilities are the softmax of the outputs; classes are the largest
     CHECK(sum == doctest::Approx(1));
   }
 }
+TEST_CASE("of several labels each has a probability") {
+  struct Labels : Sequential<Vector<6>, Linear<3>, BinaryCrossEntropy> {};
+  Trainer<Of<Labels>> trainer(1, 7);
+  Predictor<Labels> predict(trainer);
+  std::vector<float> const x = samples<Of<Labels>>(2), y = predict(x), p = predict.probabilities(x);
+  for (std::size_t i = 0; i < y.size(); ++i) CHECK(p[i] == doctest::Approx(1 / (1 + std::exp(-y[i]))));
+}
 TEST_CASE("inputs are preprocessed as in training, and classes have their names") {
   using P = Of<Numbers>;
   struct Named : Sequential<Vector<6>, Linear<2>, CrossEntropy> {};

@@ -1,4 +1,4 @@
-// refused: Predictor: classes and probabilities are of a model that ends with CrossEntropy; of another take its outputs
+// refused: Predictor: classes are of a model that ends with CrossEntropy; of another take its outputs
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave.hpp>
 using namespace cleave;

@@ -71,9 +71,13 @@ void show_by(std::string const& folder, std::string const& name, std::string con
   }
   std::string clip;
   if constexpr (P::clips) clip = std::to_string(Optimizer::clip_norm);
-  io::save_safetensors(
-      folder + "/" + name + ".safetensors", std::move(all),
-      {{"layer", layer}, {"loss", std::is_same_v<Loss, CrossEntropy> ? "cross_entropy" : "mse"}, {"clip", clip}});
+  io::save_safetensors(folder + "/" + name + ".safetensors", std::move(all),
+                       {{"layer", layer},
+                        {"loss", std::is_same_v<Loss, CrossEntropy>         ? "cross_entropy"
+                                 : std::is_same_v<Loss, BinaryCrossEntropy> ? "binary_cross_entropy"
+                                 : std::is_same_v<Loss, Huber<1, 2>>        ? "huber"
+                                                                            : "mse"},
+                        {"clip", clip}});
 }
 template <class Loss, class Input, class... Layers>
 void show_loss(std::string const& folder, std::string const& name, std::string const& layer) {
@@ -132,6 +136,9 @@ int main(int, char** argv) {
   show<Image<any<53, 1, 4>, any<54, 3, 9>, any<55, 3, 9>>,
        Branches<Concat, Path<Conv<any<56, 1, 5>, 1>>, Path<Conv<any<57, 1, 5>, 3, Pad<1>>, Relu>>>(
       to, "branches", "torch.cat([F.conv2d(x, w[0], w[1]), F.relu(F.conv2d(x, w[2], w[3], padding=1))], 1)");
+  show_loss<BinaryCrossEntropy, Vector<any<58, 1, 20>>, Linear<any<59, 2, 12>>>(to, "binary_cross_entropy",
+                                                                                "F.linear(x, w[0].T, w[1])");
+  show_loss<Huber<1, 2>, Vector<any<58, 1, 20>>, Linear<any<59, 2, 12>>>(to, "huber", "F.linear(x, w[0].T, w[1])");
   show_loss<CrossEntropy, Vector<any<58, 1, 20>>, Linear<any<59, 2, 12>>>(to, "cross_entropy",
                                                                           "F.linear(x, w[0].T, w[1])");
   show_by<Clipped<1>, CrossEntropy, Vector<any<60, 1, 20>>, Linear<any<61, 2, 12>>>(to, "clipped",

@@ -38,7 +38,13 @@ for path in cases:
     w = [t[f"w{i}"].clone().requires_grad_() for i in range(sum(k.startswith("w") for k in t))]
     y = eval(layer, {"F": F, "torch": torch, "x": x, "w": w}).flatten(1)
     labels = t["labels"].long()
-    loss = F.cross_entropy(y, labels) if kind == "cross_entropy" else F.mse_loss(y, F.one_hot(labels, y.shape[1]).double())
+    target = F.one_hot(labels, y.shape[1]).double()
+    loss = {
+        "cross_entropy": lambda: F.cross_entropy(y, labels),
+        "binary_cross_entropy": lambda: F.binary_cross_entropy_with_logits(y, target),
+        "huber": lambda: F.huber_loss(y, target, delta=0.5),
+        "mse": lambda: F.mse_loss(y, target),
+    }[kind]()
     loss.backward()
     if clip:
         torch.nn.utils.clip_grad_norm_(w, float(clip))

@@ -19,6 +19,11 @@ struct Classify : Plan<Net, Batch<24>, MicroBatches<8>, DataParallel<Sync>, Mome
   static constexpr Rate rate = Rate::cosine(0.1f);
 };
 
+struct Labels : Sequential<Vector<6>, Linear<2>, BinaryCrossEntropy> {};
+struct Learn : Plan<Labels, Batch<24>, MicroBatches<8>, DataParallel<Sync>, Adam> {
+  static constexpr Rate rate = Rate::constant(0.05f);
+};
+
 struct Points {
   std::vector<float> x, y;
 };
@@ -119,6 +124,19 @@ TEST_CASE(
   again.load(file);
   CHECK(again.evaluate(l.x, l.y).accuracy == accuracy);
   CHECK(weights(again) == weights(trainer));
+}
+TEST_CASE("several labels a sample are learnt; targets beyond 0 and 1 are refused") {
+  Labelled const l = corners(240);
+  std::vector<float> y;
+  for (int c : l.y) y.push_back(c % 2 == 1), y.push_back(c >= 2);
+  Trainer<Learn> trainer({.replicas = 2});
+  trainer.fit(l.x, y, {.epochs = 40});
+  std::vector<float> const p = Predictor<Labels>(trainer).probabilities(l.x);
+  double right = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) right += (p[i] > 0.5f) == (y[i] > 0.5f);
+  CHECK(right / static_cast<double>(p.size()) > 0.95);
+  y[5] = 2;
+  CHECK_THROWS_WITH_AS(trainer.fit(l.x, y), doctest::Contains("y, sample 2: target 1 is 2.000000"), Error);
 }
 TEST_CASE("what cannot be trained on is refused before anything is trained") {
   Labelled l = corners(48);

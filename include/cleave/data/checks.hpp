@@ -39,6 +39,10 @@ inline void check_targets(std::string const& name, auto const& set, backend::hos
     if (!std::isfinite(set.targets[i]))
       throw Error(name + ", sample " + std::to_string(i / set.outputs()) + ": target " +
                   std::to_string(i % set.outputs()) + " is not a finite number; leave the sample out");
+    if (w.target == op::Target::Shares && !(set.targets[i] >= 0 && set.targets[i] <= 1))
+      throw Error(name + ", sample " + std::to_string(i / set.outputs()) + ": target " +
+                  std::to_string(i % set.outputs()) + " is " + std::to_string(set.targets[i]) + ", but " +
+                  std::string(w.loss) + " compares with numbers from 0 to 1");
   }
 }
 

@@ -1,14 +1,57 @@
-// layer/loss.hpp - the last layer: CrossEntropy (softmax and logarithm in one) or MeanSquaredError.
+// layer/loss.hpp - the last layer: CrossEntropy, BinaryCrossEntropy, MeanSquaredError or Huber.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+
+#include <cmath>
 
 #include "../op/loss.hpp"
 #include "graph.hpp"
 
 namespace cleave {
 
+namespace layer {
+
+/// Of logits x and targets t from 0 to 1: -t log(sigmoid x) - (1 - t) log(1 - sigmoid x), for any x without overflow.
+struct BinaryCrossEntropyFunction {
+  static constexpr auto name = "binary_cross_entropy";
+  static constexpr auto target = op::Target::Shares;
+  template <class A> CLEAVE_HD static A loss(A x, A t) {
+    A const magnitude = x < A{0} ? -x : x;
+    return (x < A{0} ? A{0} : x) - x * t + std::log1p(std::exp(-magnitude));
+  }
+  template <class A> CLEAVE_HD static A slope(A x, A t) { return A{1} / (A{1} + std::exp(-x)) - t; }
+};
+
+/// Quadratic up to a distance of `Delta / Per`, linear beyond.
+template <int Delta, int Per> struct HuberFunction {
+  static constexpr auto name = "huber";
+  static constexpr auto target = op::Target::Either;
+  template <class A> CLEAVE_HD static A loss(A x, A t) {
+    constexpr A delta = A{Delta} / A{Per};
+    A const gap = x < t ? t - x : x - t;
+    return gap > delta ? delta * (gap - delta / A{2}) : gap * gap / A{2};
+  }
+  template <class A> CLEAVE_HD static A slope(A x, A t) {
+    constexpr A delta = A{Delta} / A{Per};
+    A const gap = x - t;
+    return gap > delta ? delta : gap < -delta ? -delta : gap;
+  }
+};
+
+}  // namespace layer
+
+/// Of logits, against a class: softmax and logarithm in one.
 struct CrossEntropy : layer::Chain<op::SoftmaxCrossEntropy> {};
 /// With targets of the feed, or with classes as one-hot targets.
 struct MeanSquaredError : layer::Chain<op::SquaredError> {};
+
+/// Of logits, each against a target from 0 to 1, or against classes as one-hot targets: several labels a sample. The
+/// mean over the outputs, as PyTorch's BCEWithLogitsLoss.
+struct BinaryCrossEntropy : layer::Chain<op::FeatureLoss<layer::BinaryCrossEntropyFunction>> {};
+/// Squared error / 2 up to a distance of Delta / Per from the target, linear beyond, so that outliers count less: as
+/// PyTorch's HuberLoss. `Huber<1, 2>`: up to 0.5. Source: Huber, "Robust estimation of a location parameter", 1964.
+template <int Delta = 1, int Per = 1> struct Huber : layer::Chain<op::FeatureLoss<layer::HuberFunction<Delta, Per>>> {
+  static_assert(Delta >= 1 && Per >= 1, "Huber<delta, per>: the distance delta / per is above 0, both whole numbers");
+};
 
 }  // namespace cleave

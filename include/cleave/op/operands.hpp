@@ -81,9 +81,9 @@ template <Local L, class T> CLEAVE_HD Operands<T> slice_of(Operands<T> t, long i
   return t;
 }
 
-/// What a loss compares its input with: a class number, below the input's elements; a number for each of these; or
-/// either, with classes as one-hot vectors.
-enum class Target : unsigned char { Class, Numbers, Either };
+/// What a loss compares its input with: a class number, below the input's elements; a number for each of these; either,
+/// with classes as one-hot vectors; or either, with numbers from 0 to 1.
+enum class Target : unsigned char { Class, Numbers, Either, Shares };
 
 /// The initialisation of a learned tensor.
 enum class Start : unsigned char { Zeros, Ones, He, Glorot };

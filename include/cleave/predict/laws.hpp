@@ -6,17 +6,27 @@
 
 namespace cleave::session {
 
+template <class Net, class Ops = layer::ops_of<Net>>
+using loss_of = meta::at<Ops, static_cast<std::size_t>(Ops::size) - 1>;
+
+template <class Loss> struct probabilities_are_of_logits {
+  static constexpr bool holds = Loss::loss_target == op::Target::Class || Loss::loss_target == op::Target::Shares;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Predictor: probabilities are of a model that ends with CrossEntropy or BinaryCrossEntropy; of "
+                  "another take its outputs: predict(x)");
+  };
+};
 template <class Loss> struct classes_are_of_a_loss_that_compares_with_classes {
   static constexpr bool holds = Loss::loss_target == op::Target::Class;
   template <bool Holds> struct tell {
     static_assert(Holds,
-                  "Predictor: classes and probabilities are of a model that ends with CrossEntropy; of another take "
+                  "Predictor: classes are of a model that ends with CrossEntropy; of another take "
                   "its outputs: predict(x)");
   };
 };
-/// Instantiated, it tells if it does not hold; directly, which keeps the answer short.
-template <class Net, class Ops = layer::ops_of<Net>>
-using law_of_probabilities =
-    classes_are_of_a_loss_that_compares_with_classes<meta::at<Ops, static_cast<std::size_t>(Ops::size) - 1>>;
+// Instantiated directly, they tell in few lines what does not hold.
+template <class Net> using law_of_classes = classes_are_of_a_loss_that_compares_with_classes<loss_of<Net>>;
+template <class Net> using law_of_probabilities = probabilities_are_of_logits<loss_of<Net>>;
 
 }  // namespace cleave::session

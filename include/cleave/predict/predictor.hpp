@@ -101,17 +101,22 @@ template <class Net, class Number = f32> class Predictor {
                   " samples have " + std::to_string(n * static_cast<std::size_t>(outputs)));
     run(x, out.data());
   }
-  /// The probability of each class, (n, outputs): the softmax of the outputs. For CrossEntropy.
+  /// Of each class, or label, (n, outputs): the softmax of the outputs for CrossEntropy, the sigmoid of each for
+  /// BinaryCrossEntropy.
   std::vector<float> probabilities(std::span<float const> x) {
     using law = session::law_of_probabilities<Net>;
     static_assert(sizeof(typename law::template tell<law::holds>) > 0);
     std::vector<float> p = (*this)(x);
-    for (std::size_t at = 0; at < p.size(); at += static_cast<std::size_t>(outputs)) softmax(p.data() + at);
+    if constexpr (session::loss_of<Net>::loss_target == op::Target::Shares) {
+      for (float& v : p) v = 1 / (1 + std::exp(-v));
+    } else {
+      for (std::size_t at = 0; at < p.size(); at += static_cast<std::size_t>(outputs)) softmax(p.data() + at);
+    }
     return p;
   }
   /// The class of each sample, that of its largest output. For CrossEntropy.
   std::vector<int> classes(std::span<float const> x) {
-    using law = session::law_of_probabilities<Net>;
+    using law = session::law_of_classes<Net>;
     static_assert(sizeof(typename law::template tell<law::holds>) > 0);
     std::vector<float> const y = (*this)(x);
     std::vector<int> c;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/backend/gpu/kernels/norms.hpp>
 
+#include <cleave/layer/loss.hpp>
 #include "../compare.hpp"
 
 using namespace cleave;
@@ -26,6 +27,10 @@ TEST_CASE("rows of all lengths: less than a warp, a warp, more than a block take
   compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(65, Shape(1030))>();
   compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(2, Shape(1500))>();
   compare_all<op::SquaredError, local<op::SquaredError>(3, Shape(10))>();
+  using Binary = op::FeatureLoss<layer::BinaryCrossEntropyFunction>;
+  compare_all<Binary, local<Binary>(40, Shape(33))>();
+  using Robust = op::FeatureLoss<layer::HuberFunction<1, 2>>;
+  compare_all<Robust, local<Robust>(131, Shape(10))>();
   compare_all<op::SquaredError, local<op::SquaredError>(131, Shape(33))>();
   compare_all<op::SquaredError, local<op::SquaredError>(2, Shape(1500))>();
   compare_all<op::LayerNorm, local<op::LayerNorm>(7, Shape(33))>();

@@ -52,6 +52,21 @@ struct SquaredRow {
   }
 };
 
+template <class F> struct FeatureRow {
+  template <class Of, op::Local L, bool WithGradient, class Ctx, class T>
+  CLEAVE_HD static tensor::accumulate_t<T> loss(Ctx const& c, op::Operands<T> const& t, long b, long rows) {
+    using A = tensor::accumulate_t<T>;
+    constexpr long n = L.x.size();
+    A sum = 0;
+    for (long i = Of::member(c); b < rows && i < n; i += Of::size) {
+      A const x = static_cast<A>(t.x[b * n + i]), target = op::target(t, b, i, n);
+      sum += F::loss(x, target);
+      if constexpr (WithGradient) t.dx[b * n + i] = static_cast<T>(A{1} / A{n} * F::slope(x, target) * t.scale);
+    }
+    return Of::template over<Sum>(c, sum) / A{n};
+  }
+};
+
 /// As Row, for a loss whose gradient is scaled.
 template <class Row, class Loss> struct ScaledRow {
   template <class Of, op::Local L, bool WithGradient, class Ctx, class T>
@@ -148,15 +163,16 @@ template <class Op, class Row> struct LossKernel : ByDefinition<Op> {
     }
   }
 };
-template <> struct Kernel<op::SoftmaxCrossEntropy> : LossKernel<op::SoftmaxCrossEntropy, SoftmaxRow> {};
-template <> struct Kernel<op::SquaredError> : LossKernel<op::SquaredError, SquaredRow> {};
-template <class Op, class Row> using ScaledKernel = LossKernel<Op, ScaledRow<Row, Op>>;
-template <class Scale>
-struct Kernel<op::ScaledLoss<op::SoftmaxCrossEntropy, Scale>>
-    : ScaledKernel<op::ScaledLoss<op::SoftmaxCrossEntropy, Scale>, SoftmaxRow> {};
-template <class Scale>
-struct Kernel<op::ScaledLoss<op::SquaredError, Scale>>
-    : ScaledKernel<op::ScaledLoss<op::SquaredError, Scale>, SquaredRow> {};
+template <class Op> struct RowOf;
+template <> struct RowOf<op::SoftmaxCrossEntropy> { using is = SoftmaxRow; };
+template <> struct RowOf<op::SquaredError> { using is = SquaredRow; };
+template <class F> struct RowOf<op::FeatureLoss<F>> { using is = FeatureRow<F>; };
+template <class Loss, class Scale> struct RowOf<op::ScaledLoss<Loss, Scale>> {
+  using is = ScaledRow<typename RowOf<Loss>::is, op::ScaledLoss<Loss, Scale>>;
+};
+template <class Op>
+requires requires { typename RowOf<Op>::is; }
+struct Kernel<Op> : LossKernel<Op, typename RowOf<Op>::is> {};
 
 /// Normalises each of the `Op::parts_of_sample` equal parts of a sample; so many neighbouring features have one scale
 /// and one shift as `Op::features_of_weight` says.

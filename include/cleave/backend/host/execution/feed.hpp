@@ -77,9 +77,12 @@ inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& o
   if (numbers) {
     feed.targets(feed.self, of.step, of.first, of.count, targets);
     for (long i = 0; i < valid * w.outputs; ++i) {
-      if (std::isfinite(targets[i])) continue;
+      bool const shares = w.target == op::Target::Shares;
+      if (std::isfinite(targets[i]) && (!shares || (targets[i] >= 0 && targets[i] <= 1))) continue;
       throw Error("step " + std::to_string(of.step) + ", sample " + std::to_string(of.first + i / w.outputs) +
-                  ": target " + std::to_string(i % w.outputs) + " is not a finite number; leave the sample out");
+                  ": target " + std::to_string(i % w.outputs) +
+                  (std::isfinite(targets[i]) ? " is not from 0 to 1, with which " + std::string(w.loss) + " compares"
+                                             : " is not a finite number; leave the sample out"));
     }
     std::fill(targets + valid * w.outputs, targets + of.count * w.outputs, 0.0f);
   } else if (w.target != op::Target::Class) {
