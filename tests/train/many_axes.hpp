@@ -15,11 +15,11 @@ template <class Base, class Cuts> struct CutPlan : Base {
     return r;
   }();
   static_assert(request.mesh.ways() == Base::ways);
-  static constexpr int ops = Base::ops::size;
-  static constexpr place::Wishes<ops> wishes = [] {
-    place::Wishes<ops> out;
+  static constexpr int count = Base::ops::size;
+  static constexpr place::Wishes<count> wishes = [] {
+    place::Wishes<count> out;
     int product = 0;
-    for (int k = 0; k < ops; ++k) {
+    for (int k = 0; k < count; ++k) {
       if (!Base::signatures.op[k].contracts) continue;
       for (int a = 1; a < Cuts::mesh.axes; ++a) {
         char const letter = Cuts::letters[product][a - 1];
