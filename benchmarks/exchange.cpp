@@ -39,7 +39,7 @@ class Pair {
     team_.run([&](int r) {
       for (long k = 0; k < times; ++k) {
         ++member_[r].round;
-        host::all_reduce_of_two<float, float>(member_[r], host::Axis::Data, 0, false, 0, 0, n_);
+        host::all_reduce_of_two<float, float>(member_[r], member_[r].group(schedule::over_data), 0, false, 0, 0, n_);
       }
     });
   }

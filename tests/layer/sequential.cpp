@@ -30,8 +30,8 @@ TEST_CASE("with one weird trick AlexNet's convolutions cut the batch and its den
     if (n.op < 0 || !Weird::signatures.op[n.op].contracts) continue;
     bool const product = std::string_view(Weird::signatures.op[n.op].name) == "product";
     (product ? products : convolutions)++;
-    CHECK(n.batch_axes.has(place::model_axis) == !product);
-    CHECK((n.w.on[place::model_axis].kind == place::Kind::Shard) == product);
+    CHECK(n.batch_axes.has(1) == !product);
+    CHECK((n.w.on[1].kind == place::Kind::Shard) == product);
   }
   CHECK(convolutions == 5);
   CHECK(products == 3);

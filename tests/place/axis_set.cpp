@@ -5,8 +5,9 @@
 
 using namespace cleave::place;
 
-static_assert(over_all.has(data_axis) && over_all.has(model_axis) && !over_data.has(model_axis));
-static_assert(AxisSet{0, 1} == over_all && AxisSet{1, 0} == over_all && !(AxisSet{2} == AxisSet{}));
+static_assert(over_data.has(data_axis) && !over_data.has(1) && AxisSet{0, 2}.has(2) && !AxisSet{0, 2}.has(1));
+static_assert(AxisSet{0, 1} == AxisSet{1, 0} && !(AxisSet{2} == AxisSet{}));
+static_assert(AxisSet{0, 1, 2} - AxisSet{1, 3} == AxisSet{0, 2});
 
 TEST_CASE("the axes along which a tensor is placed so") {
   Sharding const s{{shard(batch), replicate, shard(batch), shard(1)}};

@@ -16,7 +16,7 @@ namespace {
 
 /// Of a tensor whose Shape lacks `beyond` dimensions, with dimensions counted without these.
 one_axis::Placement old(place::Sharding const& s, int beyond) {
-  place::Placement const p = s.on[place::model_axis];
+  place::Placement const p = s.on[1];
   return {p.kind, p.kind == place::Kind::Shard ? p.dim - beyond : 0};
 }
 
@@ -31,7 +31,7 @@ auto place_both(char const (&letters)[sizeof...(Ops)], place::Request const& req
   static constexpr op::Equation equations[] = {op::Equation(Ops::equation, Ops::weights > 0)...};
   auto out = std::make_unique<Both<sizeof...(Ops)>>();
   out->oracle = one_axis::place(model, equations, letters, request);
-  place::DeviceMesh const mesh = place::mesh_of(request);
+  place::DeviceMesh const mesh = request.mesh;
   auto const shardings = place::propagate_shardings(model, mesh, place::wishes(model, letters, request), request);
   out->placed = place::place(model, shardings, mesh, request);
   return out;
@@ -58,8 +58,8 @@ void compare(place::Signatures<N> const& model, place::Placed<N> const& placed, 
     CHECK(n.in0 == o.in0);
     CHECK(n.in1 == o.in1);
     CHECK(n.conversion == o.conversion);
-    CHECK(n.batch_axes.has(place::model_axis) == o.rows_cut);
-    CHECK((n.op < 0 && n.x.on[place::model_axis] == place::shard(place::batch)) == o.from_rows);
+    CHECK(n.batch_axes.has(1) == o.rows_cut);
+    CHECK((n.op < 0 && n.x.on[1] == place::shard(place::batch)) == o.from_rows);
     CHECK(n.whole == o.whole);
     CHECK(n.local == o.local);
     CHECK((old(n.x, 1) == o.x));
@@ -86,7 +86,7 @@ template <class Net> int each_request(int& refused) {
     auto const draw = [&](std::uint32_t of) { return (random = random * 1664525 + 1013904223) / 65536 % of; };
     char letters[n];
     for (char& letter : letters) letter = "obic~W\0"[draw(7)];
-    place::Request request{static_cast<int>(1 + draw(4)), 2, 12};
+    place::Request request{{0, static_cast<int>(1 + draw(4))}, 2, 12};
     request.written = draw(4) == 0;
     request.input_gradient = draw(3) == 0;
     request.rounds = draw(8) == 0 ? 3 : 1;

@@ -129,8 +129,8 @@ template <int Ops> struct Placer {
     n.from_rows = have == shard(batch);
     n.whole = whole_shape;
     n.local.rows = request.rows;
-    n.local.x = cut(whole_shape, have, request.ways);
-    n.local.y = cut(whole_shape, to, request.ways);
+    n.local.x = cut(whole_shape, have, request.mesh.size[1]);
+    n.local.y = cut(whole_shape, to, request.mesh.size[1]);
     out.node[out.count] = n;
     return out.count++;
   }
@@ -141,7 +141,9 @@ template <int Ops> struct Placer {
     if (p.kind != Kind::Shard) return 0;
     if (p.dim == batch) return 'b';
     char const letter = letter_at(op_of(s).x, p.dim);
-    return may_cut(letter) && (letter == '*' || s.parts(letter, request.ways) % request.ways == 0) ? letter : '\0';
+    return may_cut(letter) && (letter == '*' || s.parts(letter, request.mesh.size[1]) % request.mesh.size[1] == 0)
+               ? letter
+               : '\0';
   }
 
   constexpr void place(Signature const& s, int op, char wanted) {
@@ -159,16 +161,16 @@ template <int Ops> struct Placer {
       Placement const p = placement(in0);
       bool const partial_second = in1 > -2 && placement(in1).kind == Kind::Partial;
       if ((p.kind == Kind::Partial || partial_second) && request.written && !s.linear) {
-        out.verdict = {Law::Nonlinear, s.leaf, request.ways, s.leaf};
+        out.verdict = {Law::Nonlinear, s.leaf, request.mesh.size[1], s.leaf};
         return;
       }
       if (p.kind == Kind::Partial && request.written && s.contracts) {
-        out.verdict = {Law::Summed, s.leaf, request.ways, s.leaf};
+        out.verdict = {Law::Summed, s.leaf, request.mesh.size[1], s.leaf};
         return;
       }
       if (s.written) {
         if (p.kind != Kind::Partial) {
-          out.verdict = {Law::Written, s.leaf, request.ways, s.leaf};
+          out.verdict = {Law::Written, s.leaf, request.mesh.size[1], s.leaf};
           return;
         }
         node_of[op] = converted(in0, invariant, s.x);
@@ -227,12 +229,12 @@ template <int Ops> struct Placer {
     n.rows_cut = letter == 'b';
     n.local.rows = request.rows;
     n.local.batch = request.rows * request.micro_batches;
-    n.local.x = cut(s.x, n.x, request.ways);
-    n.local.x2 = in1 == -2 ? Shape{} : cut(s.x2, placement(in1), request.ways);
-    n.local.y = cut(s.y, y, request.ways);
+    n.local.x = cut(s.x, n.x, request.mesh.size[1]);
+    n.local.x2 = in1 == -2 ? Shape{} : cut(s.x2, placement(in1), request.mesh.size[1]);
+    n.local.y = cut(s.y, y, request.mesh.size[1]);
     for (int k = 0; k < s.weights; ++k) {
       n.w[k] = letter == '*' ? invariant : along(op_of(s).w, letter, letter == 'b' ? replicate : invariant);
-      (k == 0 ? n.local.w0 : n.local.w1) = cut(s.w[k].shape, n.w[k], request.ways);
+      (k == 0 ? n.local.w0 : n.local.w1) = cut(s.w[k].shape, n.w[k], request.mesh.size[1]);
     }
     if (s.is_loss) out.last = in0;
     out.node[out.count] = n;
@@ -243,14 +245,15 @@ template <int Ops> struct Placer {
 constexpr Verdict cut_law(Signature const& s, op::Equation const& e, char letter, Request const& r) {
   if (letter == 0) return {};
   if (letter == 'b') {
-    return r.micro_batches % r.ways == 0 ? Verdict{} : Verdict{Law::Slices, r.micro_batches, r.ways, s.leaf};
+    return r.micro_batches % r.mesh.size[1] == 0 ? Verdict{}
+                                                 : Verdict{Law::Slices, r.micro_batches, r.mesh.size[1], s.leaf};
   }
   if (letter == 'o' && !has(e.w, 'o')) letter = 'c';
   int const dim = dim_of(e.w, letter);
   if (!has(e.w, letter)) return {Law::Letter, letter, 0, s.leaf};
   int const parts = s.parts(letter, s.w[0].shape[dim]);
-  if (parts % r.ways == 0) return {};
-  return {letter == 'o' ? Law::Columns : letter == 'i' ? Law::Rows : Law::Groups, parts, r.ways, s.leaf};
+  if (parts % r.mesh.size[1] == 0) return {};
+  return {letter == 'o' ? Law::Columns : letter == 'i' ? Law::Rows : Law::Groups, parts, r.mesh.size[1], s.leaf};
 }
 
 }  // namespace algebra
@@ -265,7 +268,7 @@ constexpr Placed<N> place(Signatures<N> const& model, op::Equation const* equati
   for (int k = 0; k < N && placer.out.verdict.law == Law::None; ++k) {
     Signature const& s = model.op[k];
     char letter = 0;
-    if (s.contracts && request.ways > 1) {
+    if (s.contracts && request.mesh.size[1] > 1) {
       letter = letters[k] == 'W' ? '\0' : letters[k] == '~' ? (rows_next ? 'i' : 'o') : letters[k];
       if (letters[k] == '~') rows_next = !rows_next;
       placer.out.verdict = algebra::cut_law(s, equations[k], letter, request);

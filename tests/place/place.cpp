@@ -47,7 +47,7 @@ struct Weird
     : Sequential<Image<3, 8, 8>, Conv<4, 3>, Relu, Linear<16>, Relu, Linear<8, ModelParallel<Whole>>, CrossEntropy> {};
 struct WeirdPlan : Plan<Weird, Batch<16>, OneWeirdTrick<2>> {};
 constexpr auto weird = conversions<WeirdPlan>();
-static_assert(WeirdPlan::placed.input.on[model_axis] == shard(batch));
+static_assert(WeirdPlan::placed.input.on[1] == shard(batch));
 static_assert(weird.count == 2 && weird.verb[0] == Verb::AllGather && weird.verb[1] == Verb::AllGather);
 static_assert(WeirdPlan::placed.node[3].conversion.backward == Verb::ReduceScatter);
 
@@ -91,7 +91,7 @@ struct Total : op::Base {
 template <class Op> constexpr Law law_on(DeviceMesh const& mesh) {
   using Model = Sequential<Vector<8>, layer::Chain<Op>, Relu, CrossEntropy>;
   constexpr auto model = signatures<Model>(layer::ops_of<Model>{});
-  Request const request{1, 1, 4};
+  Request const request{{0, 1}, 1, 4};
   return place::place(model, propagate_shardings(model, mesh, {}, request), mesh, request).verdict.law;
 }
 static_assert(law_on<All>({1, {0}}) == Law::AcrossReplicas && law_on<Total>({1, {0}}) == Law::AcrossReplicas);
@@ -105,8 +105,7 @@ TEST_CASE("local extents follow the cut") {
     auto const& n = Turns::placed.node[k];
     if (n.op < 0) continue;
     auto const& s = Turns::signatures.op[n.op];
-    CHECK(n.local.y.size() * (n.y.on[model_axis].kind == Kind::Shard ? 4 : 1) == s.y.size());
-    if (s.weights > 0)
-      CHECK(n.local.w0.size() * (n.w.on[model_axis].kind == Kind::Shard ? 4 : 1) == s.w[0].shape.size());
+    CHECK(n.local.y.size() * (n.y.on[1].kind == Kind::Shard ? 4 : 1) == s.y.size());
+    if (s.weights > 0) CHECK(n.local.w0.size() * (n.w.on[1].kind == Kind::Shard ? 4 : 1) == s.w[0].shape.size());
   }
 }

@@ -22,7 +22,7 @@ struct Net
     : Sequential<Vector<8>, Linear<8, NoBias>, Relu, Residual<Linear<8, NoBias>>, Linear<8, NoBias>, CrossEntropy> {};
 constexpr auto model = signatures<Net>(layer::ops_of<Net>{});
 constexpr int ops = static_cast<int>(std::size(model.op));
-constexpr Request request{1, 1, Ranks::side};
+constexpr Request request{{0, 1}, 1, Ranks::side};
 
 /// `words` has the letters of each product, one for an axis; '.' is none.
 constexpr Wishes<ops> asks(char const* const (&words)[3]) {
@@ -35,7 +35,7 @@ constexpr Wishes<ops> asks(char const* const (&words)[3]) {
   }
   return out;
 }
-constexpr DeviceMesh by_data{3, {0, 2, 2}}, cube{3, {2, 2, 2}};
+constexpr DeviceMesh by_data{0, 2, 2}, cube{2, 2, 2};
 constexpr auto at(DeviceMesh const& mesh, char const* const (&words)[3]) {
   return propagate_shardings(model, mesh, asks(words), request);
 }
@@ -55,7 +55,7 @@ constexpr auto nested = at(by_data, {".oo", "...", "..."});
 constexpr auto parts = place::place(model, nested, by_data, request);
 static_assert(nested.op[0].w == sharding(replicate, shard(1), shard(1)) && parts.node[0].local.w0 == Shape(8, 2));
 // An extent of 8 has no parts for 16 ranks, of which each axis alone has 4.
-constexpr auto uneven = at(DeviceMesh{2, {4, 4}}, {"oo.", "...", "..."});
+constexpr auto uneven = at(DeviceMesh{4, 4}, {"oo.", "...", "..."});
 static_assert(uneven.verdict.law == Law::Columns && uneven.verdict.a == 8 && uneven.verdict.b == 16);
 // The outer axis goes from columns to the batch, but the inner one stays: no order of conversions.
 constexpr auto inner = at(cube, {"oo.", "bo.", "..."});

@@ -11,7 +11,7 @@ using enum op::Verb;
 
 namespace {
 
-constexpr DeviceMesh by_four{2, {2, 4}}, cube{3, {2, 2, 2}}, replicas{2, {0, 4}};
+constexpr DeviceMesh by_four{2, 4}, cube{2, 2, 2}, replicas{0, 4};
 constexpr Sharding sharding(Placement a, Placement b, Placement c = invariant) { return {{a, b, c}}; }
 
 /// Whether the verbs and axes are these, in order.

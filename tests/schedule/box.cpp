@@ -23,15 +23,22 @@ TEST_CASE("rows 2 to 4 and features 3 to 6 of a value of 5 rows and 6 features m
   CHECK(intersection(rows, {4, 1, 0, 6}).rows == 0);
 }
 
-TEST_CASE("each collective goes from one way of holding a value to another") {
-  using op::Verb;
-  CHECK(held_before(Verb::AllGather, true) == Holding::Rows);
-  CHECK(held_after(Verb::AllGather, false) == Holding::Whole);
-  CHECK(held_before(Verb::AllToAll, false) == Holding::Features);
-  CHECK(held_after(Verb::AllToAll, true) == Holding::Rows);
-  CHECK(held_before(Verb::ReduceScatter, true) == Holding::Whole);
-  CHECK(held_after(Verb::ReduceScatter, false) == Holding::Features);
-  CHECK(held_after(Verb::Slice, true) == Holding::Rows);
-  CHECK(held_before(Verb::AllReduce, true) == Holding::Whole);
-  CHECK(held_after(Verb::AllReduce, true) == Holding::Whole);
+TEST_CASE("a sharding's boxes: of 2 x 2 x 2 ranks, each element is with as many as the axes that do not cut it have") {
+  using place::shard, place::batch, place::invariant, place::partial;
+  Share const share{12, {2, 2, 2}, 3};
+  for (place::Placement second : {invariant, shard(batch), shard(1)}) {
+    for (place::Placement third : {partial, shard(batch), shard(1)}) {
+      place::Sharding const s{{shard(batch), second, third}};
+      int holders[24][8]{};
+      for (int rank = 0; rank < 8; ++rank) {
+        Box const b = box(s, 8, 2, share, rank, 1);
+        for (long e = 0; e < b.size(); ++e) ++holders[b.row + e / b.features][b.feature + e % b.features];
+      }
+      int const cut = (second.kind == place::Kind::Shard) + (third.kind == place::Kind::Shard);
+      for (int row = 0; row < 24; ++row) {  // of each replica's 12 the middle third is this round's
+        for (int h : holders[row]) CHECK(h == (row % 12 / 4 == 1 ? 4 >> cut : 0));
+      }
+    }
+  }
+  CHECK(box({{shard(batch), shard(1), shard(1)}}, 8, 2, share, 6, 0).feature == 4);  // a part of a part
 }

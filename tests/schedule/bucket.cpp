@@ -24,7 +24,7 @@ struct Split : Sequential<Vector<8>, Linear<4, ModelParallel<SplitCols>>, Relu, 
 struct SplitPlan : Plan<Split, Batch<8>, DataParallel<Sync>, Buckets<1'000>> {};
 static_assert(SplitPlan::bucket_table.buckets == 2);
 static_assert(SplitPlan::bucket_table.bucket[0].over == schedule::over_data &&
-              SplitPlan::bucket_table.bucket[1].over == schedule::over_all);
+              SplitPlan::bucket_table.bucket[1].over == place::AxisSet{0, 1});
 
 struct Words : Sequential<Vector<6>, Embedding<50, 8>, Linear<16>, Relu, Linear<4>, CrossEntropy> {};
 struct WordsPlan : Plan<Words, Batch<8>, DataParallel<Sync>, Buckets<100'000>> {};

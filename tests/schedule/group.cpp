@@ -19,8 +19,8 @@ std::string order(Share const& share, AxisSet over, bool ordered) {
 
 TEST_CASE("of 3 replicas with 2 ways, rank 3 sums with 1 and 5, with all, or with its other way 2") {
   Ranks const ranks{3, 2};
-  RankGroup const data = group_over(over_data, ranks, 3), all = group_over(over_all, ranks, 3),
-                  ways = group_over(over_model, ranks, 3);
+  RankGroup const data = group_over(over_data, ranks, 3), all = group_over(AxisSet{0, 1}, ranks, 3),
+                  ways = group_over(AxisSet{1}, ranks, 3);
   CHECK(data.size == 3);
   CHECK(data.mine == 1);
   CHECK(data.rank(0) == 1);
@@ -35,5 +35,32 @@ TEST_CASE("of 3 replicas with 2 ways, rank 3 sums with 1 and 5, with all, or wit
 TEST_CASE("branches are added in the tree, also where rounds leave a rank some that are no neighbours") {
   CHECK(order({6, {4, 1}}, over_data, true) == "0.0 1.0+ 1.1 2.0++ 3.0+ ");
   CHECK(order({6, {4, 1}}, over_data, false) == "0.0 1.0+ 2.0+ 3.0+ ");
-  CHECK(order({8, {2, 2}, 2}, over_all, true) == "0.0 1.0+ 0.1 1.1++ 2.0 3.0+ 2.1 3.1+++ ");
+  CHECK(order({8, {2, 2}, 2}, AxisSet{0, 1}, true) == "0.0 1.0+ 0.1 1.1++ 2.0 3.0+ 2.1 3.1+++ ");
+}
+
+TEST_CASE(
+    "of 3 x 2 x 4 ranks, any axes: peers have the same coordinates along the others, in the order of the outermost") {
+  Ranks const ranks{3, 2, 4};
+  CHECK(ranks.world() == 24);
+  CHECK(ranks.ways() == 8);
+  for (unsigned bits = 0; bits < 8; ++bits) {
+    AxisSet over;
+    over.bits = bits;
+    for (int rank = 0; rank < ranks.world(); ++rank) {
+      RankGroup const group = group_over(over, ranks, rank);
+      CHECK(group.rank(group.mine) == rank);
+      for (int i = 0; i < group.size; ++i) {
+        CHECK(ranks.index(group.rank(i), over) == i);
+        if (i > 0) CHECK(group.rank(i) > group.rank(i - 1));
+        for (int axis = 0; axis < 3; ++axis) {
+          if (!over.has(axis)) CHECK(ranks.coordinate(group.rank(i), axis) == ranks.coordinate(rank, axis));
+        }
+      }
+    }
+  }
+  RankGroup const apart = group_over({0, 2}, ranks, 13);  // 1, 1, 1
+  CHECK(apart.size == 12);
+  CHECK(apart.mine == 5);
+  CHECK(apart.rank(0) == 4);
+  CHECK(apart.rank(11) == 23);
 }

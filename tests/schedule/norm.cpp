@@ -40,15 +40,14 @@ TEST_CASE("a sum for each layer, whoever shares a message; over ways one for wha
   for (std::size_t i = 0; i < 5; ++i) {
     CHECK(plain[i].offset == joined[i].offset);
     CHECK(plain[i].count == joined[i].count);
-    CHECK(!plain[i].alike);
   }
   auto const rows = sums<Of<Clipped, ModelParallel<SplitRows>>>();
   long alike = 0, cut = 0;
-  for (auto const& n : rows) (n.alike ? alike : cut) += n.count;
+  for (auto const& n : rows) (n.alike.any() ? alike : cut) += n.count;
   long whole = 0;
   for (auto const& n : plain) whole += n.count;
   CHECK(alike + 2 * cut == whole);
-  for (auto const& n : sums<Of<Clipped, ModelParallel<SplitBatch>>>()) CHECK(n.alike);
+  for (auto const& n : sums<Of<Clipped, ModelParallel<SplitBatch>>>()) CHECK(n.alike == place::AxisSet{1});
 }
 TEST_CASE("the norm stands behind all sums and before all updates; without clip_norm there is none") {
   using P = Of<Clipped, ModelParallel<SplitCols, Ways<2>>>;

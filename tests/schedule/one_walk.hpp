@@ -73,8 +73,7 @@ template <int Ops> struct Draft {
   constexpr place::Signature const& op(int k) const { return model.op[placed.node[k].op]; }
   constexpr bool is_op(int k) const { return placed.node[k].op >= 0; }
   constexpr bool rows_cut(int k) const {
-    return k < 0 ? placed.input.on[place::model_axis] == place::shard(place::batch)
-                 : node(k).batch_axes.has(place::model_axis);
+    return k < 0 ? placed.input.on[1] == place::shard(place::batch) : node(k).batch_axes.has(1);
   }
   constexpr bool needs(int k) const { return k == -1 ? request.input_gradient : k >= 0 && out.needs_gradient[k]; }
 
@@ -100,7 +99,7 @@ template <int Ops> struct Draft {
       long const sum = op(k).sums_batch ? node(k).local.y.size() : op(k).stats_input ? node(k).local.x2.size() : 0;
       for (int w = 0; w < op(k).weights; ++w) {
         long const count = (w == 0 ? node(k).local.w0 : node(k).local.w1).size();
-        bool const world = node(k).w.on[place::model_axis].kind == place::Kind::Replicate;
+        bool const world = node(k).w.on[1].kind == place::Kind::Replicate;
         Bucket* last = out.buckets > 0 ? &out.bucket[out.buckets - 1] : nullptr;
         int const row = op(k).sparse_row, reads = row > 0 ? static_cast<int>(node(k).local.x.size()) : 0;
         if (!last || last->leaf != op(k).leaf || last->world != world || last->row != row) {
@@ -116,8 +115,7 @@ template <int Ops> struct Draft {
       if (leaf > out.most_weight_leaf) out.most_weight_leaf = leaf;
       if (sum > out.most_sum_leaf) out.most_sum_leaf = sum;
       out.state[k] = out.state_elements;
-      out.state_elements +=
-          op(k).states * place::algebra::cut(op(k).state, node(k).w, place::mesh_of(request), 0).size();
+      out.state_elements += op(k).states * place::algebra::cut(op(k).state, node(k).w, request.mesh, 0).size();
     }
   }
   /// From the last layer on, in the order in which gradients are computed. Rows and factors are sent separately. With
@@ -287,7 +285,7 @@ template <int Ops> struct Builder : Draft<Ops> {
   }
   constexpr Shape placed_input() const {
     Shape const x = model.op[0].x;
-    return place::algebra::cut(x, placed.input, place::mesh_of(request), model.op[0].x_at.beyond_shape());
+    return place::algebra::cut(x, placed.input, request.mesh, model.op[0].x_at.beyond_shape());
   }
 
   /// Where a reader of value k writes that value's gradient: the first creates it, a later one writes beside it.

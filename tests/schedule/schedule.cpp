@@ -58,7 +58,7 @@ void compare_weights(schedule::Schedule const& s, auto const& oracle) {
     CHECK(a.count == b.count);
     CHECK(a.node == b.node);
     CHECK(a.leaf == b.leaf);
-    CHECK(a.over == (b.world ? schedule::over_all : schedule::over_data));
+    CHECK(a.over == (b.world ? place::AxisSet{0, 1} : schedule::over_data));
     CHECK(a.row == b.row);
     CHECK(a.reads == b.reads);
     CHECK(a.factors == b.factors);
@@ -81,8 +81,8 @@ void compare_buffers(schedule::Schedule const& s, schedule::Life const* life, au
     auto const& b = oracle.buffer[i];
     CHECK(a.elements == b.elements);
     CHECK(a.per_slice == b.per_slice);
-    CHECK(a.batch_axes.has(place::model_axis) == b.rows_cut);
-    if (a.per_slice) CHECK(a.batch_axes == (b.rows_cut ? schedule::over_all : schedule::over_data));
+    CHECK(a.batch_axes.has(1) == b.rows_cut);
+    if (a.per_slice) CHECK(a.batch_axes == (b.rows_cut ? place::AxisSet{0, 1} : schedule::over_data));
     CHECK(a.wide == b.wide);
     CHECK(a.category == b.category);
     CHECK(a.takes_over == b.takes_over);
@@ -111,11 +111,11 @@ template <class Net> int each_request() {
     auto const draw = [&](std::uint32_t of) { return (random = random * 1664525 + 1013904223) / 65536 % of; };
     char letters[n];
     for (char& letter : letters) letter = "obic~W\0"[draw(7)];
-    place::Request request{static_cast<int>(1 + draw(2)), 2, 12};
+    place::Request request{{0, static_cast<int>(1 + draw(2))}, 2, 12};
     request.input_gradient = draw(3) == 0;
     request.bucket = draw(2) == 0 ? 500 : 0;
     request.clips = draw(4) == 0;
-    place::DeviceMesh const mesh = place::mesh_of(request);
+    place::DeviceMesh const mesh = request.mesh;
     auto const shardings = place::propagate_shardings(model, mesh, place::wishes(model, letters, request), request);
     auto const placed = std::make_unique<place::Placed<n>>(place::place(model, shardings, mesh, request));
     if (placed->verdict.law != place::Law::None) continue;

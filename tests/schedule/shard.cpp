@@ -14,11 +14,12 @@ TEST_CASE("complete and disjoint") {
         std::vector<int> times(static_cast<std::size_t>(s.size()), 0);
         for (int w = 0; w < n; ++w) {
           long next = 0;
-          schedule::each_run(s, place::shard(dim), w, n, [&](long local, long global, long count) {
-            CHECK(local == next);
-            next += count;
-            for (long i = 0; i < count; ++i) times[static_cast<std::size_t>(global + i)]++;
-          });
+          schedule::each_run(s, {{place::invariant, place::shard(dim)}}, {0, n}, w,
+                             [&](long local, long global, long count) {
+                               CHECK(local == next);
+                               next += count;
+                               for (long i = 0; i < count; ++i) times[static_cast<std::size_t>(global + i)]++;
+                             });
           CHECK(next == s.size() / n);
         }
         for (int t : times) REQUIRE(t == 1);
@@ -26,6 +27,33 @@ TEST_CASE("complete and disjoint") {
     }
   }
   int runs = 0;
-  schedule::each_run(Shape(4, 6), place::invariant, 1, 2, [&](long, long, long count) { runs += count == 24; });
+  schedule::each_run(Shape(4, 6), {}, {0, 2}, 1, [&](long, long, long count) { runs += count == 24; });
   CHECK(runs == 1);
+}
+
+TEST_CASE("along two axes: of each dimension a part, or of one dimension parts of parts") {
+  place::DeviceMesh const mesh{0, 2, 3};
+  for (place::Sharding const& sharding : {place::Sharding{{{}, place::shard(0), place::shard(1)}},
+                                          place::Sharding{{{}, place::shard(2), place::shard(0)}},
+                                          place::Sharding{{{}, place::shard(1), place::shard(1)}}}) {
+    Shape const s(6, 12, 4);
+    std::vector<int> of(static_cast<std::size_t>(s.size()), -1);
+    for (int way = 0; way < 6; ++way) {
+      long next = 0;
+      schedule::each_run(s, sharding, mesh, way, [&](long local, long global, long count) {
+        CHECK(local == next);
+        next += count;
+        for (long i = 0; i < count; ++i) {
+          CHECK(of[static_cast<std::size_t>(global + i)] == -1);
+          of[static_cast<std::size_t>(global + i)] = way;
+        }
+      });
+      CHECK(next == s.size() / 6);
+    }
+    auto const holder = [&](int a, int b, int c) { return of[static_cast<std::size_t>((a * 12 + b) * 4 + c)]; };
+    CHECK(holder(0, 0, 0) == 0);
+    CHECK(holder(5, 11, 3) == 5);
+    if (sharding.on[1] == place::shard(0)) CHECK(holder(3, 4, 0) == 4);
+    if (sharding.on[1] == place::shard(1)) CHECK(holder(0, 2, 3) == 1);
+  }
 }

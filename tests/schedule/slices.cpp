@@ -91,7 +91,7 @@ TEST_CASE("in rounds and over ways, micro-batches are still shared out completel
       for (int model = 1; model <= 3; ++model) {
         for (int rounds = 1; data * model * rounds <= s; ++rounds) {
           Share const share{s, {data, model}, rounds};
-          for (AxisSet const over : {over_data, over_all}) {
+          for (AxisSet const over : {over_data, AxisSet{0, 1}}) {
             std::vector<int> times(static_cast<std::size_t>(s));
             for (int p = 0; p < share.parts(over); ++p) {
               int last = -1;
@@ -110,7 +110,7 @@ TEST_CASE("in rounds and over ways, micro-batches are still shared out completel
       }
     }
   }
-  CHECK_THROWS_WITH_AS(held({256, {1, 2}, 128}, over_all, 0, true), doctest::Contains("more than 40 branches"),
+  CHECK_THROWS_WITH_AS(held({256, {1, 2}, 128}, AxisSet{0, 1}, 0, true), doctest::Contains("more than 40 branches"),
                        cleave::Error);
 }
 
@@ -121,4 +121,4 @@ static_assert(most_held({8, {3, 1}}, over_data, true).branches == 2 &&
               most_held({8, {4, 1}}, over_data, true).branches == 1);
 static_assert(held({8, {1, 1}, 2}, over_data, 0, true).kept == 1 &&
               held({12, {1, 1}, 2}, over_data, 0, true).kept == 2);
-static_assert(held({8, {1, 2}, 2}, over_all, 0, true).branches == 2);  // (0 1) and (4 5)
+static_assert(held({8, {1, 2}, 2}, AxisSet{0, 1}, 0, true).branches == 2);  // (0 1) and (4 5)

@@ -27,7 +27,7 @@ template <class P> struct After {
     CHECK(session::miscounted(trainer, 6, 0) == "");
     told.push_back(trainer.accuracy(probe.feed(), P::batch - 1));
     CHECK(session::miscounted(trainer, 6, 1) == "");
-    for (int r = 0; r < trainer.ranks().model; ++r) {
+    for (int r = 0; r < trainer.ranks().ways(); ++r) {
       auto const* w = trainer.at(r).weights();
       for (long i = 0; i < P::schedule.weight_elements; ++i) weights.push_back(static_cast<float>(w[i]));
     }

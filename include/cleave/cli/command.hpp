@@ -83,7 +83,7 @@ void print_plan(std::FILE* say, Description const& plan, schedule::Ranks mesh, s
   int const rounds = plan.request.rounds;
   std::fprintf(
       say, "plan on %d ranks (%d replicas x %d ways), batch %d in %d micro-batches%s, %s, %s, products by %s\n%s",
-      mesh.world(), mesh.data, mesh.model, plan.batch, plan.request.micro_batches,
+      mesh.world(), mesh.replicas(), mesh.ways(), plan.batch, plan.request.micro_batches,
       rounds > 1 ? (" and " + std::to_string(rounds) + " rounds").c_str() : "", std::string(plan.number).c_str(),
       plan.program.format.ordered ? "ordered sums" : "fastest sums", std::string(products_by).c_str(), listing.c_str());
 }

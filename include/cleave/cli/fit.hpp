@@ -275,7 +275,7 @@ int fit_for(Trained& trainer, Job const& job, Sets<Set> const& sets, FitSettings
 /// Trains by any trainer of plan P.
 template <class P, class Data, class Trained, class Set>
 int fit(Trained& trainer, Job const& job, Sets<Set> const& sets) {
-  return fit_for(common(trainer), job, sets, {P::rate, variation_of<Data>(), pace_of<P>(trainer.ranks().data)});
+  return fit_for(common(trainer), job, sets, {P::rate, variation_of<Data>(), pace_of<P>(trainer.ranks().replicas())});
 }
 
 }  // namespace cleave::session

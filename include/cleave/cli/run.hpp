@@ -152,7 +152,7 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
              backend::host::by_library<typename P::number> ? backend::host::products_by : "own kernels",
              on_device ? told(meta::type<sent_whole_t<P>>{}) : told(meta::type<P>{}));
   if (c.plan_only) return 0;
-  if (int const other = process.stranger(fingerprint<P>(mesh.data)); other >= 0) {
+  if (int const other = process.stranger(fingerprint<P>(mesh.replicas())); other >= 0) {
     throw Error("rank " + std::to_string(other) + " runs another plan, schedule or version than rank 0");
   }
   if constexpr (P::served) {
@@ -160,12 +160,12 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
       throw Error("--trace " + c.trace + ": " + (apart.serves() ? "a server" : "a client without --replica") +
                   " makes no steps; say it to the replicas");
     if (apart.serves())
-      return serve<P>(say, apart, mesh.data, static_cast<std::uint64_t>(c.seed), c.out, c.resume, save_every);
+      return serve<P>(say, apart, mesh.replicas(), static_cast<std::uint64_t>(c.seed), c.out, c.resume, save_every);
   }
 
   bool const by_launcher = P::served && launch.size > 1, a_client = apart.joins() && apart_by_hand;
   Tracing const tracing{c.trace.empty() ? ""
-                        : a_client      ? trace_path(c.trace, *apart.replica, mesh.data)
+                        : a_client      ? trace_path(c.trace, *apart.replica, mesh.replicas())
                         : by_launcher   ? trace_path(c.trace, launch.rank, launch.size)
                                         : trace_path(c.trace, process.rank(), process.size()),
                         c.trace_steps};
@@ -181,11 +181,11 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
   if constexpr (P::served) {
     Host<P> host;
     if (launch.size > 1 && !apart_by_hand)
-      host.start(apart, launch, process, mesh.data, static_cast<std::uint64_t>(c.seed), say, c.out, c.resume);
+      host.start(apart, launch, process, mesh.replicas(), static_cast<std::uint64_t>(c.seed), say, c.out, c.resume);
     if (apart.joins()) {
       auto const join_by = [&]<class Ranks>(Ranks*) {
-        return join<P, Data, Ranks>(say, apart, host, mesh.data, static_cast<std::uint64_t>(c.seed), c.epochs, sets,
-                                    tracing, c.out, save_every, c.json,
+        return join<P, Data, Ranks>(say, apart, host, mesh.replicas(), static_cast<std::uint64_t>(c.seed), c.epochs,
+                                    sets, tracing, c.out, save_every, c.json,
                                     [&](bool mine) { return process.stranger(mine ? 1 : 0) >= 0 || mine; });
       };
       if (c.backend == "host") return host.finish(join_by(static_cast<ThreadRanks<P>*>(nullptr)));
@@ -198,10 +198,11 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
   std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(c.seed) : session::saved_seed(resume);
   Job const job{c.program, c.out, c.ranks, c.epochs, seed, c.json, leads, say, tracing, save_every};
   if (c.backend != "host") {
-    return on<Backends...>(
-        c.backend, [&]<class B>(B*) { return train_on<P, Data, B>(job, resume, mesh.data, sets, launch, process); });
+    return on<Backends...>(c.backend, [&]<class B>(B*) {
+      return train_on<P, Data, B>(job, resume, mesh.replicas(), sets, launch, process);
+    });
   }
-  trainer_of<P> trainer = make_trainer<P>(mesh.data, seed, process.remote());
+  trainer_of<P> trainer = make_trainer<P>(mesh.replicas(), seed, process.remote());
   if (!resume.empty()) session::load(trainer, resume);
   slow_down(trainer);
   return fit<P, Data>(trainer, job, sets);

@@ -7,8 +7,8 @@
 namespace cleave::place {
 
 inline constexpr int most_axes = 4;
-/// The axes of a plan's mesh, the outermost first.
-inline constexpr int data_axis = 0, model_axis = 1;
+/// The axis of the replicas, whose number is known when a run starts; the outermost one. All others are of a replica.
+inline constexpr int data_axis = 0;
 
 struct AxisSet {
   unsigned bits = 0;
@@ -17,9 +17,15 @@ struct AxisSet {
     for (int axis : axes) bits |= 1u << axis;
   }
   constexpr bool has(int axis) const { return (bits >> axis & 1u) != 0; }
+  constexpr bool any() const { return bits != 0; }
   friend constexpr bool operator==(AxisSet, AxisSet) = default;
+  /// The axes of `a` that `b` does not have.
+  friend constexpr AxisSet operator-(AxisSet a, AxisSet b) {
+    a.bits &= ~b.bits;
+    return a;
+  }
 };
 
-inline constexpr AxisSet over_data{data_axis}, over_model{model_axis}, over_all{data_axis, model_axis};
+inline constexpr AxisSet over_data{data_axis};
 
 }  // namespace cleave::place

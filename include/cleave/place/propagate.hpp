@@ -75,9 +75,9 @@ template <int Ops> struct Propagation {
 
   constexpr void check_written(Signature const& s, Placement a, Placement b) {
     if ((a.kind == Kind::Partial || b.kind == Kind::Partial) && !s.linear) {
-      refuse(Law::Nonlinear, s.leaf, request.ways, s);
+      refuse(Law::Nonlinear, s.leaf, request.mesh.ways(), s);
     }
-    if (a.kind == Kind::Partial && s.contracts) refuse(Law::Summed, s.leaf, request.ways, s);
+    if (a.kind == Kind::Partial && s.contracts) refuse(Law::Summed, s.leaf, request.mesh.ways(), s);
   }
 
   /// Operation k on one axis; `wish` is the letter that it is asked to cut, if it is a product.
@@ -133,7 +133,7 @@ template <int Ops> struct Propagation {
   constexpr void check_reduced(Signature const& s) {
     bool sum = false;
     for (int a = 0; a < mesh.axes; ++a) sum = sum || value(s.in0, a).kind == Kind::Partial;
-    if (!sum) refuse(Law::Written, s.leaf, request.ways, s);
+    if (!sum) refuse(Law::Written, s.leaf, request.mesh.ways(), s);
   }
 };
 
@@ -165,15 +165,16 @@ constexpr Shardings<N> propagate_shardings(Signatures<N> const& model, DeviceMes
   return pass.out;
 }
 
-/// The wishes of a plan, whose words `letters` are for the model axis ('W' or 0: none; '~': columns and rows in turn).
+/// The wishes of a plan, whose words `letters` are for one axis ('W' or 0: none; '~': columns and rows in turn).
 template <int N>
-constexpr Wishes<N> wishes(Signatures<N> const& model, char const (&letters)[N], Request const& request) {
+constexpr Wishes<N> wishes(Signatures<N> const& model, char const (&letters)[N], Request const& request,
+                           int axis = data_axis + 1) {
   Wishes<N> out;
   bool rows_next = false;
   for (int k = 0; k < N; ++k) {
     char const letter = letters[k];
-    if (!model.op[k].contracts || request.ways == 1 || letter == 'W') continue;
-    out.of[k][model_axis] = letter == '~' ? (rows_next ? 'i' : 'o') : letter;
+    if (!model.op[k].contracts || request.mesh.ways() == 1 || letter == 'W') continue;
+    out.of[k][axis] = letter == '~' ? (rows_next ? 'i' : 'o') : letter;
     if (letter == '~') rows_next = !rows_next;
   }
   return out;

@@ -8,7 +8,7 @@
 namespace cleave::place {
 
 struct Request {
-  int ways = 1;  // of the model axis
+  DeviceMesh mesh{0, 1};
   int rows = 1;  // samples in a micro-batch
   int micro_batches = 1;
   bool written = false;  // conversions of partial sums are written by the user
@@ -20,8 +20,5 @@ struct Request {
   bool clips = false;   // weights are updated after the norm over all gradients is known
   bool infers = false;  // the forward pass up to the loss is all there is
 };
-
-/// Replicas, whose number is known when a run starts, and the ways of each.
-constexpr DeviceMesh mesh_of(Request const& r) { return {2, {0, r.ways}}; }
 
 }  // namespace cleave::place

@@ -2,17 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "axis_set.hpp"
+#include "device_mesh.hpp"
 #include "placement.hpp"
 
 namespace cleave::place {
-
-/// The ranks as an array: their number along each axis, the outermost axis first. A size of 0 is known only when a run
-/// starts; such an axis cuts the batch and nothing else.
-struct DeviceMesh {
-  int axes = 0;
-  int size[most_axes]{};
-};
 
 /// Axes do not see each other: the meaning is the product of the placements. A dimension that several axes cut is cut
 /// by the outermost first, and each of its parts by the next.
@@ -25,6 +18,14 @@ constexpr AxisSet axes_of(Sharding const& s, Placement p) {
   AxisSet out;
   for (int a = 0; a < most_axes; ++a) {
     if (s.on[a] == p) out.bits |= 1u << a;
+  }
+  return out;
+}
+/// The axes along which they differ.
+constexpr AxisSet changed(Sharding const& a, Sharding const& b) {
+  AxisSet out;
+  for (int axis = 0; axis < most_axes; ++axis) {
+    if (!(a.on[axis] == b.on[axis])) out.bits |= 1u << axis;
   }
   return out;
 }

@@ -124,7 +124,7 @@ template <class NetT, class... Policies> struct Plan {
           plan::workspace_is_more_than_there_always_is<workspace_bytes, cleave::schedule::workspace_bytes, workspaces>>,
       meta::enforce<plan::workspace_is_for_libraries<ordered, workspaces>>>;
 
-  static constexpr place::Request request{ways,
+  static constexpr place::Request request{{0, ways},
                                           rows,
                                           micro_batches,
                                           plan::said<plan::ConversionKind, Policies...> > 0,
@@ -184,8 +184,9 @@ template <class NetT, class... Policies> struct Plan {
       plan::encoding<std::conditional_t<codec_known, codec, void>>(compress::feedback),
       plan::path<route>(),
       workspace_bytes};
-  static constexpr bool in_order = !ordered || (plan::in_the_tree<route>(schedule, micro_batches, {replicas, ways}) &&
-                                                (!routed || portions_said::groups == 0));
+  static constexpr bool in_order =
+      !ordered || (plan::in_the_tree<route>(schedule, micro_batches, request.mesh.with_replicas(replicas)) &&
+                   (!routed || portions_said::groups == 0));
   using law = meta::first_broken<place_law, meta::enforce<plan::the_route_keeps_the_order<route, in_order>>,
                                  meta::enforce<plan::nodes_are_full<route, plan::unfit<route>(replicas)>>>;
   static_assert(sizeof(law) > 0);
@@ -210,7 +211,9 @@ template <class NetT, class... Policies> struct Plan {
     }
     return r;
   }
-  static constexpr cleave::schedule::Ranks ranks_of(int replicas_) { return {served ? 1 : replicas_, ways}; }
+  static constexpr cleave::schedule::Ranks ranks_of(int replicas_) {
+    return request.mesh.with_replicas(served ? 1 : replicas_);
+  }
 };
 
 namespace plan {

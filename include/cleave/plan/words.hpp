@@ -130,7 +130,7 @@ template <class Net, class ModelPolicy, bool Go, int N>
 constexpr place::Shardings<N> shardings(place::Signatures<N> const& model, place::Request request) {
   if constexpr (Go) {
     auto const words = letters<Net, ModelPolicy>(layer::ops_of<Net>{}, layer::leaves<Net>{});
-    return place::propagate_shardings(model, place::mesh_of(request), place::wishes(model, words.of, request), request);
+    return place::propagate_shardings(model, request.mesh, place::wishes(model, words.of, request), request);
   } else {
     return {};
   }
@@ -139,7 +139,7 @@ template <bool Go, int N>
 constexpr place::Placed<N> placed(place::Signatures<N> const& model, place::Shardings<N> const& shardings,
                                   place::Request request) {
   if constexpr (Go) {
-    return place::place(model, shardings, place::mesh_of(request), request);
+    return place::place(model, shardings, request.mesh, request);
   } else {
     return {};
   }

@@ -70,7 +70,8 @@ inline Trace trace_of(schedule::Program const& p, std::vector<backend::host::Tim
   auto const micros = [](long ns) { return static_cast<double>(ns) / 1000; };
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     if (!ranks[r]) continue;
-    std::string const way = p.ways > 1 ? ", way " + std::to_string(r % static_cast<std::size_t>(p.ways)) : "";
+    std::string const way =
+        p.mesh.ways() > 1 ? ", way " + std::to_string(r % static_cast<std::size_t>(p.mesh.ways())) : "";
     names(r, -1, "process_name", "rank " + std::to_string(r) + way);
     names(r, static_cast<int>(Lane::Compute), "thread_name", "compute");
     names(r, static_cast<int>(Lane::Sums), "thread_name", "sums");

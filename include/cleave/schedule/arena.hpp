@@ -165,7 +165,7 @@ constexpr void encode(Out& out, S const& s, place::Request request, Format const
   long most_factored = 0;
   for (int b = 0; b < s.buckets; ++b) {
     Bucket const& bucket = s.bucket[b];
-    int const n = ranks.size(bucket.over);
+    int const n = ranks.group_size(bucket.over);
     if (bucket.factors > 0) {
       long const elements = long{share.most(bucket.over)} * request.rows * bucket.factors;
       out.encoded[b] = region(Category::Communication, n > 1 ? elements * f.data : 0);
@@ -199,10 +199,15 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
                        int* dying, int* next, long* size) {
   Share const share = shared(request, ranks);
   int const own = share.most(over_data);
-  Held const a = most_held(share, over_data, f.ordered), b = most_held(share, over_all, f.ordered);
-  out.branches = a.branches > b.branches ? a.branches : b.branches;
-  out.deepest = a.deepest > b.deepest ? a.deepest : b.deepest;
-  out.kept = a.kept > b.kept ? a.kept : b.kept;
+  for (unsigned axes = 0; axes < 1u << ranks.axes; ++axes) {  // that cut the batch of some layer
+    AxisSet over;
+    over.bits = axes;
+    if (!over.has(place::data_axis)) continue;
+    Held const h = most_held(share, over, f.ordered);
+    out.branches = h.branches > out.branches ? h.branches : out.branches;
+    out.deepest = h.deepest > out.deepest ? h.deepest : out.deepest;
+    out.kept = h.kept > out.kept ? h.kept : out.kept;
+  }
 
   long at = 0;
   auto const region = [&](Category c, long bytes) {

@@ -1,15 +1,16 @@
-// schedule/box.hpp - the part of a replica's value that a way holds or needs, before and after a conversion.
+// schedule/box.hpp - the part of a value that a rank holds in a sharding, and where a part of that lies in its tensor.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../op/verb.hpp"
+#include "program.hpp"
 #include "transfer.hpp"
 
 namespace cleave::schedule {
 
-/// Of a value (rows, features): some features of some rows. A way's tensor holds its box and nothing else.
+/// Of a value (rows, features): some features of some rows. A rank's tensor holds its box and nothing else.
 struct Box {
   long row = 0, rows = 0, feature = 0, features = 0;
+  constexpr long size() const { return rows * features; }
 };
 constexpr Box intersection(Box a, Box b) {
   auto const meet = [](long x, long m, long y, long n, long& begin, long& count) {
@@ -27,17 +28,17 @@ constexpr Strided lines(Box part, Box of) {
   return {(part.row - of.row) * of.features + part.feature - of.feature, part.rows, part.features, of.features};
 }
 
-/// How the ways share a value: every way has all of it (or a summand of it), some rows, or some features.
-enum class Holding : unsigned char { Whole, Rows, Features };
-constexpr Holding held_before(op::Verb v, bool rows) {
-  return v != op::Verb::AllGather && v != op::Verb::AllToAll ? Holding::Whole
-         : rows                                              ? Holding::Rows
-                                                             : Holding::Features;
-}
-constexpr Holding held_after(op::Verb v, bool rows) {
-  return v == op::Verb::AllGather || v == op::Verb::AllReduce ? Holding::Whole
-         : rows                                               ? Holding::Rows
-                                                              : Holding::Features;
+/// What a rank holds of a value with so many features in one round of accumulation. Its rows are numbered as those of
+/// the step, `each` to a micro-batch; a placement that is no part of the rows or features is of all.
+constexpr Box box(place::Sharding const& s, long features, long each, Share const& share, int rank, int accumulation) {
+  Range const own = share.part(place::axes_of(s, place::shard(place::batch)), rank, accumulation);
+  Box out{own.begin * each, own.size() * each, 0, features};
+  for (int a = 0; a < share.ranks.axes; ++a) {
+    if (s.on[a].kind != place::Kind::Shard || s.on[a].dim == place::batch) continue;
+    out.features /= share.ranks.size[a];
+    out.feature += share.ranks.coordinate(rank, a) * out.features;
+  }
+  return out;
 }
 
 }  // namespace cleave::schedule

@@ -49,7 +49,7 @@ template <int Ops> struct Bucketing {
     long const sum = s.sums_batch ? local.y.size() : s.stats_input ? local.x2.size() : 0;
     if (sum > out.most_sum_leaf) out.most_sum_leaf = sum;
     out.state[k] = out.state_elements;
-    out.state_elements += s.states * place::algebra::cut(s.state, m.node(k).w, place::mesh_of(m.request), 0).size();
+    out.state_elements += s.states * place::algebra::cut(s.state, m.node(k).w, m.request.mesh, 0).size();
   }
   /// A bias after the product is free. Cheaper means: over all ranks, (n-1) batch (K + N) against 2 (n-1) K N.
   constexpr void offer_factors(Bucket& b, int k) const {

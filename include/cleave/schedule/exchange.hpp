@@ -176,7 +176,7 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
   }
 };
 
-/// Values over the ways, and what the model sums over the batch.
+/// Values over the ranks of a replica, and what the model sums over the batch.
 template <class V> struct ValueExchange : ExchangeEmitter<V> {
   using ExchangeEmitter<V>::v, ExchangeEmitter<V>::rank, ExchangeEmitter<V>::one, ExchangeEmitter<V>::run,
       ExchangeEmitter<V>::part;
@@ -208,32 +208,22 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     });
   }
   constexpr void norm() {
-    RankGroup const g = group_over(over_model, share.ranks, rank);
+    RankGroup const g = group_over(program.mesh.of_replica(), share.ranks, rank);
     if (g.size == 1) return;
     v.round();
     v.write(Write{Opcode::Reduce, {Storage::Norm}, run(0, 1)});
     for (int i = 0; i < g.size; ++i) v.source(Source{g.rank(i), {Storage::Squares}, run(0, 1), i > 0});
   }
 
-  /// What a way's tensor holds of the value.
-  constexpr Box box(Holding held, int way, ProgramNode const& n) const {
-    int const replica = rank / share.ranks.model;
-    Range const own = share.own(replica, accumulation),
-                rows = held == Holding::Rows ? share.part(replica * share.ranks.model + way, accumulation) : own;
-    long const ways = held == Holding::Features ? share.ranks.model : 1, features = n.features / ways;
-    return {long{rows.begin - own.begin} * program.rows, long{rows.size()} * program.rows,
-            ways > 1 ? way * features : 0, features};
-  }
-  /// A way needs a box of the result: it copies what others hold of it, or sums it over all.
+  /// A rank needs a box of the result: it copies what others hold of it, or sums it over all.
   constexpr void convert(Step const& step) {
     ProgramNode const& n = program.node[step.node];
-    bool const forward = step.what == Do::Convert, from_rows = forward ? n.from_rows : n.rows_cut,
-               to_rows = forward ? n.rows_cut : n.from_rows;
+    FromTo const sharding = shardings_of(n, step);
     op::Verb const verb = verb_of(program, step);
     Location const from = converted(program, step), to{Storage::Buffer, step.dx};
-    RankGroup const g = group_over(over_model, share.ranks, rank);
-    auto const has = [&](int way) { return box(held_before(verb, from_rows), way, n); };
-    Box const need = box(held_after(verb, to_rows), g.mine, n);
+    RankGroup const g = group_over(exchanged_over(program, step), share.ranks, rank);
+    auto const has = [&](int i) { return box_of(program, n, sharding.from, share, g.rank(i), accumulation); };
+    Box const need = box_of(program, n, sharding.to, share, rank, accumulation);
     if (verb == op::Verb::AllReduce) {
       return all_reduce(sum_over_ranks(program, step, share, rank, accumulation), [&](Strided own) {
         for (int w = 0; w < g.size; ++w) v.source(Source{g.rank(w), from, own, w > 0});

@@ -18,7 +18,7 @@ class StepGoal {
     if (node && step_.node >= 0) node_ = &program.node[step_.node];
     bool const bucket = step_.what == Do::Start;
     sums_batch_ = bucket || step_.what == Do::Sum || step_.what == Do::SumBack;
-    over_ = bucket ? program.bucket[step_.node].over : node && node_ ? node_->batch_axes : AxisSet{};
+    over_ = node && !node_ ? AxisSet{} : exchanged_over(program, step_);
     for (int i = 0; sums_batch_ && i < share.parts(over_) && i < most_checked_ranks; ++i) {
       if (!program.format.ordered) {
         for (int r = 0; r < share.rounds; ++r) own_[i][0] |= of(share.of(over_, i, r));
@@ -30,12 +30,9 @@ class StepGoal {
   }
 
   constexpr Content input(int rank, Location in, long element) const {
-    if (step_.what == Do::Norm)
-      return in.in == Storage::Squares ? Content{replica(rank), bits(way(rank), way(rank) + 1)} : Content{};
+    if (step_.what == Do::Norm) return in.in == Storage::Squares ? Content{name(rank, 0), own(rank)} : Content{};
     if (!sums_batch_)
-      return in == converted(p_, step_)
-                 ? value(held_before(verb(), cut(true)), rank, element, bits(way(rank), way(rank) + 1))
-                 : Content{};
+      return in == converted(p_, step_) ? value(shardings_of(*node_, step_).from, rank, element, own(rank)) : Content{};
     if (in.in == Storage::Residual) return {name(rank, element), 0};
     if (factors() > 0) return factor(rank, in, element);
     bool const is_sum = in.in == (step_.what == Do::Start ? Storage::Gradient : Storage::BatchSum);
@@ -50,32 +47,28 @@ class StepGoal {
     if (step_.what == Do::Start) return p_.bucket[step_.node].count;
     if (step_.what == Do::Norm) return 1;
     if (sums_batch_) return node_->local.y.size();
-    Holding const h = held_after(verb(), cut(false));
-    return long{(h == Holding::Rows ? share_.part(rank, accumulation_) : share_.own(replica(rank), accumulation_))
-                    .size()} *
-           p_.rows * features(h);
+    return held(shardings_of(*node_, step_).to, rank).size();
   }
   constexpr Content result(int rank, long element) const {
-    if (step_.what == Do::Norm) return {replica(rank), bits(0, share_.ranks.model)};
+    if (step_.what == Do::Norm) return {name(rank, 0), bits(0, share_.parts(over_))};
     if (sums_batch_) return {name(rank, element), of({0, share_.micro_batches}), encoded()};
-    return value(held_after(verb(), cut(false)), rank, element, bits(0, share_.ranks.model));
+    return value(shardings_of(*node_, step_).to, rank, element, bits(0, share_.parts(over_)));
   }
   constexpr int leaves() const { return sums_batch_ && p_.format.ordered ? share_.micro_batches : 0; }
   constexpr bool too_large() const {
-    return share_.micro_batches > most_summands || share_.ranks.model > most_summands;
+    return share_.micro_batches > most_summands || share_.ranks.ways() > most_summands;
   }
 
  private:
   static constexpr long far = 1L << 40;
-  constexpr int way(int rank) const { return rank % share_.ranks.model; }
-  constexpr int replica(int rank) const { return rank / share_.ranks.model; }
   constexpr int index(int rank) const { return share_.ranks.index(rank, over_); }
+  constexpr std::uint64_t own(int rank) const { return bits(index(rank), index(rank) + 1); }
   constexpr std::uint64_t of(Range r) const {
     return bits(r.begin, r.end < share_.micro_batches ? r.end : share_.micro_batches);
   }
-  /// Ways that are not summed have elements of their own.
+  /// Groups that do not meet have elements of their own.
   constexpr long name(int rank, long element) const {
-    return element + (over_.has(place::model_axis) ? 0 : way(rank) * far);
+    return element + share_.ranks.index(rank, share_.ranks.all() - over_) * far;
   }
 
   constexpr int factors() const { return step_.what == Do::Start ? p_.bucket[step_.node].factors : 0; }
@@ -94,20 +87,15 @@ class StepGoal {
   }
 
   constexpr op::Verb verb() const { return verb_of(p_, step_); }
-  constexpr bool cut(bool before) const {
-    return (step_.what == Do::Convert) == before ? node_->from_rows : node_->rows_cut;
+  constexpr Box held(place::Sharding const& s, int rank) const {
+    return box_of(p_, *node_, s, share_, rank, accumulation_);
   }
-  constexpr long features(Holding h) const {
-    return node_->features / (h == Holding::Features ? share_.ranks.model : 1);
-  }
-  /// Element of a way's tensor, as one of the replica's whole value.
-  constexpr Content value(Holding h, int rank, long element, std::uint64_t summands) const {
+  /// Element of a rank's tensor, as one of the whole value.
+  constexpr Content value(place::Sharding const& s, int rank, long element, std::uint64_t summands) const {
     bool const sums = verb() == op::Verb::AllReduce || verb() == op::Verb::ReduceScatter;
-    long row = element / features(h), feature = element % features(h);
-    if (h == Holding::Rows)
-      row += long{share_.part(rank, accumulation_).begin - share_.own(replica(rank), accumulation_).begin} * p_.rows;
-    if (h == Holding::Features) feature += way(rank) * features(h);
-    return {row * node_->features + feature + replica(rank) * far, sums ? summands : 1};
+    Box const box = held(s, rank);
+    long const row = box.row + element / box.features, feature = box.feature + element % box.features;
+    return {name(rank, row * node_->features + feature), sums ? summands : 1};
   }
 
   Program const& p_;

@@ -6,16 +6,42 @@
 
 namespace cleave::schedule {
 
-/// `size` ranks, `apart` from each other; this one is number `mine` of them.
-struct RankGroup {
-  int first = 0, apart = 1, size = 1, mine = 0;
-  constexpr int rank(int i) const { return first + i * apart; }
+/// `size` ranks, of which this one is number `mine`.
+class RankGroup {
+ public:
+  constexpr RankGroup() = default;
+  /// The ranks that differ from this one along these axes only.
+  constexpr RankGroup(AxisSet axes, Ranks const& ranks, int rank)
+      : over(axes), size(ranks.group_size(axes)), mine(ranks.index(rank, axes)) {
+    first_ = rank - ranks.member(mine, axes);
+    int apart = 1;
+    for (int a = ranks.axes - 1; a >= 0; apart *= ranks.size[a--]) {
+      if (!axes.has(a) || ranks.size[a] == 1) continue;
+      if (digits_ > 0 && digit_[digits_ - 1].apart * digit_[digits_ - 1].count == apart) {
+        digit_[digits_ - 1].count *= ranks.size[a];
+      } else {
+        digit_[digits_++] = {ranks.size[a], apart};
+      }
+    }
+  }
+  constexpr int rank(int i) const {
+    if (digits_ < 2) return first_ + i * digit_[0].apart;
+    int out = first_;
+    for (int r = 0; r < digits_; i /= digit_[r++].count) out += i % digit_[r].count * digit_[r].apart;
+    return out;
+  }
+
+  AxisSet over;
+  int size = 1, mine = 0;
+
+ private:
+  struct Digit {
+    int count = 1, apart = 1;  // ranks, and from one to the next
+  };
+  int first_ = 0, digits_ = 0;
+  Digit digit_[place::most_axes];  // of an index, the innermost first; axes that are neighbours share one
 };
-/// The ranks that differ from this one along these axes only.
-constexpr RankGroup group_over(AxisSet over, Ranks ranks, int rank) {
-  int const apart = over.has(place::model_axis) ? 1 : ranks.model, mine = ranks.index(rank, over);
-  return {rank - mine * apart, apart, ranks.size(over), mine};
-}
+constexpr RankGroup group_over(AxisSet over, Ranks const& ranks, int rank) { return {over, ranks, rank}; }
 
 /// What rank `index` of the ordered sum holds after all its rounds, from left to right.
 constexpr TreeSum branches(Share const& share, AxisSet over, int index) {

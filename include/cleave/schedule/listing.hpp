@@ -43,6 +43,24 @@ inline std::string placement(place::Placement p, bool samples = true) {
       return "invariant";
   }
 }
+/// Along each of these axes.
+inline std::string placements(place::Sharding const& s, AxisSet axes, bool samples = true) {
+  std::string out;
+  for (int a = 0; a < place::most_axes; ++a) {
+    if (axes.has(a)) out += (out.empty() ? "" : ", ") + placement(s.on[a], samples);
+  }
+  return out;
+}
+inline std::string group(AxisSet over, Ranks const& ranks) {
+  if (over == ranks.all()) return " ranks, ";
+  if (over == ranks.of_replica()) return " ways, ";
+  if (over == over_data) return " replicas, ";
+  std::string axes;
+  for (int a = 0; a < ranks.axes; ++a) {
+    if (over.has(a)) axes += (axes.empty() ? " ranks of axis " : " and ") + std::to_string(a);
+  }
+  return axes + ", ";
+}
 }  // namespace text
 
 /// The subject of a line: "0.product+bias+relu", or the placements of a conversion. In backward_input, "2.product+relu"
@@ -56,8 +74,9 @@ inline std::string subject(Program const& p, int line) {
   ProgramNode const& node = p.node[n];
   if (node.op < 0) {
     bool const forth = s.what == Do::Convert;
-    return forth ? text::placement(node.x) + " -> " + text::placement(node.y)
-                 : text::placement(place::gradient(node.y)) + " -> " + text::placement(place::gradient(node.x));
+    auto const text = [&](place::Sharding const& of) { return text::placements(of, node.converted_along()); };
+    return forth ? text(node.x) + " -> " + text(node.y)
+                 : text(place::gradient(node.y)) + " -> " + text(place::gradient(node.x));
   }
   std::string out = std::to_string(node.leaf) + "." + std::string(node.name);
   if (s.what == Do::Forward) {
@@ -90,8 +109,9 @@ inline Largest largest(Program const& p, Step s, place::Request request, Ranks r
   return l;
 }
 
-/// One line per step: number, kind, operation, output shape, its placement on the model axis, and the traffic of each
-/// rank; "up to" is that of the rank that sends most. `request` and `ranks` are those of the ranks that sum together.
+/// One line per step: number, kind, operation, output shape, its placement on each axis of a replica, and the traffic
+/// of each rank; "up to" is that of the rank that sends most. `request` and `ranks` are those of the ranks that sum
+/// together.
 template <class = void> std::string listing(Program const& p, place::Request const& request, Ranks ranks) {
   std::string out;
   if (p.rounds > 1) {
@@ -106,17 +126,14 @@ template <class = void> std::string listing(Program const& p, place::Request con
                        text::pad(subject(p, k), 34);
     if (s.what == Do::Forward && !p.node[n].is_loss) {
       line += text::pad(text::shape(p.node[n].local.y), 20) +
-              (ranks.model > 1 ? text::placement(p.node[n].y, !p.node[n].sums_batch) : "");
+              (ranks.ways() > 1 ? text::placements(p.node[n].y, ranks.of_replica(), !p.node[n].sums_batch) : "");
     }
     if (s.what == Do::Norm) line += text::grouped(p.weight_elements) + " weights";
     if (bucket) line += text::grouped(p.bucket[s.node].count) + " weights";
     auto const [m, even] = largest(p, s, request, ranks);
     if (m.verb != op::Verb::None) {
-      std::string const whom = m.verb == op::Verb::Push ? "to the server, "
-                                                        : "over " + std::to_string(m.ranks) +
-                                                              (m.over == over_all     ? " ranks, "
-                                                               : m.over == over_model ? " ways, "
-                                                                                      : " replicas, ");
+      std::string const whom =
+          m.verb == op::Verb::Push ? "to the server, " : "over " + std::to_string(m.ranks) + text::group(m.over, ranks);
       line = text::pad(line, 76) + text::pad(std::string(op::name(m.verb)), 15) + whom + "sends " +
              (m.most_bytes > 0 ? "its rows that are not zero"
                                : (even ? "" : "up to ") + text::grouped(m.sent) + " elements") +
@@ -138,7 +155,7 @@ template <class = void> std::string listing(Program const& p, place::Request con
 }
 /// Of plan P on a mesh of replicas and ways.
 template <class P> std::string listing(Ranks mesh) {
-  return listing(program<P>, P::request_of(mesh.data), P::ranks_of(mesh.data));
+  return listing(program<P>, P::request_of(mesh.replicas()), P::ranks_of(mesh.replicas()));
 }
 
 /// The traffic of the rank that sends most in a step, in total and by collective; the sum over all ranks (with a
@@ -169,7 +186,7 @@ template <class = void> std::string summary(Program const& p, place::Request con
 }
 /// Of plan P on a mesh of replicas and ways.
 template <class P> std::string summary(Ranks mesh) {
-  return summary(program<P>, P::request_of(mesh.data), P::ranks_of(mesh.data));
+  return summary(program<P>, P::request_of(mesh.replicas()), P::ranks_of(mesh.replicas()));
 }
 
 }  // namespace cleave::schedule

@@ -8,19 +8,22 @@
 
 namespace cleave::schedule {
 
-/// Weights of one layer that are placed alike over the ways: their squares are one sum. These do not depend on the
+/// Weights of one layer that are cut along the same axes: their squares are one sum. These do not depend on the
 /// number of replicas, nor on which layers share a message.
 struct OfNorm {
   int bucket = 0;
   long offset = 0, count = 0;
-  bool alike = false;  // every way has all of them: the first counts them
+  place::AxisSet alike{};  // all ranks along these have all of them: the first counts them
 };
 
 /// visit(OfNorm) from the first weight to the last.
 template <class P, class Visit> constexpr void each_of_norm(Visit visit) {
   auto const& s = P::schedule;
   auto const alike = [&](Weight const& w) {
-    return P::ways > 1 && P::placed.node[w.node].w.on[place::model_axis].kind != place::Kind::Shard;
+    place::AxisSet cut;
+    for (int a = 0; a < place::most_axes; ++a)
+      if (P::placed.node[w.node].w.on[a].kind == place::Kind::Shard) cut.bits |= 1u << a;
+    return P::request.mesh.of_replica() - cut;
   };
   auto const leaf = [](Weight const& w) { return P::signatures.op[P::placed.node[w.node].op].leaf; };
   auto const in = [](Bucket const& b, Weight const& w) { return w.offset < b.offset + b.count; };

@@ -21,8 +21,8 @@ struct Path {
   constexpr explicit operator bool() const { return on; }
 };
 
-constexpr send::Group group(AxisSet over, Ranks ranks, int bytes_each) {
-  return {ranks.size(over), over.has(place::model_axis) ? ranks.model : 1, bytes_each};
+constexpr send::Group group(AxisSet over, Ranks const& ranks, int bytes_each) {
+  return {ranks.group_size(over), ranks.group_size(over - over_data), bytes_each};
 }
 
 }  // namespace cleave::schedule

@@ -24,7 +24,7 @@ template <int Ops> struct PlacedModel {
   }
   constexpr Shape shape(int k) const {
     if (k >= 0) return node(k).local.y;
-    return place::algebra::cut(model.op[0].x, placed.input, place::mesh_of(request), model.op[0].x_at.beyond_shape());
+    return place::algebra::cut(model.op[0].x, placed.input, request.mesh, model.op[0].x_at.beyond_shape());
   }
   constexpr bool has_second(int k) const { return node(k).in1 > -2; }
   constexpr long aux(int k) const { return op(k).aux(node(k).local.x, node(k).local.y); }

@@ -17,20 +17,25 @@ struct ProgramNode {
   int weights = 0, states = 0;
   bool is_loss = false, sums_batch = false, stats_input = false;
   place::AxisSet batch_axes;  // that cut the batch
-  bool rows_cut = false;      // the model axis does
-  bool from_rows = false;     // of a conversion: its input's batch is
-  bool replicated = false;    // its weights are copied over the model axis, and their gradients summed over all ranks
-  bool features_cut = false;  // a way holds a part of the dimension after the batch of the output
+  place::Sharding x, y, w;    // of the first input, the output, and the weights or running statistics
+  bool samples = true;        // of y, which has a batch
   op::Verb forward = op::Verb::None, backward = op::Verb::None;  // of a conversion
   op::Local local;
-  op::Weight weight[2];     // whole, over all ways
-  place::Placement cut[2];  // of these, or of the running statistics, over the model axis
-  place::Placement x, y;    // of the first input and of the output, over the model axis
-  Shape state;              // of a running statistic, over all ways
+  op::Weight weight[2];  // whole, over all ways
+  Shape state;           // of a running statistic, over all ways
   std::string_view const* state_names = nullptr;
-  long features = 0;    // elements of a whole sample of y, over all ways
-  long aux = 0;         // numbers kept of a sample for the way back
-  long state_size = 0;  // elements of a running statistic on this rank
+  long features = 0;     // elements of a whole sample of y, over all ways
+  long aux = 0;          // numbers kept of a sample for the way back
+  long state_size = 0;   // elements of a running statistic on this rank
+
+  /// Over which the gradients of its weights are summed.
+  constexpr place::AxisSet summed_over() const { return place::axes_of(w, place::replicate); }
+  /// That cut the first dimension of an output sample.
+  constexpr place::AxisSet feature_axes() const {
+    return samples ? place::axes_of(y, place::shard(place::batch + 1)) : place::AxisSet{};
+  }
+  /// Of a conversion: along which.
+  constexpr place::AxisSet converted_along() const { return place::changed(x, y); }
 };
 
 /// Spans over constants of the plan that it is made of, and scalars. Copied freely; owns nothing.
@@ -51,10 +56,11 @@ struct Program : Chains<Program> {
   long weight_elements = 0, state_elements = 0, most_weight_leaf = 0, most_sum_leaf = 0, targets = 0;
   long loss_scale = 0;  // the state of the plan's LossScale, if it has one: an element of the states
   int input_value = -1;
-  int last = -1;           // the node that the loss reads
-  bool input_cut = false;  // the ways of a replica are handed parts of its batch
-  Shape input;             // one sample
-  int ways = 1, rows = 1, rounds = 1;
+  int last = -1;              // the node that the loss reads
+  place::AxisSet input_axes;  // that cut the batch that ranks are given
+  Shape input;                // one sample
+  place::DeviceMesh mesh;     // of unknown replicas
+  int rows = 1, rounds = 1;
   bool clips = false, served = false;
   Format format;
 };
@@ -73,13 +79,11 @@ template <class P> class ProgramOf {
       to.in0 = n.in0;
       to.in1 = n.in1;
       to.batch_axes = n.batch_axes;
-      to.rows_cut = n.batch_axes.has(place::model_axis);
-      to.from_rows = n.op < 0 && n.x.on[place::model_axis] == place::shard(place::batch);
-      to.replicated = n.w.on[place::model_axis] == place::replicate;
       to.forward = n.conversion.forward;
       to.backward = n.conversion.backward;
-      to.x = n.x.on[place::model_axis];
-      to.y = n.y.on[place::model_axis];
+      to.x = n.x;
+      to.y = n.y;
+      to.w = n.w;
       to.local = n.local;
       to.features = n.whole.size();
       if (n.op < 0) continue;
@@ -89,17 +93,14 @@ template <class P> class ProgramOf {
       to.state_names = s.state_names;
       to.leaf = s.leaf;
       to.weights = s.weights;
-      for (int w = 0; w < 2; ++w) {
-        to.weight[w] = s.w[w];
-        if (w < s.weights || w < s.states) to.cut[w] = n.w.on[place::model_axis];
-      }
+      for (int w = 0; w < 2; ++w) to.weight[w] = s.w[w];
       to.states = s.states;
-      to.features_cut = s.y_at.has('b') && n.y.on[place::model_axis] == place::shard(place::batch + 1);
+      to.samples = s.y_at.has('b');
       to.is_loss = s.is_loss;
       to.sums_batch = s.sums_batch;
       to.stats_input = s.stats_input;
       to.aux = s.aux(n.local.x, n.local.y);
-      if (s.states > 0) to.state_size = place::algebra::cut(s.state, n.w, place::mesh_of(P::request), 0).size();
+      if (s.states > 0) to.state_size = place::algebra::cut(s.state, n.w, P::request.mesh, 0).size();
     }
     return out;
   }
@@ -153,9 +154,9 @@ template <class P> class ProgramOf {
       if (P::placed.node[k].op == static_cast<int>(P::ops::size) - 1) p.loss_scale = s.state[k];
     }
     p.last = P::placed.last;
-    p.input_cut = P::placed.input.on[place::model_axis] == place::shard(place::batch);
+    p.input_axes = place::axes_of(P::placed.input, place::shard(place::batch));
     p.input = P::Net::input::shape;
-    p.ways = P::ways;
+    p.mesh = P::request.mesh;
     p.rows = P::request.rows;
     p.rounds = P::request.rounds;
     p.clips = P::waits_for_norm;

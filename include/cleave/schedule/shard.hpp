@@ -2,17 +2,33 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../place/placement.hpp"
+#include "../place/sharding.hpp"
 #include "../tensor/shape.hpp"
 
 namespace cleave::schedule {
 
-/// Calls run(local, global, count) for the part of `whole`, a tensor without batch, that way w of n holds.
-template <class Run> constexpr void each_run(Shape whole, place::Placement p, int w, int n, Run run) {
-  if (p.kind != place::Kind::Shard) return run(0L, 0L, whole.size());
-  long const inner = whole.stride(p.dim), extent = whole[p.dim], own = extent / n;
-  long const outer = whole.size() / (inner * extent);
-  for (long o = 0; o < outer; ++o) run(o * own * inner, (o * extent + w * own) * inner, own * inner);
+/// Calls run(local, global, count) for the part of `whole`, a tensor without batch, that a way holds: rank `way` of the
+/// first replica.
+template <class Run>
+constexpr void each_run(Shape whole, place::Sharding const& s, place::DeviceMesh const& mesh, int way, Run run) {
+  int begin[4]{}, count[4]{};
+  for (int d = 0; d < whole.dims; ++d) count[d] = whole[d];
+  int last = 0;  // dimension that is cut
+  for (int a = place::data_axis + 1; a < mesh.axes; ++a) {
+    if (s.on[a].kind != place::Kind::Shard) continue;
+    int const d = s.on[a].dim;
+    count[d] /= mesh.size[a];
+    begin[d] += mesh.coordinate(way, a) * count[d];
+    last = d > last ? d : last;
+  }
+  long const width = count[last] * whole.stride(last);
+  long lines = 1;
+  for (int d = 0; d < last; ++d) lines *= count[d];
+  for (long line = 0; line < lines; ++line) {
+    long at = begin[last] * whole.stride(last), rest = line;
+    for (int d = last - 1; d >= 0; rest /= count[d--]) at += (begin[d] + rest % count[d]) * whole.stride(d);
+    run(line * width, at, width);
+  }
 }
 
 }  // namespace cleave::schedule

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "../meta/error.hpp"
-#include "../place/axis_set.hpp"
+#include "../place/device_mesh.hpp"
 #include "../place/portions.hpp"
 
 namespace cleave::schedule {
@@ -21,24 +21,13 @@ constexpr Range slices(int micro_batches, int part, int parts) {
 }
 constexpr int most_slices(int micro_batches, int parts) { return (micro_batches + parts - 1) / parts; }
 
-using place::AxisSet, place::over_all, place::over_data, place::over_model;
-
-/// The ranks of a run: replicas along the data axis, ways along the model axis. Rank = replica * model + way.
-struct Ranks {
-  int data = 1, model = 1;
-  constexpr int world() const { return data * model; }
-  /// Of the group over these axes that a rank is in.
-  constexpr int size(AxisSet over) const {
-    return (over.has(place::data_axis) ? data : 1) * (over.has(place::model_axis) ? model : 1);
-  }
-  constexpr int index(int rank, AxisSet over) const {
-    int const replica = over.has(place::data_axis) ? rank / model : 0;
-    return over.has(place::model_axis) ? replica * model + rank % model : replica;
-  }
-};
+using place::AxisSet, place::over_data;
+inline constexpr int most_groups = 1 << place::most_axes;  // that a rank is in
+/// The mesh of a run, whose number of replicas is known.
+using Ranks = place::DeviceMesh;
 
 /// Which rank runs which micro-batches, in which round. Replicas share the batch, and each takes its micro-batches in
-/// rounds; if the model axis splits the batch too, the ways share each round. Hence all ways of a replica see the same
+/// rounds; if further axes cut the batch too, the ways share each round. Hence all ways of a replica see the same
 /// samples in a round, and a rank visits its micro-batches from left to right.
 struct Share {
   int micro_batches = 1;
@@ -49,25 +38,31 @@ struct Share {
   place::Portions portions = {};
 
   constexpr Range replica(int r) const {
-    if (portions.groups == 0) return slices(micro_batches, r, ranks.data);
-    int const begin = portions.before(r, ranks.data);
-    return {begin, begin + portions.of(r, ranks.data)};
+    if (portions.groups == 0) return slices(micro_batches, r, ranks.replicas());
+    int const begin = portions.before(r, ranks.replicas());
+    return {begin, begin + portions.of(r, ranks.replicas())};
   }
   constexpr int most_of_a_replica() const {
-    return portions.groups > 0 ? portions.largest() : most_slices(micro_batches, ranks.data);
+    return portions.groups > 0 ? portions.largest() : most_slices(micro_batches, ranks.replicas());
   }
   constexpr Range own(int r, int round) const { return within(replica(r), round, rounds); }
-  constexpr Range part(int rank, int round) const {
-    return within(own(rank / ranks.model, round), rank % ranks.model, ranks.model);
+  /// The micro-batches of a rank, where these axes cut the batch: the outermost first, and each of its parts the next.
+  constexpr Range part(AxisSet cut, int rank, int round) const {
+    Range r = own(ranks.coordinate(rank, place::data_axis), round);
+    for (int a = place::data_axis + 1; a < ranks.axes; ++a) {
+      if (cut.has(a)) r = within(r, ranks.coordinate(rank, a), ranks.size[a]);
+    }
+    return r;
   }
-  /// Of a group over the data axis or over both: the micro-batches of the rank of this index in it.
-  constexpr Range of(AxisSet over, int index, int round) const {
-    return over.has(place::model_axis) ? part(index, round) : own(index, round);
-  }
-  constexpr int parts(AxisSet over) const { return ranks.size(over); }
+  /// Of a group over the data axis and perhaps others: the micro-batches of the rank of this index in it.
+  constexpr Range of(AxisSet over, int index, int round) const { return part(over, ranks.member(index, over), round); }
+  /// Whether this is the one rank of a replica that tells results on its micro-batches, where these axes cut the batch.
+  constexpr bool tells(AxisSet cut, int rank) const { return ranks.index(rank, ranks.of_replica() - cut) == 0; }
+  constexpr int parts(AxisSet over) const { return ranks.group_size(over); }
   constexpr int most(AxisSet over) const {
-    int const own = most_slices(most_of_a_replica(), rounds);
-    return over.has(place::model_axis) ? most_slices(own, ranks.model) : own;
+    int own = most_slices(most_of_a_replica(), rounds);
+    for (int a = place::data_axis + 1; a < ranks.axes; ++a) own = most_slices(own, over.has(a) ? ranks.size[a] : 1);
+    return own;
   }
 
  private:

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "box.hpp"
 #include "group.hpp"
 #include "program.hpp"
 #include "transfer.hpp"
@@ -18,6 +19,38 @@ constexpr Location converted(Program const& program, Step const& step) {
   return {Storage::Buffer, step.what == Do::Convert ? value : program.gradient[step.node]};
 }
 
+/// The shardings before and after it: of the value, or of its gradient on the way back.
+struct FromTo {
+  place::Sharding from, to;
+};
+constexpr FromTo shardings_of(ProgramNode const& n, Step const& step) {
+  if (step.what == Do::Convert) return {n.x, n.y};
+  return {place::gradient(n.y), place::gradient(n.x)};
+}
+/// What a rank holds of the value of node n.
+constexpr Box box_of(Program const& program, ProgramNode const& n, place::Sharding const& s, Share const& share,
+                     int rank, int accumulation) {
+  return box(s, n.features, program.rows, share, rank, accumulation);
+}
+
+/// The axes over which a step is an exchange.
+constexpr AxisSet exchanged_over(Program const& program, Step const& step) {
+  switch (step.what) {
+    case Do::Start:
+      return program.bucket[step.node].over;
+    case Do::Sum:
+    case Do::SumBack:
+      return program.node[step.node].batch_axes;
+    case Do::Norm:
+      return program.mesh.of_replica();
+    case Do::Convert:
+    case Do::ConvertBack:
+      return program.node[step.node].converted_along();
+    default:
+      return {};
+  }
+}
+
 /// A sum that all ranks of a group get: so many elements of the tensors at `from`, to `to`.
 struct SumOverRanks {
   RankGroup group{};
@@ -28,20 +61,16 @@ struct SumOverRanks {
 constexpr SumOverRanks sum_over_ranks(Program const& program, Step const& step, Share const& share, int rank,
                                       int accumulation) {
   ProgramNode const& n = program.node[step.node];
+  RankGroup const group = group_over(exchanged_over(program, step), share.ranks, rank);
   if (step.what == Do::Sum || step.what == Do::SumBack) {
-    SumOverRanks sum{group_over(n.batch_axes, share.ranks, rank),
-                     {Storage::BatchSum},
-                     {Storage::Statistic, step.dx},
-                     n.local.y.size()};
+    SumOverRanks sum{group, {Storage::BatchSum}, {Storage::Statistic, step.dx}, n.local.y.size()};
     for (int i = 0; i < sum.group.size; ++i)
       sum.one_each = sum.one_each && held(share, n.batch_axes, i, program.format.ordered).branches == 1;
     return sum;
   }
   if (verb_of(program, step) != op::Verb::AllReduce) return {};
-  return {group_over(over_model, share.ranks, rank),
-          converted(program, step),
-          {Storage::Buffer, step.dx},
-          long{share.own(rank / share.ranks.model, accumulation).size()} * program.rows * n.features};
+  long const elements = box_of(program, n, shardings_of(n, step).from, share, rank, accumulation).size();
+  return {group, converted(program, step), {Storage::Buffer, step.dx}, elements};
 }
 
 }  // namespace cleave::schedule

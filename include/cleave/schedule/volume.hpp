@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "program.hpp"
+#include "sum_over_ranks.hpp"
 
 namespace cleave::schedule {
 
@@ -63,17 +63,16 @@ constexpr void push_rows(Message& m, Bucket const& b, Format f, long all) {
 /// Of a step on a rank. `request` and `ranks` are those of the ranks that sum together (Plan::request_of, ranks_of).
 constexpr Message message(Step step, Program const& s, place::Request request, Ranks ranks, int rank) {
   Format const& f = s.format;
-  int const replica = rank / ranks.model, way = rank % ranks.model;
   Share const share = shared(request, ranks);
   Message m;
   int bytes_each = f.data;
+  m.over = exchanged_over(s, step);
   auto const mine = [&] { return ranks.index(rank, m.over); };
-  auto const sum = [&](AxisSet over, long elements) {
+  auto const sum = [&](long elements) {
     m.verb = op::Verb::AllReduce;
-    m.over = over;
-    m.ranks = share.parts(over);
+    m.ranks = share.parts(m.over);
     m.elements = elements;
-    Held const h = held(share, over, mine(), f.ordered);
+    Held const h = held(share, m.over, mine(), f.ordered);
     m.sent = op::sent(m.verb, elements, op::part_size(elements, mine(), m.ranks), m.ranks, h.branches);
   };
   if (step.what == Do::Update && f.pushed > 0) {
@@ -88,7 +87,7 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
       m.bytes = pushed_bytes(f.encoding, bucket, f.shards, s.weight_elements);
     }
   } else if (step.what == Do::Start) {
-    sum(s.bucket[step.node].over, s.bucket[step.node].count);
+    sum(s.bucket[step.node].count);
     if (s.bucket[step.node].factors > 0) {
       m.sent = (m.ranks - 1) * long{share.of(m.over, mine(), 0).size()} * request.rows * s.bucket[step.node].factors;
       m.factors = true;
@@ -101,28 +100,30 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
       encode(m, f.encoding, mine());
   } else if (step.what == Do::Sum || step.what == Do::SumBack) {
     bytes_each = f.batch_sum;
-    sum(s.node[step.node].batch_axes, s.node[step.node].local.y.size());
-  } else if (step.what == Do::Norm && ranks.model > 1) {  // each way has the squares of its weights
+    sum(s.node[step.node].local.y.size());
+  } else if (step.what == Do::Norm && ranks.ways() > 1) {  // each way has the squares of its weights
     bytes_each = norm_word;
     m.verb = op::Verb::AllGather;
-    m.over = over_model;
-    m.elements = m.ranks = ranks.model;
+    m.elements = m.ranks = ranks.ways();
     m.sent = op::sent(m.verb, m.elements, 1, m.ranks);
   } else if (step.what == Do::Convert || step.what == Do::ConvertBack) {
     ProgramNode const& n = s.node[step.node];
     m.verb = step.what == Do::Convert ? n.forward : n.backward;
-    m.over = over_model;
-    m.ranks = ranks.model;
+    m.ranks = ranks.group_size(m.over);
     m.times = request.rounds;
-    bool const rows = n.rows_cut || n.from_rows, to_rows = step.what == Do::Convert ? n.rows_cut : n.from_rows;
+    FromTo const sharding = shardings_of(n, step);
+    place::Sharding whole = sharding.from;  // in the group
+    for (int a = 0; a < ranks.axes; ++a) whole.on[a] = m.over.has(a) ? place::invariant : whole.on[a];
     for (int round = 0; round < request.rounds; ++round) {
-      long const slice = request.rows * n.features, elements = share.own(replica, round).size() * slice;
-      long const part = m.verb == op::Verb::AllReduce ? op::part_size(elements, way, m.ranks)
-                        : rows                        ? share.part(rank, round).size() * slice
-                                                      : elements / m.ranks;
+      auto const held = [&](place::Sharding const& p) { return box_of(s, n, p, share, rank, round); };
+      Box const before = held(sharding.from), after = held(sharding.to);
+      long const elements = held(whole).size();
+      long const part = m.verb == op::Verb::AllReduce   ? op::part_size(elements, mine(), m.ranks)
+                        : m.verb == op::Verb::AllGather ? before.size()
+                                                        : after.size();
       m.elements += elements;
-      m.sent += m.verb == op::Verb::AllToAll && to_rows ? (elements - part) / m.ranks  // of the others' rows
-                                                        : op::sent(m.verb, elements, part, m.ranks);
+      m.sent += m.verb == op::Verb::AllToAll ? before.size() - intersection(before, after).size()
+                                             : op::sent(m.verb, elements, part, m.ranks);
     }
   }
   if (!m.encoded) m.bytes = m.sent * bytes_each;

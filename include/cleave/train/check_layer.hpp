@@ -146,9 +146,9 @@ template <class NetT, class Split> constexpr bool may_split() {
   constexpr auto model = place::signatures<NetT>(typename NetT::ops{});
   char letters[NetT::ops::size];
   for (char& l : letters) l = Split::letter;
-  constexpr place::Request request{2, 1, 4, false, true};
+  constexpr place::Request request{{0, 2}, 1, 4, false, true};
   auto const wishes = place::wishes(model, letters, request);
-  return propagate_shardings(model, place::mesh_of(request), wishes, request).verdict.law == place::Law::None;
+  return propagate_shardings(model, request.mesh, wishes, request).verdict.law == place::Law::None;
 }
 
 /// A layer in front whose output has the split to be tested, so that unsplit layers are tested with split inputs too.

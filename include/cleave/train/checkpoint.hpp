@@ -17,7 +17,7 @@ namespace cleave::session {
 struct Kept {
   std::string name;
   Shape shape;
-  place::Placement placement;
+  place::Sharding sharding;
   long offset = 0;  // elements, into one of the regions below
   backend::host::Region region = backend::host::Region::Weights;
 };
@@ -30,7 +30,7 @@ inline std::vector<Kept> kept(Description const& plan) {
     schedule::ProgramNode const& n = p.node[p.weight[i].node];
     int const which = p.weight[i].which;
     bool const bias = which == 1 || n.name == "bias";
-    out.push_back({std::to_string(n.leaf) + (bias ? ".bias" : ".weight"), n.weight[which].shape, n.cut[which],
+    out.push_back({std::to_string(n.leaf) + (bias ? ".bias" : ".weight"), n.weight[which].shape, n.w,
                    p.weight[i].offset, backend::host::Region::Weights});
   }
   for (int m = 0; m < plan.moments; ++m) {
@@ -45,7 +45,7 @@ inline std::vector<Kept> kept(Description const& plan) {
   for (int k = 0; k < p.nodes; ++k) {
     schedule::ProgramNode const& n = p.node[k];
     for (int i = 0; i < n.states; ++i) {
-      out.push_back({std::to_string(n.leaf) + "." + std::string(n.state_names[i]), n.state, n.cut[0],
+      out.push_back({std::to_string(n.leaf) + "." + std::string(n.state_names[i]), n.state, n.w,
                      p.state[k] + i * n.state_size, backend::host::Region::States});
     }
   }
@@ -56,9 +56,9 @@ template <class P> std::vector<Kept> kept() { return kept(description<P>); }
 /// One tensor assembled from the ways of a trainer (`Trainer` or `Served`).
 template <class Trained> auto whole(Trained& trainer, Kept const& k) {
   std::vector<typename Trained::A> out(static_cast<std::size_t>(k.shape.size()));
-  int const ways = description_of(trainer).program.ways;
-  for (int way = 0; way < ways; ++way) {
-    schedule::each_run(k.shape, k.placement, way, ways, [&](long local, long global, long count) {
+  place::DeviceMesh const& mesh = description_of(trainer).program.mesh;
+  for (int way = 0; way < mesh.ways(); ++way) {
+    schedule::each_run(k.shape, k.sharding, mesh, way, [&](long local, long global, long count) {
       trainer.read(way, k.region, k.offset + local, count, out.data() + global);
     });
   }
@@ -74,7 +74,7 @@ inline std::vector<std::size_t> extents(Shape s) {
 /// The settings that must be the same in the file and in the program.
 template <class = void> std::string plan_text(Description const& plan) {
   return "batch " + std::to_string(plan.batch) + " in " + std::to_string(plan.request.micro_batches) +
-         " micro-batches, " + std::to_string(plan.program.ways) + " ways, " + std::string(plan.number) + ", " +
+         " micro-batches, " + std::to_string(plan.program.mesh.ways()) + " ways, " + std::string(plan.number) + ", " +
          (plan.program.format.ordered ? "ordered" : "fastest") + ", " + std::to_string(plan.moments) + " moments";
 }
 template <class P> std::string plan_text() { return plan_text(description<P>); }
@@ -261,12 +261,12 @@ template <class Trained> void load_state(Trained& trainer, std::string const& pa
       for (int r = 0; r < trainer.ranks().world(); ++r) trainer.set_residuals(r, owed[static_cast<std::size_t>(r)]);
     }
   }
-  int const ways = plan.program.ways;
+  place::DeviceMesh const& mesh = plan.program.mesh;
   for (Kept const& k : kept(plan)) {
     std::vector<A> values(static_cast<std::size_t>(k.shape.size()));
     std::memcpy(values.data(), file.find(k.name)->bytes.data(), values.size() * sizeof(A));
-    for (int way = 0; way < ways; ++way) {
-      schedule::each_run(k.shape, k.placement, way, ways, [&](long local, long global, long count) {
+    for (int way = 0; way < mesh.ways(); ++way) {
+      schedule::each_run(k.shape, k.sharding, mesh, way, [&](long local, long global, long count) {
         trainer.write(way, k.region, k.offset + local, count, values.data() + global);
       });
     }

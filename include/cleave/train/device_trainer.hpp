@@ -37,7 +37,7 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
                          std::unique_ptr<Machine> machine = std::make_unique<Machine>()) requires(!Link::remote)
       : DeviceTrainer(replicas, seed, std::move(machine), std::make_unique<Link>()) {}
   DeviceTrainer(int replicas, std::uint64_t seed, std::unique_ptr<Machine> machine, std::unique_ptr<Link> link)
-      : ranks_{session::checked_replicas<P>(replicas), P::ways},
+      : ranks_(P::ranks_of(session::checked_replicas<P>(replicas))),
         machine_(std::move(machine)),
         link_(std::move(link)),
         layout_(schedule::layout(P::schedule, P::lives, P::request, P::format, ranks_)),

@@ -118,7 +118,7 @@ template <class T>
 HostTrainer<T>::HostTrainer(Training<T> const& of, int replicas, std::uint64_t seed, backend::host::Remote* remote)
     : plan_(*of.plan),
       now_(of.now),
-      ranks_{checked_replicas(plan_, replicas), plan_.program.ways},
+      ranks_(plan_.program.mesh.with_replicas(checked_replicas(plan_, replicas))),
       layout_(schedule::runtime_layout(plan_.program, plan_.request, ranks_)),
       world_(ranks_, plan_.program.steps, remote),
       team_(world_),
@@ -144,12 +144,10 @@ std::vector<double> const& HostTrainer<T>::train(long first, int count, backend:
   world_.check();
   if (world_.remote()) std::fill(losses_.begin(), losses_.end(), A{0});
   int const micro_batches = plan_.request.micro_batches;
-  bool const all_tell = plan_.program.node[plan_.program.nodes - 1].rows_cut;
   team_.run([&](int r) {
     Rank& rank = *ranks_of_[static_cast<std::size_t>(r)];
     for (int i = 0; i < count; ++i) {
       rank.train(first + i, feed, now_(rate_.at(first + i) * rate_scale, first + i));
-      if (rank.member().way() != 0 && !all_tell) continue;
       rank.each_loss([&](int s, A loss) { losses_[static_cast<std::size_t>(long{i} * micro_batches + s)] = loss; });
     }
   });
@@ -213,7 +211,7 @@ template <class T> void HostTrainer<T>::read(int way, Region region, long first,
   std::memcpy(out, world_.arena(way) + from, static_cast<std::size_t>(bytes));
 }
 template <class T> void HostTrainer<T>::write(int way, Region region, long first, long count, A const* in) {
-  for (int r = way; r < ranks_.world(); r += ranks_.model) {
+  for (int r = way; r < ranks_.world(); r += ranks_.ways()) {
     if (world_.here(r)) std::copy_n(in, count, at(r).region(region) + first);
   }
 }

@@ -20,7 +20,7 @@ namespace cleave::session {
 inline std::string way_out(Description const& plan, long replicas, int each, int unit) {
   long const most = plan.request.micro_batches / each, wanted = replicas * each;
   int const enough = wanted > plan.batch ? 0 : plan::fewest_micro_batches(plan.batch, static_cast<int>(wanted), unit);
-  return (most > 0 ? "run at most " + std::to_string(most * plan.program.ways) + " ranks, or " : "") +
+  return (most > 0 ? "run at most " + std::to_string(most * plan.program.mesh.ways()) + " ranks, or " : "") +
          (enough > 0 ? "say MicroBatches<" + std::to_string(enough) + "> in the plan"
                      : "say a Batch that is a multiple of " + std::to_string(wanted) + ", with MicroBatches<" +
                            std::to_string(wanted) + ">, in the plan, not Batch<" + std::to_string(plan.batch) + ">");
@@ -32,10 +32,10 @@ inline int checked_replicas(Description const& plan, int replicas) {
     throw Error("this plan runs on exactly " + std::to_string(plan.replicas) + " replicas, got " +
                 std::to_string(replicas));
   }
-  bool all_cut = false;
-  for (int k = 0; k < plan.program.nodes; ++k) all_cut = all_cut || plan.program.node[k].rows_cut;
+  int ways = 1;  // that share a replica's micro-batches
+  for (int k = 0; k < plan.program.nodes; ++k)
+    ways = std::max(ways, plan.program.mesh.with_replicas(1).group_size(plan.program.node[k].batch_axes));
   int const micro_batches = plan.request.micro_batches, rounds = plan.request.rounds;
-  int const ways = all_cut ? plan.program.ways : 1;
   if (replicas < 1) throw Error("a plan runs on replicas from 1 on, got " + std::to_string(replicas));
   if (long{replicas} * ways * rounds > micro_batches) {
     std::string const x_rounds = rounds > 1 ? " x " + std::to_string(rounds) + " rounds" : "";

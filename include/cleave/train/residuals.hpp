@@ -8,6 +8,7 @@
 
 #include "../io/safetensors.hpp"
 #include "../op/verb.hpp"
+#include "../schedule/group.hpp"
 #include "../schedule/program.hpp"
 
 namespace cleave::session {
@@ -22,7 +23,7 @@ template <class P> constexpr bool keeps_residuals = keeps_residuals_in(schedule:
 template <class Visit> void each_residual(schedule::Program const& p, schedule::Ranks ranks, int rank, Visit visit) {
   for (int b = 0; b < p.buckets; ++b) {
     schedule::Bucket const& bucket = p.bucket[b];
-    int const n = ranks.size(bucket.over), index = ranks.index(rank, bucket.over);
+    int const n = ranks.group_size(bucket.over), index = ranks.index(rank, bucket.over);
     if (bucket.apart() || n == 1) continue;
     visit(b, false, 0L, bucket.count);
     if (!p.format.encoding.resums) continue;
@@ -68,7 +69,7 @@ std::vector<std::vector<A>> saved_residuals(schedule::Program const& p, io::Safe
     throw Error(path + ": its gradients were compressed as " + (layout ? *layout : "nobody says") + ", here as " +
                 residual_layout(p) + "; say the same Compress and Buckets");
   }
-  schedule::Ranks const then{saved / ranks.model, ranks.model};
+  schedule::Ranks const then = ranks.with_replicas(saved / ranks.ways());
   for (int r = 0; r < saved; ++r) {
     io::NamedTensor const* t = file.find(residual_name(r));
     if (then.world() != saved || t->bytes.size() != static_cast<std::size_t>(residuals(p, then, r)) * sizeof(A)) {
@@ -82,7 +83,7 @@ std::vector<std::vector<A>> saved_residuals(schedule::Program const& p, io::Safe
     }
     A const* from = had.data();
     each_residual(p, then, r, [&](int b, bool, long first, long count) {
-      int const keeper = p.bucket[b].over == schedule::over_all ? 0 : r % ranks.model;
+      int const keeper = schedule::group_over(p.bucket[b].over, ranks, r % ranks.ways()).rank(0);
       long at = 0;
       each_residual(p, ranks, keeper, [&](int its, bool of_sum, long, long its_count) {
         A* const to = now[static_cast<std::size_t>(keeper)].data() + at;

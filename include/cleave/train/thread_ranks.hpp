@@ -41,7 +41,7 @@ template <class P> class ThreadRanks {
       Rank& r = at(w);
       if (keeps_) r.keep_gradients(own_rate);
       r.train(draw, feed, now);
-      if (w == 0 || schedule::program<P>.node[P::placed.count - 1].rows_cut) r.each_loss(loss);
+      r.each_loss(loss);
     });
   }
   backend::host::Seen evaluate(long batch, Feed const& feed, long valid) {

@@ -102,9 +102,10 @@ template <class N> class Rank : public Arena<N> {
     return seen;
   }
 
-  /// Calls told(micro-batch, sum of its samples' losses) for those of the last step whose loss this rank has.
+  /// Calls told(micro-batch, sum of its samples' losses) for those of the last step whose loss this rank tells.
   template <class Told> void each_loss(Told told) const {
     int const first = share_.replica(m_.replica()).begin;
+    if (!share_.tells(program_.node[program_.nodes - 1].batch_axes, m_.rank)) return;
     for (int r = 0; r < rounds_; ++r) {
       schedule::Range const of = told_in(r);
       for (int s = of.begin; s < of.end; ++s) told(s, at<A>(layout_.losses)[s - first]);
@@ -131,7 +132,7 @@ template <class N> class Rank : public Arena<N> {
  private:
   static constexpr long every = std::numeric_limits<long>::max();
   schedule::Range told_in(int round) const {
-    return m_.slices(share_, program_.node[program_.nodes - 1].rows_cut, round);
+    return m_.slices(share_, program_.node[program_.nodes - 1].batch_axes, round);
   }
   static bool waits(Act a) { return a == Act::Convert || a == Act::Sum || a == Act::Norm; }
   Context context() const { return {at<std::byte>(layout_.workspace)}; }
@@ -151,7 +152,7 @@ template <class N> class Rank : public Arena<N> {
     timeline_.note(Did::Load, Lane::Compute, -1, since);
   }
   void load(Feed const& feed, long step, long valid) {
-    schedule::Range const mine = m_.slices(share_, program_.input_cut, round_), told = told_in(round_);
+    schedule::Range const mine = m_.slices(share_, program_.input_axes, round_), told = told_in(round_);
     long const size = program_.input.size(), rows = program_.rows, before = share_.first * rows;
     T* x = at<T>(layout_.buffer[program_.input_value]);
     if constexpr (std::is_same_v<T, float>) {
@@ -216,6 +217,7 @@ template <class N> class Rank : public Arena<N> {
   /// What a step exchanges in one round of accumulation; if it is a sum over ranks, of what.
   struct StepExchange {
     int round, step;
+    schedule::RankGroup group;
     schedule::TransferList list;
     schedule::SumOverRanks sum;
   };
@@ -227,7 +229,8 @@ template <class N> class Rank : public Arena<N> {
       auto const at = std::find_if(values_.begin(), values_.end(), same);
       a.exchange = static_cast<int>(at - values_.begin());
       if (at != values_.end()) continue;
-      StepExchange& made = values_.emplace_back(StepExchange{round, a.step, {}, {}});
+      StepExchange& made = values_.emplace_back(
+          StepExchange{round, a.step, m_.group(exchanged_over(program_, program_.step[a.step])), {}, {}});
       schedule::exchange(program_, a.step, share_, m_.rank, round, made.list);
       if (a.act != Act::Norm)
         made.sum = schedule::sum_over_ranks(program_, program_.step[a.step], share_, m_.rank, round);
@@ -237,23 +240,23 @@ template <class N> class Rank : public Arena<N> {
     StepExchange const& v = values_[static_cast<std::size_t>(a.exchange)];
     schedule::Step const& step = program_.step[a.step];
     bool const over_batch = a.act == Act::Sum;
-    Axis const axis = !over_batch ? Axis::Model : program_.node[step.node].rows_cut ? Axis::World : Axis::Data;
     if (!over_batch && schedule::verb_of(program_, step) == op::Verb::Slice) return transfers_.run_round(v.list);
-    if (v.sum.elements == 0 || !v.sum.one_each || !are_two(m_, axis)) return transfers_.run(v.list, axis, a.step);
+    if (v.sum.elements == 0 || !v.sum.one_each || !are_two(m_, v.group)) return transfers_.run(v.list, v.group, a.step);
     long const from = transfers_.offsets()(v.sum.from), to = transfers_.offsets()(v.sum.to);
-    over_batch ? all_reduce_of_two<S, S>(m_, axis, a.step, false, from, to, v.sum.elements)
-               : all_reduce_of_two<T, T>(m_, axis, a.step, false, from, to, v.sum.elements);
+    over_batch ? all_reduce_of_two<S, S>(m_, v.group, a.step, false, from, to, v.sum.elements)
+               : all_reduce_of_two<T, T>(m_, v.group, a.step, false, from, to, v.sum.elements);
   }
   /// The ways' sums of squares are two words of each arena, used in turn: a rank that writes norm k has read all of
   /// norm k - 1, so norm k - 2 has been read by all.
   void norm(Action<T> const& a) {
     double squares = gradients_.squares();
-    if (program_.ways > 1) {
+    StepExchange const& v = values_[static_cast<std::size_t>(a.exchange)];
+    if (v.group.size > 1) {
       transfers_.offsets().turn = 1 - transfers_.offsets().turn;
       *at<double>(transfers_.offsets()({schedule::Storage::Squares})) = squares;
       m_.reach(a.step, 1);
-      m_.await(Axis::Model, a.step, 1);
-      transfers_.run_round(values_[static_cast<std::size_t>(a.exchange)].list);
+      m_.await(v.group, a.step, 1);
+      transfers_.run_round(v.list);
       squares = *at<double>(transfers_.offsets()({schedule::Storage::Norm}));
     }
     stepping_.scale = functions_.gradient_scale(squares, states() + program_.loss_scale);
@@ -261,8 +264,8 @@ template <class N> class Rank : public Arena<N> {
 
   void count(long valid, Seen& seen) const {
     schedule::ProgramNode const& last = program_.node[program_.last];
-    if (!last.rows_cut && m_.way() != 0) return;
-    schedule::Range const r = m_.slices(share_, last.rows_cut, round_);
+    if (!share_.tells(last.batch_axes, m_.rank)) return;
+    schedule::Range const r = m_.slices(share_, last.batch_axes, round_);
     functions_.score(output(), at<int>(layout_.labels), at<float>(layout_.targets),
                      {r.begin * program_.rows, r.end * program_.rows}, valid, seen);
   }

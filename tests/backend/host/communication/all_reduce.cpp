@@ -46,8 +46,8 @@ class Sums {
                                      n};
     schedule::Offsets const at{&program_, &layout_, 0};
     bool const one_each = share_.micro_batches == 2;
-    if (one_each && are_two(m, Axis::Data))
-      return all_reduce_of_two<float, float>(m, Axis::Data, 0, false, at(sum.from), at(sum.to), n);
+    if (one_each && are_two(m, sum.group))
+      return all_reduce_of_two<float, float>(m, sum.group, 0, false, at(sum.from), at(sum.to), n);
     schedule::TransferList list;
     schedule::ValueExchange<schedule::TransferList> exchange{{list, m.rank}, program_, share_};
     exchange.all_reduce(sum, [&](schedule::Strided own) {
@@ -55,7 +55,7 @@ class Sums {
         list.source({i, {schedule::Storage::Gradient, branch}, own, merges});
       });
     });
-    Transfers<float>(m, at).run(list, Axis::Data, 0);
+    Transfers<float>(m, at).run(list, sum.group, 0);
   }
 
  private:
@@ -147,7 +147,7 @@ long soak(int ranks, long rounds) {
       long const result = (1 + round % 2) * stride;  // others may be one round ahead of whoever compares
       sums.sum(m, n, static_cast<int>(1 + round % 2));
       m.reach(1, 1);
-      m.await(Axis::World, 1, 1);  // a sum ends when it is here, not when all have it
+      m.await(m.group(world.ranks().all()), 1, 1);  // a sum ends when it is here, not when all have it
       if (round % ranks != r) continue;
       for (long i = 0; i < n; ++i) {
         float stack[schedule::most_branches];
@@ -200,7 +200,7 @@ TEST_CASE("two ranks may sum in place: in a letter, in one piece, in several, an
       Member& m = members[static_cast<std::size_t>(r)];
       for (long i = 0; i < n; ++i) m.at<T>(r, 0)[i] = of(r, i);
       m.round = round;
-      all_reduce_of_two<T, T>(m, Axis::Model, 0, false, 0, 0, n);
+      all_reduce_of_two<T, T>(m, m.group({1}), 0, false, 0, 0, n);
     });
     for (int r = 0; r < 2; ++r) {
       CHECK(members[static_cast<std::size_t>(r)].received[static_cast<std::size_t>(1 - r)] == n);

@@ -23,13 +23,14 @@ TEST_CASE("rank = replica x ways + way") {
     Member const m = member(world, r);
     CHECK(m.replica() == r / 2);
     CHECK(m.way() == r % 2);
-    for (Axis a : {Axis::Data, Axis::Model, Axis::World}) {
-      CHECK(m.peer(a, m.index(a)) == r);
-      for (int i = 0; i < m.size(a); ++i) {
-        Member const other = member(world, m.peer(a, i));
-        CHECK(other.index(a) == i);
-        if (a == Axis::Data) CHECK(other.way() == m.way());
-        if (a == Axis::Model) CHECK(other.replica() == m.replica());
+    for (schedule::AxisSet over : {schedule::AxisSet{0}, schedule::AxisSet{1}, schedule::AxisSet{0, 1}}) {
+      schedule::RankGroup const group = m.group(over);
+      CHECK(group.rank(group.mine) == r);
+      for (int i = 0; i < group.size; ++i) {
+        Member const other = member(world, group.rank(i));
+        CHECK(other.group(over).mine == i);
+        if (!over.has(1)) CHECK(other.way() == m.way());
+        if (!over.has(0)) CHECK(other.replica() == m.replica());
       }
     }
   }
@@ -60,7 +61,7 @@ TEST_CASE("a mark of one round is none of the next") {
 TEST_CASE("slices in rounds: the ways of a replica share those of its round") {
   World world({2, 2}, 1);
   schedule::Share const share{16, {2, 2}, 2};
-  CHECK(member(world, 3).slices(share, false, 1) == schedule::Range{12, 16});
-  CHECK(member(world, 3).slices(share, true, 1) == schedule::Range{14, 16});
-  CHECK(member(world, 2).slices(share, true, 0) == schedule::Range{8, 10});
+  CHECK(member(world, 3).slices(share, {0}, 1) == schedule::Range{12, 16});
+  CHECK(member(world, 3).slices(share, {0, 1}, 1) == schedule::Range{14, 16});
+  CHECK(member(world, 2).slices(share, {0, 1}, 0) == schedule::Range{8, 10});
 }

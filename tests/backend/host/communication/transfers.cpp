@@ -15,6 +15,13 @@ namespace {
 constexpr int features = 6;
 enum class Is : unsigned char { Whole, Part, Rows, Summand };
 
+place::Placement placement(Is is) {
+  return is == Is::Rows      ? place::shard(place::batch)
+         : is == Is::Part    ? place::shard(1)
+         : is == Is::Summand ? place::partial
+                             : place::invariant;
+}
+
 /// 7 rows of 6 features on `ways` ranks; rows are cut unevenly.
 struct Run {
   int ways;
@@ -54,8 +61,8 @@ struct Run {
     schedule::Share const share{7, {1, ways}};
     schedule::ProgramNode node;
     node.features = features;
-    node.from_rows = from == Is::Rows;
-    node.rows_cut = to == Is::Rows;
+    node.x.on[1] = placement(from);
+    node.y.on[1] = placement(to);
     node.forward = verb;
     schedule::Step const step{schedule::Do::Convert, 0, 1};
     int const value = 0;  // the buffer of the input, which is node 0's
@@ -72,7 +79,8 @@ struct Run {
       schedule::TransferList list;
       schedule::exchange(program, 0, share, w, 0, list);
       Transfers<float> const transfers(members[static_cast<std::size_t>(w)], {&program, &layout});
-      verb == Verb::Slice ? transfers.run_round(list) : transfers.run(list, Axis::Model, 0);
+      verb == Verb::Slice ? transfers.run_round(list)
+                          : transfers.run(list, members[static_cast<std::size_t>(w)].group({1}), 0);
     });
     for (int w = 0; w < ways; ++w) {
       auto const i = static_cast<std::size_t>(w);

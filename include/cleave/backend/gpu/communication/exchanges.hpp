@@ -55,20 +55,16 @@ template <class N, class Machine, class Link> class Exchanges {
 
   /// A conversion, or a sum over the batch that the model reads: on the compute streams.
   void convert(int step, int accumulation) {
-    schedule::Step const s = ranks_.program.step[step];
-    bool const sums = s.what == schedule::Do::Sum || s.what == schedule::Do::SumBack;
-    host::Axis const axis = !sums                                  ? host::Axis::Model
-                            : ranks_.program.node[s.node].rows_cut ? host::Axis::World
-                                                                   : host::Axis::Data;
+    schedule::AxisSet const over = exchanged_over(ranks_.program, ranks_.program.step[step]);
     RankLists const& lists = of(step, accumulation);
-    if (lists.meets) ranks_.meet(axis);
+    if (lists.meets) ranks_.meet(over);
     ranks_.open_all(&One::compute, host::Did::Line, step, accumulation);
     for (int round = 0; round < lists.rounds; ++round) {
-      if (round > 0 && lists.meets) ranks_.meet(axis);
+      if (round > 0 && lists.meets) ranks_.meet(over);
       run(lists, round, &One::compute);
     }
     ranks_.close_all(&One::compute);
-    if (lists.meets) ranks_.meet(axis);  // peers have read what this rank will overwrite
+    if (lists.meets) ranks_.meet(over);  // peers have read what this rank will overwrite
   }
 
   /// A round of all ranks here, on their streams `on`. What comes from other processes comes first, in one group.

@@ -79,7 +79,7 @@ template <class N, class Machine, class Link> class DeviceGradients {
   Ranks& ranks() { return ranks_; }
   schedule::Bucket const& bucket(int b) const { return ranks_.program.bucket[b]; }
   /// Whether its gradients are summed with no other rank's.
-  bool alone(int b) const { return ranks_.at(0).m.size(host::axis_of(bucket(b))) == 1; }
+  bool alone(int b) const { return ranks_.share.parts(bucket(b).over) == 1; }
   /// Once in a step each rank runs the last rounds, but for the update, and finds the parts of the sum.
   void find(One& one, int b) {
     RankLists const& lists = exchanges_.of(start_[static_cast<std::size_t>(b)]);
@@ -122,7 +122,7 @@ template <class N, class Machine, class Link> class DeviceGradients {
   /// Before a round each rank waits for those that it reads in it. That is enough: exchange_check.hpp.
   void meet(int b, int round, typename Ranks::Which from, typename Ranks::Which to) {
     RankLists const& lists = exchanges_.of(start_[static_cast<std::size_t>(b)]);
-    ranks_.meet(host::axis_of(bucket(b)), from, to, [&](int rank, int peer) { return lists.reads(round, rank, peer); });
+    ranks_.meet(bucket(b).over, from, to, [&](int rank, int peer) { return lists.reads(round, rank, peer); });
   }
   /// If all parts that are not empty are in one tensor, they are one.
   static void join(std::vector<void const*>& parts) {

@@ -15,7 +15,7 @@ void put_squares(DeviceGradients<T, Machine, Link>& gradients, One<T, Machine>& 
   double *const words = gradients.squares(one), *to = words + schedule::norm_pieces;
   for (int i = 0; i < ranks.program.norms; ++i) {
     schedule::OfNorm const& n = ranks.program.norm[i];
-    if (n.alike && one.m.way() != 0) continue;
+    if (ranks.share.ranks.index(one.m.rank, n.alike) != 0) continue;
     schedule::Bucket const& bucket = gradients.bucket(n.bucket);
     int const pieces = blocks_for(n.count, schedule::norm_piece);
     gradients.with_sources(
@@ -36,11 +36,11 @@ void put_norm(DeviceGradients<T, Machine, Link>& gradients, int step, int round)
   using One = gpu::One<T, Machine>;
   auto& ranks = gradients.ranks();
   schedule::Program const& program = ranks.program;
-  for (host::Axis a : {host::Axis::Data, host::Axis::World}) {
-    bool any = false;
-    for (int b = 0; b < program.buckets; ++b)
-      any = any || (host::axis_of(program.bucket[b]) == a && !gradients.alone(b));
-    if (any) ranks.meet(a, &One::sums, &One::compute);
+  for (int b = 0; b < program.buckets; ++b) {
+    schedule::AxisSet const over = program.bucket[b].over;
+    bool met = gradients.alone(b);
+    for (int before = 0; before < b; ++before) met = met || program.bucket[before].over == over;
+    if (!met) ranks.meet(over, &One::sums, &One::compute);
   }
   ranks.open_all(&One::compute, host::Did::Line, step, round);
   for (int b = program.buckets - 1; b >= 0; --b) {
@@ -52,7 +52,7 @@ void put_norm(DeviceGradients<T, Machine, Link>& gradients, int step, int round)
     if (one.here) put_squares(gradients, one);
   }
   RankLists const& lists = gradients.exchanges().of(step);
-  if (lists.meets) ranks.meet(host::Axis::Model);
+  if (lists.meets) ranks.meet(exchanged_over(program, program.step[step]));
   for (int r = 0; r < lists.rounds; ++r) gradients.exchanges().run(lists, r, &One::compute);
   for (One& one : ranks.all) {
     if (one.here && lists.rounds == 0)

@@ -72,7 +72,7 @@ template <class N, class Machine, class Link> class Ranks {
   /// Ordered sums have the same bits for any number of ranks; a library's depend on the number of rows. And ways that
   /// compute the same value must get the same bits, so libraries are not used if they are in several processes.
   Library library() const {
-    return program.format.ordered || (Link::remote && program.ways > 1) ? Library::Never : Library::Asked;
+    return program.format.ordered || (Link::remote && program.mesh.ways() > 1) ? Library::Never : Library::Asked;
   }
   One& at(int r) { return all[static_cast<std::size_t>(r)]; }
   One const& at(int r) const { return all[static_cast<std::size_t>(r)]; }
@@ -110,7 +110,7 @@ template <class N, class Machine, class Link> class Ranks {
   }
 
   /// Every local rank waits for what those of its group have enqueued so far that it reads: reads(rank, peer).
-  template <class Reads> void meet(host::Axis axis, Which from, Which to, [[maybe_unused]] Reads reads) {
+  template <class Reads> void meet(schedule::AxisSet over, Which from, Which to, [[maybe_unused]] Reads reads) {
     if constexpr (Link::remote) {  // one rank is local
       if (from != to) follow(first_here(), from, to);
       return;
@@ -121,18 +121,19 @@ template <class N, class Machine, class Link> class Ranks {
       machine.record(reached.back(), (one.*from).stream);
     }
     for (One& one : all) {
-      for (int i = 0; i < one.m.size(axis); ++i) {
-        int const peer = one.m.peer(axis, i);
+      schedule::RankGroup const group = one.m.group(over);
+      for (int i = 0; i < group.size; ++i) {
+        int const peer = group.rank(i);
         if (peer != one.m.rank ? reads(one.m.rank, peer) : from != to)
           machine.wait((one.*to).stream, reached[static_cast<std::size_t>(peer)]);
       }
     }
   }
   /// For what every other has.
-  void meet(host::Axis axis, Which from, Which to) {
-    meet(axis, from, to, [](int, int) { return true; });
+  void meet(schedule::AxisSet over, Which from, Which to) {
+    meet(over, from, to, [](int, int) { return true; });
   }
-  void meet(host::Axis axis) { meet(axis, &One::compute, &One::compute); }
+  void meet(schedule::AxisSet over) { meet(over, &One::compute, &One::compute); }
 
   /// This rank's stream `to` waits for `from`.
   void follow(One const& one, Which from, Which to) {

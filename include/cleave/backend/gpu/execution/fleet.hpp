@@ -113,7 +113,7 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
     int const b = static_cast<int>((passes_ - 1 - back) % inboxes);
     machine_.finish(done_[b]);
     for (One const& one : ranks_.all) {
-      if (!one.here || (one.m.way() != 0 && !last().rows_cut)) continue;
+      if (!one.here || !ranks_.share.tells(last().batch_axes, one.m.rank)) continue;
       A const* const of = told_[b] + one.m.rank * losses_of_rank() / static_cast<long>(sizeof(A));
       for (int round = 0; round < rounds_; ++round) {
         schedule::Range const r = inbox_[0].told(one, round);
@@ -252,9 +252,9 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
   std::byte* output(int rank, int round) const { return outputs_ + (long{rank} * rounds_ + round) * output_bytes(); }
   void count(One const& one, int b, long valid, host::Seen& seen) const {
     schedule::ProgramNode const& of = program_.node[program_.last];
-    if (!of.rows_cut && one.m.way() != 0) return;
+    if (!ranks_.share.tells(of.batch_axes, one.m.rank)) return;
     for (int round = 0; round < rounds_; ++round) {
-      schedule::Range const r = one.m.slices(ranks_.share, of.rows_cut, round);
+      schedule::Range const r = one.m.slices(ranks_.share, of.batch_axes, round);
       auto const& inbox = inbox_[static_cast<std::size_t>(b)];
       ranks_.functions.score(reinterpret_cast<T const*>(output(one.m.rank, round)), inbox.labels(one, round),
                              inbox.targets(one, round), {r.begin * program_.rows, r.end * program_.rows}, valid, seen);

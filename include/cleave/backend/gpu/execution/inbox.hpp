@@ -61,7 +61,7 @@ template <class N, class Machine, class Link> class Inbox {
   }
   /// The slices of which a rank has labels and losses.
   schedule::Range told(One const& one, int round) const {
-    return one.m.slices(ranks_.share, ranks_.program.node[ranks_.program.nodes - 1].rows_cut, round);
+    return one.m.slices(ranks_.share, ranks_.program.node[ranks_.program.nodes - 1].batch_axes, round);
   }
   int const* labels(One const& one, int round) const { return in<int>(at(one, round).labels); }
   float const* targets(One const& one, int round) const { return in<float>(at(one, round).targets); }
@@ -89,7 +89,7 @@ template <class N, class Machine, class Link> class Inbox {
   };
   template <class E> E* in(long offset) const { return reinterpret_cast<E*>(here_ + offset); }
   schedule::Range fed(One const& one, int round) const {
-    return one.m.slices(ranks_.share, ranks_.program.input_cut, round);
+    return one.m.slices(ranks_.share, ranks_.program.input_axes, round);
   }
   long samples(One const& one, int round) const { return long{fed(one, round).size()} * ranks_.program.rows; }
   long labelled(One const& one, int round) const { return long{told(one, round).size()} * ranks_.program.rows; }

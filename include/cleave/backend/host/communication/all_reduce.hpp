@@ -12,16 +12,17 @@
 namespace cleave::backend::host {
 
 /// Whether all_reduce_of_two applies to a group.
-inline bool are_two(Member const& m, Axis axis) { return m.size(axis) == 2 && !m.world->remote(); }
+inline bool are_two(Member const& m, schedule::RankGroup const& g) { return g.size == 2 && !m.world->remote(); }
 
 /// All-reduce of n elements between two ranks of a process, from `from` to `result`, which may be equal; blocks. Data
 /// that fits into a mailbox slot needs one exchange. More is sent in pieces that fit into a cache: each rank sums its
 /// half of a piece and, when it has summed the next one, copies the other half of the first. Either way each rank reads
 /// n elements from its peer.
 template <class W, class T>
-void all_reduce_of_two(Member& m, Axis axis, int step, bool rounded, long from, long result, long n) {
+void all_reduce_of_two(Member& m, schedule::RankGroup const& group, int step, bool rounded, long from, long result,
+                       long n) {
   using A = tensor::accumulate_t<T>;
-  int const mine = m.index(axis), other = m.peer(axis, 1 - mine);
+  int const mine = group.mine, other = group.rank(1 - mine);
   m.read_from(other, n, sizeof(W));
   W const* const own = m.at<W const>(m.rank, from);
   W* const to = m.at<W>(m.rank, result);
@@ -37,7 +38,7 @@ void all_reduce_of_two(Member& m, Axis axis, int step, bool rounded, long from, 
   };
   long const bytes = n * long{sizeof(W)};
   if (bytes <= World::Letter::room) {
-    return sum(reinterpret_cast<W const*>(m.exchange(axis, step, own, bytes).body), 0, n);
+    return sum(reinterpret_cast<W const*>(m.exchange(group, step, own, bytes).body), 0, n);
   }
   constexpr long least = 65536, most_pieces = Member::marks / 2;
   long const piece = std::max(least, (n + most_pieces - 1) / most_pieces), pieces = (n + piece - 1) / piece;

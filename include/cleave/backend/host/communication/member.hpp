@@ -6,15 +6,11 @@
 #include <cstring>
 #include <vector>
 
-#include "../../../schedule/slices.hpp"
+#include "../../../schedule/group.hpp"
 #include "timeline.hpp"
 #include "world.hpp"
 
 namespace cleave::backend::host {
-
-enum class Axis : unsigned char { Data, Model, World };
-/// The ranks over which a bucket is summed.
-constexpr Axis axis_of(schedule::Bucket const& b) { return b.over == schedule::over_all ? Axis::World : Axis::Data; }
 
 /// All layouts are equal, so a peer's tensor has the same offset in the peer's arena.
 struct Member {
@@ -28,24 +24,18 @@ struct Member {
     long rows = 0, elements = 0, bytes = 0;
   };
   std::vector<Sparse> sparse;
-  double waited = 0;               // seconds, in all collectives
-  long letters[World::axes] = {};  // mailbox slots written so far, along each axis
-  Timeline* timeline = nullptr;    // set in steps that are traced
+  double waited = 0;                         // seconds, in all collectives
+  long letters[schedule::most_groups] = {};  // mailbox slots written so far, in each group
+  Timeline* timeline = nullptr;              // set in steps that are traced
   static constexpr long marks = 1 << 16;
 
-  int replica() const { return rank / world->ranks().model; }
-  int way() const { return rank % world->ranks().model; }
-  int size(Axis a) const {
-    return a == Axis::Data ? world->ranks().data : a == Axis::Model ? world->ranks().model : world->ranks().world();
-  }
-  int index(Axis a) const { return a == Axis::Data ? replica() : a == Axis::Model ? way() : rank; }
-  int peer(Axis a, int i) const {
-    int const model = world->ranks().model;
-    return a == Axis::Data ? i * model + way() : a == Axis::Model ? replica() * model + i : i;
-  }
-  /// The micro-batches of this rank in a round.
-  schedule::Range slices(schedule::Share s, bool rows_cut, int in_round) const {
-    return rows_cut ? s.part(rank, in_round) : s.own(replica(), in_round);
+  int replica() const { return world->ranks().coordinate(rank, 0); }
+  /// Its number among the ranks of its replica.
+  int way() const { return rank % world->ranks().ways(); }
+  schedule::RankGroup group(schedule::AxisSet over) const { return {over, world->ranks(), rank}; }
+  /// The micro-batches of this rank in a round, where these axes cut the batch.
+  schedule::Range slices(schedule::Share const& s, schedule::AxisSet cut, int in_round) const {
+    return s.part(cut, rank, in_round);
   }
   template <class T> T* at(int peer_rank, long offset) const {
     return reinterpret_cast<T*>(world->arena(peer_rank) + offset);
@@ -77,23 +67,23 @@ struct Member {
     world->await(peer_rank, step, round * marks + phase, rank);
     waited += static_cast<double>(Timeline::now() - begin) * 1e-9;
   }
-  void await(Axis a, int step, int phase) { await_mark(a, step, round * marks + phase); }
-  void await_mark(Axis a, int step, long mark) {
+  void await(schedule::RankGroup const& g, int step, int phase) { await_mark(g, step, round * marks + phase); }
+  void await_mark(schedule::RankGroup const& g, int step, long mark) {
     bool there = true;
-    for (int i = 0; i < size(a) && there; ++i) there = world->reached(peer(a, i), step, mark);
+    for (int i = 0; i < g.size && there; ++i) there = world->reached(g.rank(i), step, mark);
     if (there) return;
     long const begin = Timeline::now();
-    for (int i = 0; i < size(a); ++i) world->await(peer(a, i), step, mark, rank);
+    for (int i = 0; i < g.size; ++i) world->await(g.rank(i), step, mark, rank);
     waited_since(begin, step);
   }
-  /// Writes a mailbox slot of the other of two ranks, and returns theirs when it has arrived.
-  World::Letter const& exchange(Axis a, int step, void const* words, long bytes) {
-    long const number = ++letters[static_cast<int>(a)];
-    World::Letter& own = world->letter(rank, static_cast<int>(a), number);
+  /// Writes a mailbox slot of a group of two ranks, and returns that of the other when it has arrived.
+  World::Letter const& exchange(schedule::RankGroup const& g, int step, void const* words, long bytes) {
+    long const number = ++letters[g.over.bits];
+    World::Letter& own = world->letter(rank, g.over, number);
     std::memcpy(own.body, words, static_cast<std::size_t>(bytes));
     own.mark.store(number, std::memory_order_release);
-    int const other = peer(a, 1 - index(a));
-    World::Letter const& theirs = world->letter(other, static_cast<int>(a), number);
+    int const other = g.rank(1 - g.mine);
+    World::Letter const& theirs = world->letter(other, g.over, number);
     auto const there = [&] { return theirs.mark.load(std::memory_order_acquire) == number; };
     if (there()) return theirs;
     long const begin = Timeline::now();

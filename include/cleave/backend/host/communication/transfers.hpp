@@ -17,14 +17,14 @@ template <class N> class Transfers {
  public:
   Transfers(Member& m, schedule::Offsets const& at, bool rounded = false) : m_(&m), at_(at), rounded_(rounded) {}
 
-  /// All rounds of a list of copies and sums. Blocks: each round waits for the ranks along an axis, the end for those
+  /// All rounds of a list of copies and sums. Blocks: each round waits for the ranks of a group, the end for those
   /// that read this one.
-  void run(schedule::TransferList const& list, Axis axis, int step) const {
+  void run(schedule::TransferList const& list, schedule::RankGroup const& group, int step) const {
     for (int round = 0; round < list.rounds(); ++round) {
-      meet(axis, step, round + 1);
+      meet(group, step, round + 1);
       run_round(list, round);
     }
-    meet(axis, step, list.rounds() + 1);  // peers have read what this rank will overwrite
+    meet(group, step, list.rounds() + 1);  // peers have read what this rank will overwrite
   }
   /// One round, which reads no peer or whose peers are ready.
   void run_round(schedule::TransferList const& list, int round = 0) const {
@@ -84,6 +84,7 @@ template <class N> class Transfers {
     visit_at(s.rank, s.in, s.at, [&]<class E>(E* first) { visit(static_cast<E const*>(first)); });
   }
   schedule::Offsets& offsets() { return at_; }
+  schedule::Offsets const& offsets() const { return at_; }
   bool rounded() const { return rounded_; }
 
  private:
@@ -107,9 +108,9 @@ template <class N> class Transfers {
         return visit(address<tensor::accumulate_t<N>>(rank, in, at));
     }
   }
-  void meet(Axis axis, int step, int phase) const {
+  void meet(schedule::RankGroup const& group, int step, int phase) const {
     m_->reach(step, phase);
-    m_->await(axis, step, phase);
+    m_->await(group, step, phase);
   }
   template <class To>
   using rounded_as = std::conditional_t<std::is_same_v<tensor::accumulate_t<To>, tensor::accumulate_t<N>>, N,

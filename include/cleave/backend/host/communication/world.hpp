@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -43,8 +44,7 @@ class World {
         deadline_(deadline),
         spins_(static_cast<unsigned>(ranks.world()) <= std::thread::hardware_concurrency() ? 20000 : 20),
         reached_(new std::atomic<long>[stride_ * static_cast<std::size_t>(ranks.world())]()),
-        letters_(ranks.data == 2 || ranks.model == 2 ? new Letter[static_cast<std::size_t>(ranks.world() * axes * 2)]
-                                                     : nullptr),
+        letters_(has_two(ranks) ? new Letter[static_cast<std::size_t>(ranks.world() << ranks.axes) * 2] : nullptr),
         arenas_(static_cast<std::size_t>(ranks.world())) {}
   /// One rank of several processes.
   World(schedule::Ranks ranks, int steps, Remote* remote, std::chrono::milliseconds deadline = std::chrono::seconds(60))
@@ -71,7 +71,7 @@ class World {
     if (!here(rank)) remote_->fetch(rank, arena(rank) + offset, offset, bytes, deadline_);
   }
 
-  schedule::Ranks ranks() const { return ranks_; }
+  schedule::Ranks const& ranks() const { return ranks_; }
   std::byte*& arena(int rank) { return arenas_[static_cast<std::size_t>(rank)]; }
 
   void progress() {
@@ -90,10 +90,11 @@ class World {
     std::atomic<long> mark{0};
     std::byte body[room];
   };
-  /// A rank's mailbox slot `number` along an axis. There are two of each, which is enough for two ranks that write in
+  /// A rank's mailbox slot `number` in a group. There are two of each, which is enough for two ranks that write in
   /// turn: a rank that has read the peer's slot k writes k + 1, and the peer wrote k after it had read k - 1.
-  Letter& letter(int rank, int axis, long number) {
-    return letters_[static_cast<std::size_t>(rank * axes + axis) * 2 + static_cast<std::size_t>(number % 2)];
+  Letter& letter(int rank, schedule::AxisSet over, long number) {
+    return letters_[static_cast<std::size_t>((rank << ranks_.axes) + static_cast<int>(over.bits)) * 2 +
+                    static_cast<std::size_t>(number % 2)];
   }
 
   /// Waits until a rank has reached a mark; on timeout throws an error that names the ranks and the step.
@@ -127,9 +128,11 @@ class World {
     throw Error("an earlier step has failed, and its ranks are not at one point; make a new trainer");
   }
   struct Stopped {};
-  static constexpr int axes = 3;
 
  private:
+  static bool has_two(schedule::Ranks const& ranks) {
+    return std::any_of(std::begin(ranks.size), std::end(ranks.size), [](int n) { return n == 2; });
+  }
   static void pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();

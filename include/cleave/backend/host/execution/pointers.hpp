@@ -22,7 +22,7 @@ template <class N> class Pointers {
   template <class E> E* at(long offset) const { return reinterpret_cast<E*>(base_ + offset); }
 
  protected:
-  schedule::Range slices(bool rows_cut) const { return m_.slices(share_, rows_cut, round_); }
+  schedule::Range slices(schedule::AxisSet cut) const { return m_.slices(share_, cut, round_); }
 
   schedule::ProgramNode const& node(int k) const { return program_.node[k]; }
   template <class E> E* buffer(int b) const { return b < 0 ? nullptr : at<E>(layout_.buffer[b]); }
@@ -32,7 +32,7 @@ template <class N> class Pointers {
   op::Operands<T> operands(int k, int i) const {
     auto const& s = program_;
     schedule::ProgramNode const& n = node(k);
-    schedule::Range const range = slices(n.rows_cut);
+    schedule::Range const range = slices(n.batch_axes);
     long const row = long{i} * program_.rows;
     op::Operands<T> t;
     auto const rows_of = [&](T* p, Shape shape) { return p ? p + row * shape.size() : nullptr; };
@@ -66,7 +66,7 @@ template <class N> class Pointers {
     t.where.layer = static_cast<std::uint32_t>(n.op);
     t.where.sample = long{range.begin + i} * program_.rows;
     t.where.features = n.features;
-    t.where.feature = n.features_cut ? m_.way() * n.local.y.size() : 0;
+    t.where.feature = share_.ranks.index(m_.rank, n.feature_axes()) * n.local.y.size();
     t.where.first_slice = i == 0 && round_ == 0;
     t.pass = pass_;
     return t;

@@ -125,9 +125,9 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
         Made& a = emit(Act::Add, s);
         a.add_to = this->template buffer<T>(step.dx);
         a.add_from = this->template buffer<T>(step.dx2);
-        bool const rows = k < 0 ? program_.input_cut : node(k).rows_cut;
+        schedule::AxisSet const cut = k < 0 ? program_.input_axes : node(k).batch_axes;
         Shape const shape = k < 0 ? program_.input : node(k).local.y;
-        a.n = long{slices(rows).size()} * program_.rows * shape.size();
+        a.n = long{slices(cut).size()} * program_.rows * shape.size();
         return;
       }
       case Norm:
@@ -141,16 +141,13 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
   }
 
   /// If no other rank and no other slice contributes to a gradient, the weights are updated as it is computed.
-  bool steps_alone(int k) const {
-    bool const world = node(k).replicated;
-    return kernels_[k].update_weight && m_.size(world ? Axis::World : Axis::Data) == 1;
-  }
+  bool steps_alone(int k) const { return kernels_[k].update_weight && share_.parts(node(k).summed_over()) == 1; }
 
   /// Then every rank computes the whole gradient from the factors of all, when they have arrived.
   bool sent_as_factors(int k) const {
     for (int b = 0; b < program_.buckets; ++b) {
       schedule::Bucket const& bucket = program_.bucket[b];
-      if (bucket.factors > 0 && bucket.leaf == node(k).leaf) return m_.size(axis_of(bucket)) > 1;
+      if (bucket.factors > 0 && bucket.leaf == node(k).leaf) return share_.parts(bucket.over) > 1;
     }
     return false;
   }
@@ -204,7 +201,7 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
   }
   /// put(operands, slice) for each slice of this rank, or once if a kernel takes all of them.
   template <class Put> void each_slice(int k, Put put) const {
-    int const n = slices(node(k).rows_cut).size(), at_once = kernels_[k].takes_slices ? n : 1;
+    int const n = slices(node(k).batch_axes).size(), at_once = kernels_[k].takes_slices ? n : 1;
     for (int i = 0; i < n; i += at_once) {
       op::Operands<T> t = operands(k, i);
       t.slices = at_once;
@@ -214,7 +211,7 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
 
   /// One kernel computes the sums of all slices and merges them.
   void summed_at_once(int step, int k) {
-    schedule::Range const range = slices(node(k).rows_cut);
+    schedule::Range const range = slices(node(k).batch_axes);
     schedule::TreeSum& tree = tree_[static_cast<std::size_t>(k)];
     auto const stack = [&](int which) -> decltype(Made::branches.dw0) {
       if (node(k).sums_batch || node(k).weights <= which) return {};
@@ -242,7 +239,7 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
   /// One kernel for each slice, each a leaf; siblings are merged when both are complete.
   void summed(int step, int k, typename Made::Call call) {
     if (kernels_[k].make_sums) return summed_at_once(step, k);
-    schedule::Range const range = slices(node(k).rows_cut);
+    schedule::Range const range = slices(node(k).batch_axes);
     schedule::TreeSum& tree = tree_[static_cast<std::size_t>(k)];
     int const weights = node(k).sums_batch ? 0 : node(k).weights;
     bool const stats = node(k).sums_batch || node(k).stats_input;

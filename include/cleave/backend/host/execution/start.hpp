@@ -16,7 +16,7 @@ template <class A> void start(schedule::Program const& program, std::uint64_t se
     schedule::ProgramNode const& n = program.node[w.node];
     op::Weight const whole = n.weight[w.which];
     tensor::Random const random{seed, tensor::Purpose::Weights, static_cast<std::uint32_t>(i)};
-    schedule::each_run(whole.shape, n.cut[w.which], way, program.ways, [&](long local, long global, long count) {
+    schedule::each_run(whole.shape, n.w, program.mesh, way, [&](long local, long global, long count) {
       for (long k = 0; k < count; ++k) {
         weights[w.offset + local + k] = static_cast<A>(op::start_value(whole, random, global + k));
       }

@@ -52,6 +52,7 @@ template <class N> class BucketSum {
 
   schedule::Bucket const& bucket() const { return *bucket_; }
   int step() const { return step_; }
+  schedule::RankGroup const& group() const { return transfers_.offsets().group; }
   /// 0 if no other rank has a part of the sum.
   int rounds() const { return list_.rounds(); }
   std::vector<int> const& peers(int round) const { return peers_[static_cast<std::size_t>(round)]; }

@@ -27,8 +27,8 @@ template <class N> class Gradients {
   }
 
   void reclaim(int b) {
-    Axis const ax = axis_of(sum(b).bucket());
-    if (m_->size(ax) > 1 && trained_ > 0) m_->await_mark(ax, sum(b).step(), trained_ * Member::marks + done);
+    if (sum(b).group().size > 1 && trained_ > 0)
+      m_->await_mark(sum(b).group(), sum(b).step(), trained_ * Member::marks + done);
   }
   void start(int b) {
     BucketSum<T>& s = sum(b);
@@ -63,7 +63,8 @@ template <class N> class Gradients {
     double all = 0;
     for (int i = 0; i < of_.program->norms; ++i) {
       schedule::OfNorm const& n = of_.program->norm[i];
-      if (!n.alike || m_->way() == 0) all += sum(n.bucket).squares(n.offset - sum(n.bucket).bucket().offset, n.count);
+      if (of_.share->ranks.index(m_->rank, n.alike) == 0)
+        all += sum(n.bucket).squares(n.offset - sum(n.bucket).bucket().offset, n.count);
     }
     return all;
   }
