@@ -13,7 +13,7 @@ namespace {
 
 struct Net : Sequential<Vector<6>, Linear<8>, Relu, Linear<3>, CrossEntropy> {};
 struct P : Plan<Net, Batch<8>, MicroBatches<4>, DataParallel<Sync, Spares<1>>, Shards<1>, Momentum> {};
-constexpr int replicas = 3, shards = session::Server<P>::shards, steps = 5;
+constexpr int replicas = 3, shards = P::shards, steps = 5;
 constexpr float rate = 0.1f;
 
 float value(long sample, int i) {
@@ -48,12 +48,12 @@ struct Log {
 
 /// The same decisions, one thread, plain loops. Its gradient of a worker is a new replica's.
 Weights replay(Log& log) {
-  session::Replica<P> start(2, 0, 3);
+  session::Replica start(session::service<P>, 2, 0, 3);
   long const n = P::schedule.weight_elements;
   std::vector<Weights> history[shards];
   Weights moment(static_cast<std::size_t>(n));
   Weights const first(start.at(0).weights(), start.at(0).weights() + n);
-  using Server = session::Server<P>;
+  auto const& of = session::service<P>;
   for (int s = 0; s < shards; ++s) history[s].push_back(first);
   auto const version_of = [&](int s) { return static_cast<int>(history[s].size()) - 1; };
   // A shard may be ahead of another: an update is made when all that its gradients were made with is there.
@@ -78,12 +78,11 @@ Weights replay(Log& log) {
       if (!there) continue;
       Weights sum;
       for (int w : workers) {
-        session::Replica<P> one(2, w, 3);
+        session::Replica one(session::service<P>, 2, w, 3);
         auto const made = made_of(w);
         for (int q = 0; q < shards; ++q) {
           auto const version = static_cast<std::size_t>(made[static_cast<std::size_t>(q)]);
-          one.take(0, Server::begin(q), history[q].at(version).data() + Server::begin(q),
-                   Server::end(q) - Server::begin(q));
+          one.take(0, of.begin(q), history[q].at(version).data() + of.begin(q), of.count(q));
         }
         long const step = *std::min_element(made.begin(), made.end());
         one.forget_pushed();
@@ -96,7 +95,7 @@ Weights replay(Log& log) {
         }
       }
       history[s].push_back(history[s].back());
-      for (long i = Server::begin(s); i < Server::end(s); ++i) {
+      for (long i = of.begin(s); i < of.end(s); ++i) {
         auto const k = static_cast<std::size_t>(i);
         moment[k] = Momentum::momentum * moment[k] + sum[k];
         history[s].back()[k] -= rate * moment[k];

@@ -91,9 +91,10 @@ template <class P> struct Liar {
 };
 /// A push of zeros, as many as shard 0 has; where `value` is given, one of them is that.
 template <class P> std::vector<unsigned char> zeros(double value = 0) {
-  using Sent = typename session::Server<P>::Sent;
-  std::vector<unsigned char> bytes(static_cast<std::size_t>(session::Pushes<P>::bytes(0)));
-  if constexpr (session::Pushes<P>::plain) {
+  using Sent = typename session::formats_of<P>::Sent;
+  session::PushSizes const sizes(session::service<P>);
+  std::vector<unsigned char> bytes(static_cast<std::size_t>(sizes.bytes(0)));
+  if (sizes.plain()) {
     Sent const v = static_cast<Sent>(static_cast<float>(value));
     std::memcpy(bytes.data() + 7 * sizeof v, &v, sizeof v);
   } else {

@@ -384,15 +384,16 @@ TEST_CASE("a server that does not come back: its clients try again for as long a
 TEST_CASE("a server's file: back with every bit; damaged, another's, or not finite: an error, and the old one stays") {
   scratch::Folder const folder;
   auto const of_two = session::ServerOf{2, 0, 1};
-  session::Replica<Wild> start((session::Server<Wild>::parts(2), 1), 0, 1);
-  session::Container<Wild> c(2, start);
-  auto const first = [&](session::Container<Wild>& of, auto visit) { of.server.look(0, visit); };
+  auto const& wild = session::service<Wild>;
+  session::Replica start(wild, (wild.parts(2), 1), 0, 1);
+  session::Container<session::formats_of<Wild>> c(wild, 2, start);
+  auto const first = [&](session::Container<session::formats_of<Wild>>& of, auto visit) { of.server.look(0, visit); };
   first(c, [](auto& shard) { shard.set_version(7), shard.weights()[3] = 5, shard.moments()[4] = 6; });
   c.done = {11, 13};
   std::string const path = folder.path() + "/a.server0.safetensors";
-  CHECK(session::save_container(c, "a", of_two, path));
-  CHECK(!session::save_container(c, "a", of_two, path));  // nothing has changed
-  auto const [name, back] = session::load_container<Wild>(path, of_two, start);
+  CHECK(session::save_container(wild, c, "a", of_two, path));
+  CHECK(!session::save_container(wild, c, "a", of_two, path));  // nothing has changed
+  auto const [name, back] = session::load_container(wild, path, of_two, start);
   CHECK(name == "a");
   CHECK(back->done == c.done);
   first(*back, [](auto& shard) {
@@ -402,14 +403,15 @@ TEST_CASE("a server's file: back with every bit; damaged, another's, or not fini
   });
   auto const good = io::read_file(path);
   first(c, [](auto& shard) { shard.set_version(8), shard.weights()[0] = std::numeric_limits<float>::quiet_NaN(); });
-  CHECK_THROWS_WITH_AS(session::save_container(c, "a", of_two, path), doctest::Contains("that is not finite"), Error);
+  CHECK_THROWS_WITH_AS(session::save_container(wild, c, "a", of_two, path), doctest::Contains("that is not finite"),
+                       Error);
   CHECK(io::read_file(path) == good);
-  CHECK_THROWS_WITH_AS(session::load_container<Wild>(path, {3, 0, 1}, start), doctest::Contains("for 3 replicas"),
+  CHECK_THROWS_WITH_AS(session::load_container(wild, path, {3, 0, 1}, start), doctest::Contains("for 3 replicas"),
                        Error);
   auto bad = good;
   bad[bad.size() / 2] ^= 1;
   io::write_file(path, io::Bytes(bad));
-  CHECK_THROWS_WITH_AS(session::load_container<Wild>(path, of_two, start), doctest::Contains("altered"), Error);
+  CHECK_THROWS_WITH_AS(session::load_container(wild, path, of_two, start), doctest::Contains("altered"), Error);
 }
 TEST_CASE("one run: a replica that is done does not begin again, and goes on where more is asked of it") {
   scratch::Folder const folder;

@@ -75,9 +75,10 @@ TEST_CASE("synchronous replicas of uneven batches have the bits of one; with a s
 }
 TEST_CASE("a gradient is weighted by its number of samples") {
   // One of 48 and one of 16, next to each other, are the sum of those of two batches of 32.
-  session::Replica<Wild> large(session::Server<Wild>::part(0, 2), 7), small(session::Server<Wild>::part(1, 2), 7);
+  auto const& wild = session::service<Wild>;
+  session::Replica large(wild, wild.part(0, 2), 7), small(wild, wild.part(1, 2), 7);
   struct Plain : Of<DataParallel<Async>, MicroBatches<2>> {};
-  session::Replica<Plain> first(1, 0, 7), second(1, 0, 7);
+  session::Replica first(session::service<Plain>, 1, 0, 7), second(session::service<Plain>, 1, 0, 7);
   auto const feed = signs::feed<Wild>();
   REQUIRE(large.micro_batches() == 3);
   REQUIRE(small.micro_batches() == 1);

@@ -222,7 +222,7 @@ TEST_CASE(
   for (int r : {0, 1}) t.restart(r);
   t.train(200, 10, feed<P>());
 
-  session::Replica<P> alone(1, 0, 7);
+  session::Replica alone(session::service<P>, 1, 0, 7);
   alone.step(0, feed<P>(), 0.1, 0);
   CHECK(alone.not_finite().empty());
   alone.at(0).outbox()[P::schedule.weight[2].offset] = std::numeric_limits<float>::infinity();

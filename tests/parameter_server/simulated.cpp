@@ -132,7 +132,7 @@ using Elastic = On<Batch<6>, MicroBatches<1>, Precision<f64>, DataParallel<Elast
 /// The gradient at x over the batch of a step.
 Doubles gradient(Doubles const& x, long step) {
   using Alone = On<Batch<6>, MicroBatches<1>, Precision<f64>, DataParallel<Async>>;
-  static session::Replica<Alone> alone(1, 0, 1);
+  static session::Replica alone(session::service<Alone>, 1, 0, 1);
   alone.forget_pushed();
   alone.take(0, 0, x.data(), static_cast<long>(x.size()));
   alone.step(step, signs::feed<Alone>(), 0.1, step);

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstddef>
+#include <iterator>
+#include <vector>
+
 namespace cleave::agree {
 
 /// How often a worker communicates: it pushes every `push` gradients and fetches weights every `fetch`, and updates
@@ -24,14 +28,14 @@ struct Said {
 };
 
 /// A mailbox for each shard holds the newest version only. A worker computes when every shard has granted a version
-/// that it has not computed with.
-template <int Shards> struct Worker {
+/// that it has not computed with. `Versions` are an int for each shard, an array or a vector.
+template <class Versions> struct WorkerOf {
   Pace pace;
-  int version[Shards]{}, mailbox[Shards]{};  // 0: none; else version + 1, so that all zero is a new worker
+  Versions version{}, mailbox{};  // 0: none; else version + 1, so that all zero is a new worker
   int computed = 0, pushed = 0, computing = 0, asked = 0;
   int from_step = 0, from_version = 0;  // of the first gradient made with that version
 
-  constexpr int weights_of(int shard) const { return version[shard] - 1; }
+  constexpr int weights_of(int shard) const { return version[static_cast<std::size_t>(shard)] - 1; }
   /// The step of its next gradient, if all workers push alike.
   constexpr long step() const {
     return from_step + (long{weights_of(0)} - from_version) * pace.push + computed % pace.push;
@@ -40,7 +44,8 @@ template <int Shards> struct Worker {
   constexpr bool pending() const { return computed % pace.push != 0; }
 
   constexpr Turn granted(int shard, int its_version) {
-    if (its_version + 1 > mailbox[shard]) mailbox[shard] = its_version + 1;
+    int& newest = mailbox[static_cast<std::size_t>(shard)];
+    if (its_version + 1 > newest) newest = its_version + 1;
     return computing ? Turn::Nothing : begin();
   }
   constexpr Said ready() {
@@ -52,7 +57,8 @@ template <int Shards> struct Worker {
     if (s.push) s.count = pushed++;
     s.ask = fetches;
     asked = fetches;
-    for (int k = 0; fetches && !s.push && k < Shards; ++k) {  // the same version again is an answer too
+    for (std::size_t k = 0; fetches && !s.push && k < std::size(version);
+         ++k) {  // the same version again is an answer too
       if (mailbox[k] == version[k]) mailbox[k] = 0;
     }
     if (!fetches) {
@@ -87,15 +93,25 @@ template <int Shards> struct Worker {
 
  private:
   constexpr Turn begin() {
-    for (int s = 0; s < Shards; ++s) {
+    for (std::size_t s = 0; s < std::size(version); ++s) {
       bool const again = asked && mailbox[s] == version[s] && computed % pace.push != 0;
       if (mailbox[s] <= version[s] && !again) return Turn::Nothing;
     }
-    for (int s = 0; s < Shards; ++s) version[s] = mailbox[s];
+    for (std::size_t s = 0; s < std::size(version); ++s) version[s] = mailbox[s];
     computing = 1;
     asked = 0;
     return Turn::Compute;
   }
 };
+template <int Shards> using Worker = WorkerOf<int[Shards]>;
+/// With a number of shards that is known when a program runs.
+using AnyWorker = WorkerOf<std::vector<int>>;
+inline AnyWorker worker(Pace pace, int shards) {
+  AnyWorker w;
+  w.pace = pace;
+  w.version.resize(static_cast<std::size_t>(shards));
+  w.mailbox.resize(static_cast<std::size_t>(shards));
+  return w;
+}
 
 }  // namespace cleave::agree

@@ -91,7 +91,7 @@ int serve(std::FILE* say, Apart const& a, int replicas, std::uint64_t seed, std:
     throw Error("--save-every of a server counts minutes: say such as 10min, or never");
   server.keep(out, std::chrono::minutes(every.minutes));
   std::fprintf(say, "serving part %d of %d of %d shards for %d replicas on %s%s\n", *a.part, *a.parts,
-               Server<P>::shards, replicas, backend::tcp::Address{door.listen, server.port()}.text().c_str(),
+               serving<P>.shards(), replicas, backend::tcp::Address{door.listen, server.port()}.text().c_str(),
                door.token.empty() ? ", for this machine only" : ", with a token");
   std::fflush(say);
   StopSignals const signals;

@@ -6,22 +6,26 @@
 #include <utility>
 #include <vector>
 
-#include "../optim/rate.hpp"
 #include "ledger.hpp"
-#include "pushes.hpp"
+#include "push_sizes.hpp"
 
 namespace cleave::session {
 
 /// Owned by Served, under its lock, and by Simulated.
-template <class P> class Account {
+class Account {
  public:
-  using Server = session::Server<P>;
-  static constexpr bool waits = P::agreed::waits;
+  using Rows = backend::host::Member::Sparse;
   /// What asynchronous replicas draw: steps or, if gradients can have different numbers of samples, micro-batches.
-  static constexpr long draws = !waits && P::request.portions.groups > 0 ? P::micro_batches : 1;
+  long const draws;
 
-  explicit Account(int replicas) : ledger(replicas), replicas_(replicas) {
-    ledger.versions.resize(static_cast<std::size_t>(Server::shards));
+  Account(Serving const& of, int replicas)
+      : draws(!of.waits() && of.portions().groups > 0 ? of.micro_batches() : 1),
+        ledger(replicas),
+        rate(of.rate),
+        of_(of),
+        sizes_(of),
+        replicas_(replicas) {
+    ledger.versions.resize(static_cast<std::size_t>(of.shards()));
   }
 
   /// Begins the steps [first, first + count).
@@ -44,15 +48,15 @@ template <class P> class Account {
   /// A replica has computed a gradient of `part` of a batch. With waiting replicas, losses are recorded when gradients
   /// are taken.
   void made(long step, double loss, double part) {
-    if (!waits)
+    if (!of_.waits())
       tell(step, loss * part);
-    else if (P::agreed::pace.push > 1)
+    else if (of_.pace().push > 1)
       tell(step, loss / replicas_);
   }
-  void pushed(int shard, int replica, typename Pushes<P>::Rows const& rows) {
+  void pushed(int shard, int replica, Rows const& rows) {
     std::size_t const r = static_cast<std::size_t>(replica);
-    ledger.sent[r] += Pushes<P>::elements(shard) + rows.elements;
-    ledger.sent_bytes[r] += Pushes<P>::bytes(shard) + rows.bytes;
+    ledger.sent[r] += sizes_.elements(shard) + rows.elements;
+    ledger.sent_bytes[r] += sizes_.bytes(shard) + rows.bytes;
     ledger.sent_rows[r] += rows.rows;
     if (shard == 0) ++ledger.pushed[r];
   }
@@ -65,18 +69,20 @@ template <class P> class Account {
     if (a.what != agree::Done::Take) return;
     ++ledger.taken[r];
     ++ledger.ages[static_cast<std::size_t>(std::min(a.age, Ledger::oldest))];
-    if (waits && P::agreed::pace.push == 1) tell(e.version, loss * part);
+    if (of_.waits() && of_.pace().push == 1) tell(e.version, loss * part);
   }
 
   Ledger ledger;
   std::vector<double> losses;  // of the steps begun
-  Rate rate = P::rate;         // does not change while replicas compute
+  Rate rate;                   // does not change while replicas compute
 
  private:
   void tell(long step, double loss) {
     if (step >= first_ && step < limit_) losses[static_cast<std::size_t>(step - first_)] += loss;
   }
 
+  Serving const& of_;
+  PushSizes sizes_;
   int replicas_;
   long first_ = 0, limit_ = 0, drawn_ = 0;
   double rate_scale_ = 1;

@@ -5,8 +5,6 @@
 #include <limits>
 #include <optional>
 
-#include "../optim/rate.hpp"
-#include "../train/fingerprint.hpp"
 #include "ledger.hpp"
 #include "links.hpp"
 #include "pushes.hpp"
@@ -18,25 +16,28 @@ struct StoppedElsewhere : Error {
   using Error::Error;
 };
 
-/// `Client<Train> mine({{"host", 29500}}, "net", 3, 8); mine.train(0, 1000, feed);` A client without a replica number
-/// (-1) does not train and may read. No call waits longer than the deadline, and to connect to a part
-/// not longer than `connects_within`, where that is given. `Ranks` compute: threads, or a device's.
-template <class P, class Ranks = ThreadRanks<P>> class Client {
+/// The base of `Client<P>`, for all plans of the same formats.
+template <class F> class ClientOf {
  public:
-  using plan = P;
-  using A = tensor::accumulate_t<typename P::number>;
-  using Sent = typename Server<P>::Sent;
+  using Common = ClientOf;  // the type by which other code takes a client, whatever its plan
+  using T = typename F::T;
+  using A = typename F::A;
+  using Sent = typename F::Sent;
   using Addresses = std::vector<backend::tcp::Address>;
-  static constexpr int shards = Server<P>::shards;
-  static constexpr bool waits = P::agreed::waits;
+  using Before = std::function<void(long step)>;
+  using Tell = std::function<void(long step, double loss)>;
 
-  Client(Addresses const& servers, std::string const& container, int replica, int replicas, std::uint64_t seed = 1,
-         backend::tcp::Milliseconds deadline = std::chrono::seconds(60), std::string token = {},
-         std::optional<backend::tcp::Milliseconds> connects_within = {})
-      : index_(replica),
+  ClientOf(Service<F> const& of, RanksOf<T> const& ranks, Addresses const& servers, std::string const& container,
+           int replica, int replicas, std::uint64_t seed, backend::tcp::Milliseconds deadline, std::string token,
+           std::optional<backend::tcp::Milliseconds> connects_within)
+      : of_(of),
+        pushes_(of),
+        shards_(of.shards()),
+        waits_(of.waits()),
+        index_(replica),
         replicas_(replicas),
         deadline_(deadline),
-        replica_(Replica<P, Ranks>::checked_room(own_part(replica, replicas), 1), seed),
+        replica_(of, ranks, Replica<F>::checked_room(of, ranks, own_part(replica, replicas), 1), seed),
         link_(servers, hello(replica, replicas), container, std::move(token), deadline) {
     if (replica >= replicas) {
       throw Error("replica " + std::to_string(replica) + " of a run of " + std::to_string(replicas) +
@@ -44,6 +45,8 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     }
     begin(link_.connect(connects_within.value_or(deadline), deadline));
   }
+
+  Description const& description() const { return *of_.plan; }
 
   /// How long to try to reconnect to a lost server (otherwise it is an error), and where to report it.
   void reconnect(backend::tcp::Milliseconds patience, std::function<void(std::string const&)> say) {
@@ -56,15 +59,15 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
   /// Takes part in the steps [first, last) of the run; `before(step)` and `tell(step, loss)` around each of its own.
   /// One that has died, and comes back, goes on behind what the server has heard of it.
   /// Throws StoppedElsewhere where the server says that the run has been stopped.
-  template <class Before, class Tell>
-  void train(long first, long last, backend::host::Feed const& feed, Rate const& rate, Before before, Tell tell) {
+  void train(long first, long last, backend::host::Feed const& feed, Rate const& rate, Before const& before,
+             Tell const& tell) {
     while (!again([&] { take_part(first, last, feed, rate, before, tell); })) {
     }
   }
 
  private:
-  template <class Before, class Tell>
-  void take_part(long first, long last, backend::host::Feed const& feed, Rate const& rate, Before& before, Tell& tell) {
+  void take_part(long first, long last, backend::host::Feed const& feed, Rate const& rate, Before const& before,
+                 Tell const& tell) {
     replica_.forget_pushed();
     long turns = std::exchange(done_, 0);
     float rate_now = rate.at(first);
@@ -75,9 +78,8 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
         while (turn == agree::Turn::Nothing) turn = mail();
         replica_.note(backend::host::Did::Wait, since);
       }
-      long const step =
-          waits ? long{worker_.weights_of(0)} * P::agreed::pace.push + worker_.computed % P::agreed::pace.push
-                : own(first, turns++);
+      long const step = waits_ ? long{worker_.weights_of(0)} * of_.pace().push + worker_.computed % of_.pace().push
+                               : own(first, turns++);
       if (step >= last) break;
       before(step);
       rate_now = rate.at(step);
@@ -85,8 +87,8 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
       replica_.check(loss, index_, step);
       agree::Said const said = worker_.ready();
       since = backend::host::Timeline::now();
-      if (said.push) Pushes<P>::encode(replica_);
-      for (int s = 0; s < shards && (said.push || said.ask); ++s) say(s, said, rate_now);
+      if (said.push) pushes_.encode(replica_);
+      for (int s = 0; s < shards_ && (said.push || said.ask); ++s) say(s, said, rate_now);
       if (said.push) replica_.forget_pushed();
       if (said.push) replica_.note(backend::host::Did::Push, since);
       turn = said.turn;
@@ -117,23 +119,23 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
   void trace(int steps) { replica_.trace(steps); }
   /// Timelines of the ranks of the run; null for those of other replicas.
   std::vector<backend::host::Timeline const*> timelines() {
-    std::vector<backend::host::Timeline const*> all(static_cast<std::size_t>((index_ + 1) * P::ways));
-    for (int w = 0; w < P::ways; ++w) all[static_cast<std::size_t>(index_ * P::ways + w)] = &replica_.timeline(w);
+    std::vector<backend::host::Timeline const*> all(static_cast<std::size_t>((index_ + 1) * of_.ways()));
+    for (int w = 0; w < of_.ways(); ++w) all[static_cast<std::size_t>(index_ * of_.ways() + w)] = &replica_.timeline(w);
     return all;
   }
 
   /// Loads the server's weights into this replica.
   void pull() {
-    for (int w = 0; w < P::ways; ++w) {
-      read(w, backend::host::Region::Weights, 0, P::schedule.weight_elements, replica_.at(w).weights());
+    for (int w = 0; w < of_.ways(); ++w) {
+      read(w, backend::host::Region::Weights, 0, of_.elements(), replica_.at(w).weights());
     }
     replica_.refresh_copies();
   }
   /// For checkpoints: reads from the server.
   void read(int way, backend::host::Region region, long offset, long count, A* out) {
-    long const all = P::schedule.weight_elements, tensor = offset / all;
+    long const all = of_.elements(), tensor = offset / all;
     bool const weights = region == backend::host::Region::Weights;
-    Server<P>::each_piece(way, offset % all, count, [&](int s, long there, long here, long n) {
+    of_.each_piece(way, offset % all, count, [&](int s, long there, long here, long n) {
       std::vector<A> const part = fetch(s, weights ? -1 : static_cast<int>(tensor) + 1);
       std::copy_n(part.begin() + there, n, out + here);
     });
@@ -152,7 +154,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
   /// Steps that the server has, as far as this client knows. A last push of fewer steps counts like others, but not
   /// beyond the end of the run.
   long steps() const {
-    long const seen = worker_.weights_of(0) < 0 ? steps_ : worker_.weights_of(0) * long{P::agreed::pace.push};
+    long const seen = worker_.weights_of(0) < 0 ? steps_ : worker_.weights_of(0) * long{of_.pace().push};
     return std::min(seen, last_);
   }
   void ends_at(long last) { last_ = last; }
@@ -162,35 +164,34 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
 
  private:
   /// A client that does not train evaluates whole batches.
-  static schedule::Range own_part(int replica, int replicas) {
-    Server<P>::parts(replicas);  // throws if there are not so many
-    return replica < 0 ? schedule::Range{0, P::micro_batches}
-                       : Server<P>::part(std::min(replica, replicas - 1), replicas);
+  schedule::Range own_part(int replica, int replicas) const {
+    of_.parts(replicas);  // throws if there are not so many
+    return replica < 0 ? schedule::Range{0, of_.micro_batches()} : of_.part(std::min(replica, replicas - 1), replicas);
   }
   /// If replicas do not wait: the step whose samples the gradient of a turn uses; every turn of all replicas covers as
   /// many steps as there are replicas.
   long own(long first, long turn) {
-    place::Portions const& p = P::request.portions;
+    place::Portions const& p = of_.portions();
     if (p.groups == 0) return first + turn * replicas_ + index_;
-    long const at = turn * replicas_ * P::micro_batches + p.before(index_, replicas_);
-    replica_.begin_at(static_cast<int>(at % P::micro_batches));
-    return first + at / P::micro_batches;
+    long const at = turn * replicas_ * of_.micro_batches() + p.before(index_, replicas_);
+    replica_.begin_at(static_cast<int>(at % of_.micro_batches()));
+    return first + at / of_.micro_batches();
   }
   /// Pushes all pending steps, and waits for the answer: then the server has them and, where replicas wait for each
   /// other, those of all.
   void flush(float rate) {
     if (!worker_.pending()) return;
     agree::Said const said = worker_.flush();
-    Pushes<P>::encode(replica_);
-    for (int s = 0; s < shards; ++s) say(s, said, rate);
+    pushes_.encode(replica_);
+    for (int s = 0; s < shards_; ++s) say(s, said, rate);
     replica_.forget_pushed();
     for (agree::Turn turn = said.turn; turn == agree::Turn::Nothing;) turn = mail();
   }
   backend::tcp::Socket const& link(int s) const { return link_[static_cast<std::size_t>(s) % link_.size()]; }
-  static std::size_t most_bytes() {
+  std::size_t most_bytes() const {
     std::size_t most = 1024;
-    for (int s = 0; s < shards; ++s) {
-      most = std::max(most, static_cast<std::size_t>(Server<P>::end(s) - Server<P>::begin(s)) * sizeof(A));
+    for (int s = 0; s < shards_; ++s) {
+      most = std::max(most, static_cast<std::size_t>(of_.count(s)) * sizeof(A));
     }
     return most;
   }
@@ -218,9 +219,9 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     h.event = {
         said.push ? agree::Heard::Pushed : agree::Heard::Asked, index_, 0, worker_.weights_of(s), said.count, said.ask};
     message_.clear();
-    if (said.push) Pushes<P>::write(replica_, s, message_);
+    if (said.push) pushes_.write(replica_, s, message_);
     backend::tcp::send(link(s), h, message_.data(), message_.size(), deadline_);
-    if (said.push) sent_ += Pushes<P>::elements(s) + Pushes<P>::rows(replica_, s).elements;
+    if (said.push) sent_ += pushes_.elements(s) + pushes_.rows(replica_, s).elements;
     sent_bytes_ += static_cast<long>(message_.size());
   }
   /// Reads what has arrived from every server, and waits for the one whose grant is missing.
@@ -240,7 +241,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     return turn;
   }
   bool missing_from(std::size_t i) const {
-    for (std::size_t s = i; s < std::size_t{shards}; s += link_.size()) {
+    for (std::size_t s = i; s < static_cast<std::size_t>(shards_); s += link_.size()) {
       if (worker_.mailbox[s] <= worker_.version[s]) return true;
     }
     return false;
@@ -262,22 +263,22 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     }
     if (h.kind == backend::tcp::Kind::Refused) refused(from);
     if (h.kind == backend::tcp::Kind::Stopped) stopped();
-    if (h.kind != backend::tcp::Kind::Grant || h.shard < 0 || h.shard >= shards ||
-        payload_.size() !=
-            static_cast<std::size_t>(Server<P>::end(h.shard) - Server<P>::begin(h.shard)) * sizeof(Sent)) {
+    if (h.kind != backend::tcp::Kind::Grant || h.shard < 0 || h.shard >= shards_ ||
+        payload_.size() != static_cast<std::size_t>(of_.count(h.shard)) * sizeof(Sent)) {
       throw Error(from.peer() + " sent what does not belong to this plan");
     }
     Sent const* const sent = reinterpret_cast<Sent const*>(payload_.data());
-    long const begin = Server<P>::begin(h.shard), count = Server<P>::end(h.shard) - begin;
-    if (P::agreed::change == agree::Change::Elastic && worker_.computed > 0) {
-      replica_.came_back(Server<P>::way(h.shard), begin, sent, count);
+    long const begin = of_.begin(h.shard), count = of_.end(h.shard) - begin;
+    if (of_.elastic() && worker_.computed > 0) {
+      replica_.came_back(of_.way(h.shard), begin, sent, count);
     } else {
-      replica_.take(Server<P>::way(h.shard), begin, sent, count);
+      replica_.take(of_.way(h.shard), begin, sent, count);
     }
     bool const computing = worker_.computing;
     agree::Turn const turn = worker_.granted(h.shard, h.version);
     if (computing)
-      worker_.version[h.shard] = h.version + 1;  // read before the step began: the version that the step uses
+      worker_.version[static_cast<std::size_t>(h.shard)] =
+          h.version + 1;  // read before the step began: the version that the step uses
     return turn;
   }
   /// Asks which replicas the server waits for. A server that hangs does not answer that either.
@@ -289,15 +290,14 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     }
     backend::tcp::send(server, h, nullptr, 0, deadline_);
   }
-  static backend::tcp::Head hello(int replica, int replicas) {
+  backend::tcp::Head hello(int replica, int replicas) const {
     backend::tcp::Head h;
     h.event.worker = replica;
-    h.plan = fingerprint<P>(replicas);
+    h.plan = of_.fingerprint(replicas);
     return h;
   }
   void begin(backend::tcp::Head const& welcome) {
-    worker_ = {};
-    worker_.pace = P::agreed::pace;
+    worker_ = agree::worker(of_.pace(), shards_);
     done_ = welcome.version;
   }
   /// Runs it and returns true; if a server has closed the connection meanwhile, reconnects and returns false.
@@ -309,7 +309,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
       hear_whether_stopped();
       if (!link_.tries_again() || left_) throw;
       begin(link_.connect_again(lost, while_waiting));
-      Pushes<P>::forget(replica_);
+      pushes_.forget(replica_);
       return false;
     }
   }
@@ -327,21 +327,40 @@ template <class P, class Ranks = ThreadRanks<P>> class Client {
     backend::tcp::send(link(s), h, nullptr, 0, deadline_);
     h = backend::tcp::receive(link(s), payload_, most_bytes(), deadline_);
     if (h.kind != backend::tcp::Kind::Grant) refused(link(s));
-    steps_ = h.version * long{P::agreed::pace.push};
+    steps_ = h.version * long{of_.pace().push};
     std::vector<A> out(payload_.size() / sizeof(A));
     std::memcpy(out.data(), payload_.data(), out.size() * sizeof(A));
     return out;
   }
 
+  Service<F> const& of_;
+  Pushes<F> pushes_;
+  int const shards_;
+  bool const waits_;
   int index_, replicas_;
   backend::tcp::Milliseconds deadline_;
-  Replica<P, Ranks> replica_;
+  Replica<F> replica_;
   Links link_;
-  agree::Worker<shards> worker_;
+  agree::AnyWorker worker_;
   std::vector<unsigned char> payload_, message_;
   bool left_ = false;  // it has finished its steps
   long sent_ = 0, sent_bytes_ = 0, steps_ = 0, last_ = std::numeric_limits<long>::max();
   long done_ = 0;  // gradients that the server received from earlier incarnations of this replica
+};
+
+/// `Client<Train> mine({{"host", 29500}}, "net", 3, 8); mine.train(0, 1000, feed);` A client without a replica number
+/// (-1) does not train and may read. No call waits longer than the deadline, and to connect to a part
+/// not longer than `connects_within`, where that is given. `Ranks` compute: threads, or a device's.
+template <class P, class Ranks = ThreadRanks<P>> class Client : public ClientOf<formats_of<P>> {
+ public:
+  using plan = P;
+  using typename ClientOf<formats_of<P>>::Addresses;
+
+  Client(Addresses const& servers, std::string const& container, int replica, int replicas, std::uint64_t seed = 1,
+         backend::tcp::Milliseconds deadline = std::chrono::seconds(60), std::string token = {},
+         std::optional<backend::tcp::Milliseconds> connects_within = {})
+      : ClientOf<formats_of<P>>(service<P>, ranks_by<P, Ranks>, servers, container, replica, replicas, seed, deadline,
+                                std::move(token), connects_within) {}
 };
 
 }  // namespace cleave::session

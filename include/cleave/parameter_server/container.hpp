@@ -7,7 +7,7 @@
 #include <map>
 #include <thread>
 
-#include "../train/fingerprint.hpp"
+#include "../backend/tcp/greeting.hpp"
 #include "server.hpp"
 
 namespace cleave::session {
@@ -24,34 +24,37 @@ struct ServerOf {
 };
 
 /// A connection of a server's.
-template <class P> struct Guest {
-  static constexpr int shards = Server<P>::shards;
-
-  explicit Guest(backend::tcp::Socket s) : socket(std::move(s)) {}
+struct Guest {
+  Guest(backend::tcp::Socket s, int shards)
+      : socket(std::move(s)), heard(static_cast<std::size_t>(shards)), pending(heard.size()), moved(heard.size()) {}
   backend::tcp::Socket socket;
   std::mutex writing;  // a frame
   std::thread thread;
   std::atomic<bool> admitted{false}, gone{false};
   int replica = -1, life = 0;
-  int heard[shards]{};                       // pushes to each shard
-  bool pending[shards]{}, over = false;      // under the container's mutex
-  std::vector<unsigned char> moved[shards];  // under Elastic: the weights that its last push came back as
+  std::vector<int> heard;  // pushes to each shard
+  // Under the container's mutex:
+  std::vector<char> pending;  // of each shard
+  bool over = false;
+  std::vector<std::vector<unsigned char>> moved;  // under Elastic: the weights that its last push came back as
 };
 
-template <class P> struct Container {
-  Container(int replicas, Replica<P>& start)
-      : server(replicas, start),
+template <class F> struct Container {
+  Container(Service<F> const& of, int replicas, Replica<F>& start)
+      : server(of, replicas, start),
+        shards(of.shards()),
         life(static_cast<std::size_t>(replicas)),
         done(life),
         heard(life.size()),
         stopped(life.size()) {}
 
-  Server<P> server;
+  Server<F> server;
+  int shards;
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<int> life, done;  // of each replica; gradients in its present turn, from its first life on
   std::vector<std::chrono::steady_clock::time_point> heard;  // when a replica spoke last
-  std::map<int, Guest<P>*> guest;                            // by replica
+  std::map<int, Guest*> guest;                               // by replica
   std::string failure;
   std::vector<std::string> stopped;  // of each replica: the signal that has ended its last life, or nothing
   bool stops = false;                // the failure is that replicas were stopped
@@ -60,10 +63,10 @@ template <class P> struct Container {
   /// Which replicas others may wait for, but for the one that asks.
   std::string waited_for(int asks, int part, int parts) {
     std::vector<bool> late(life.size());
-    for (int s = part; s < Server<P>::shards; s += parts) {
+    for (int s = part; s < shards; s += parts) {
       server.look(s, [&](auto& shard) {
         for (std::size_t r = 0; r < late.size(); ++r) {
-          late[r] = late[r] || shard.keeper().waited_for(static_cast<int>(r));
+          late[r] = late[r] || shard.waited_for(static_cast<int>(r));
         }
       });
     }

@@ -13,15 +13,17 @@
 namespace cleave::session {
 
 /// Of one guest that was let in. Nothing that it sends is used before it has been checked.
-template <class P> class Conversation {
+template <class F> class Conversation {
  public:
-  using Sent = typename Server<P>::Sent;
+  using Sent = typename F::Sent;
   using Tell = std::function<void(std::string const&)>;
-  static constexpr int shards = Server<P>::shards;
 
-  Conversation(Guest<P>& g, Container<P>& c, std::string name, ServerOf server, backend::tcp::Milliseconds deadline,
-               std::atomic<bool> const& over, Tell tell)
-      : g_(g),
+  Conversation(Service<F> const& of, Guest& g, Container<F>& c, std::string name, ServerOf server,
+               backend::tcp::Milliseconds deadline, std::atomic<bool> const& over, Tell tell)
+      : of_(of),
+        pushes_(of),
+        shards_(of.shards()),
+        g_(g),
         c_(c),
         name_(std::move(name)),
         server_(server),
@@ -91,11 +93,11 @@ template <class P> class Conversation {
     }
     if (g_.replica < 0) return;
     joined_ = true;
-    for (int s = server_.part; s < shards; s += server_.parts) hear(s, {agree::Heard::Joined, g_.replica, g_.life});
+    for (int s = server_.part; s < shards_; s += server_.parts) hear(s, {agree::Heard::Joined, g_.replica, g_.life});
   }
   void leave(bool bye, bool refused) {
-    if (joined_ && !(bye && P::agreed::waits)) {
-      for (int s = server_.part; s < shards; s += server_.parts) hear(s, {agree::Heard::Left, g_.replica, g_.life});
+    if (joined_ && !(bye && of_.waits())) {
+      for (int s = server_.part; s < shards_; s += server_.parts) hear(s, {agree::Heard::Left, g_.replica, g_.life});
     }
     {
       std::lock_guard lock(c_.mutex);
@@ -110,7 +112,7 @@ template <class P> class Conversation {
     std::vector<unsigned char> payload;
     std::vector<Sent> room;
     std::size_t most = 0;
-    for (int s = 0; s < shards; ++s) most = std::max(most, static_cast<std::size_t>(Pushes<P>::most_bytes(s)));
+    for (int s = 0; s < shards_; ++s) most = std::max(most, static_cast<std::size_t>(pushes_.most_bytes(s)));
     while (!over_) {
       if (!g_.socket.readable(backend::tcp::Milliseconds(100))) continue;
       auto const h = backend::tcp::receive(g_.socket, payload, most, deadline_);
@@ -126,7 +128,7 @@ template <class P> class Conversation {
         c_.stopped[static_cast<std::size_t>(g_.replica)] = StopSignals::name_of(h.version);
         return;
       }
-      if (s < 0 || s >= shards || s % server_.parts != server_.part) {
+      if (s < 0 || s >= shards_ || s % server_.parts != server_.part) {
         throw backend::tcp::Refusal("shard " + std::to_string(s) + ", which is not here");
       }
       if (h.kind == backend::tcp::Kind::Pull) {
@@ -155,10 +157,10 @@ template <class P> class Conversation {
     if (pushed) {
       int newest = 0;
       c_.server.look(s, [&](auto& shard) { newest = shard.version(); });
-      check_push(e, h.rate, newest, g_.heard[s]);
-      what = Pushes<P>::read(s, payload, room);
-      check_finite(what, Server<P>::end(s) - Server<P>::begin(s));
-      ++g_.heard[s];
+      check_push(e, h.rate, newest, g_.heard[static_cast<std::size_t>(s)]);
+      what = pushes_.read(s, payload, room);
+      check_finite(what, of_.count(s));
+      ++g_.heard[static_cast<std::size_t>(s)];
     }
     {
       std::lock_guard lock(c_.mutex);
@@ -168,10 +170,10 @@ template <class P> class Conversation {
     if (!pushed) return;
     std::lock_guard lock(c_.mutex);
     auto const r = static_cast<std::size_t>(g_.replica);
-    if (s == server_.part && g_.life == c_.life[r]) c_.done[r] += P::agreed::pace.push;
-    if (P::agreed::change == agree::Change::Elastic) {
-      g_.moved[s] = payload;
-      g_.pending[s] = true;
+    if (s == server_.part && g_.life == c_.life[r]) c_.done[r] += of_.pace().push;
+    if (of_.elastic()) {
+      g_.moved[static_cast<std::size_t>(s)] = payload;
+      g_.pending[static_cast<std::size_t>(s)] = true;
       c_.changed.notify_all();
     }
   }
@@ -198,9 +200,9 @@ template <class P> class Conversation {
             if (a.what == agree::Done::Grant) {
               auto const to = c_.guest.find(a.worker);
               // Elastic: a push is answered by the weights that it came back as.
-              bool const answered = P::agreed::change == agree::Change::Elastic && e.what == agree::Heard::Pushed;
-              if (to != c_.guest.end() && !answered) to->second->pending[s] = true;
-            } else if (a.what == agree::Done::Fail && P::agreed::waits && c_.failure.empty()) {
+              bool const answered = of_.elastic() && e.what == agree::Heard::Pushed;
+              if (to != c_.guest.end() && !answered) to->second->pending[static_cast<std::size_t>(s)] = true;
+            } else if (a.what == agree::Done::Fail && of_.waits() && c_.failure.empty()) {
               fail(s, a, newest);
             }
           }
@@ -217,21 +219,21 @@ template <class P> class Conversation {
         {
           std::unique_lock lock(c_.mutex);
           c_.changed.wait(lock, [&] {
-            due = static_cast<int>(std::find(g_.pending, g_.pending + shards, true) - g_.pending);
-            return g_.over || due < shards || (g_.replica >= 0 && !c_.failure.empty());
+            due = static_cast<int>(std::find(g_.pending.begin(), g_.pending.end(), true) - g_.pending.begin());
+            return g_.over || due < shards_ || (g_.replica >= 0 && !c_.failure.empty());
           });
           if (g_.over) return;
-          if (due < shards) g_.pending[due] = false;
+          if (due < shards_) g_.pending[static_cast<std::size_t>(due)] = false;
           failure = c_.failure;
           bool const late = too_late_ && !server_.one_run;  // a server of one run ends with it
           stops = c_.stops && !late;
           if (c_.stops && late) failure += "; start the server again with --resume auto";
         }
-        if (due == shards && stops) {
+        if (due == shards_ && stops) {
           std::lock_guard one_frame(g_.writing);
           return backend::tcp::stop(g_.socket, failure, deadline_);
         }
-        if (due == shards) return refuse(backend::tcp::Refusal(failure));
+        if (due == shards_) return refuse(backend::tcp::Refusal(failure));
         send(due, 0);
       }
     } catch (std::exception const&) {
@@ -240,12 +242,12 @@ template <class P> class Conversation {
   }
   /// `what`: 0 weights as replicas take them, 1 + m the optimizer's tensor m, -1 weights in the format of sums.
   void send(int s, int what) {
-    if (what < -1 || what > P::optimizer::moments) throw backend::tcp::Refusal("no such tensor");
+    if (what < -1 || what > of_.plan->moments) throw backend::tcp::Refusal("no such tensor");
     std::vector<unsigned char> out;
     int newest = 0;
     if (what == 0) {
       std::lock_guard lock(c_.mutex);
-      out.swap(g_.moved[s]);
+      out.swap(g_.moved[static_cast<std::size_t>(s)]);
     }
     std::lock_guard one_frame(g_.writing);
     c_.server.look(s, [&](auto& shard) {
@@ -268,8 +270,11 @@ template <class P> class Conversation {
     if (what == 0) c_.server.sent(s, g_.replica);
   }
 
-  Guest<P>& g_;
-  Container<P>& c_;
+  Service<F> const& of_;
+  Pushes<F> pushes_;
+  int const shards_;
+  Guest& g_;
+  Container<F>& c_;
   std::string name_;
   ServerOf server_;
   backend::tcp::Milliseconds deadline_;

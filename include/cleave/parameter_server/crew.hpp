@@ -12,7 +12,6 @@
 
 #include "../agree/portions.hpp"
 #include "../backend/host/thread.hpp"
-#include "../lower/answers.hpp"
 #include "../report/words.hpp"
 #include "hand.hpp"
 
@@ -28,13 +27,13 @@ struct CrewLedger {
 };
 
 /// `Shards` keeps the weights: `shards.fetch(hand)` loads them, `shards.add(portion, hand)` adds a gradient.
-template <class P, class Shards> class Crew {
+template <class F, class Shards> class Crew {
  public:
   static constexpr int most_replicas = 64, most_portions = 4096;
   struct Crash {};
 
-  Crew(Hands<P> hands, int portions, std::chrono::milliseconds deadline, Shards& shards)
-      : portions_(portions), deadline_(deadline), shards_(shards) {
+  Crew(Serving const& of, HandsOf<F> hands, int portions, std::chrono::milliseconds deadline, Shards& shards)
+      : outputs_(of.outputs), elements_(of.elements()), portions_(portions), deadline_(deadline), shards_(shards) {
     int const replicas = static_cast<int>(hands.size());
     if (replicas < 1 || replicas > most_replicas) {
       throw Error("Sandblaster: 1 to " + std::to_string(most_replicas) + " replicas, got " + std::to_string(replicas));
@@ -132,7 +131,7 @@ template <class P, class Shards> class Crew {
     }
   }
   struct One {
-    std::unique_ptr<Hand<P>> hand;
+    std::unique_ptr<Hand<F>> hand;
     std::thread thread;
     bool live = false, busy = false, pushing = false;
     agree::Dealt issued;  // the portion that it computes next; pass 0: none
@@ -168,7 +167,7 @@ template <class P, class Shards> class Crew {
     auto const& me = *static_cast<Crew const*>(self);
     std::shared_lock lock(me.lent_);
     if (me.feed_.targets) return me.feed_.targets(me.feed_.self, me.first_ + portion, first, count, out);
-    std::fill_n(out, count * lower::wanted<P>().outputs, 0.0f);
+    std::fill_n(out, count * me.outputs_, 0.0f);
   }
 
   void hang() {
@@ -229,7 +228,7 @@ template <class P, class Shards> class Crew {
         hear({agree::Work::Asked, r, 0, 0, now()});
       }
     } catch (Crash const&) {
-    } catch (typename Hand<P>::Gone const&) {
+    } catch (typename Hand<F>::Gone const&) {
     } catch (std::exception const& e) {
       std::lock_guard lock(post_);
       if (failure_.empty() && mine.pass == dealer_->pass)
@@ -249,11 +248,11 @@ template <class P, class Shards> class Crew {
       }
     }
     long const began = now();
-    Hand<P>& hand = *one(r).hand;
+    Hand<F>& hand = *one(r).hand;
     if (holds != mine.pass) {
       shards_.fetch(hand);
       std::lock_guard lock(post_);
-      ledger_.weights_sent += P::schedule.weight_elements;
+      ledger_.weights_sent += elements_;
     }
     holds = mine.pass;
     double const loss = hand.gradient(mine.portion, first_of_lent(), samples());
@@ -269,12 +268,13 @@ template <class P, class Shards> class Crew {
     one(r).pushing = false;
     ++delivered_;
     losses_[static_cast<std::size_t>(mine.portion)] = loss;
-    ledger_.gradients_sent += P::schedule.weight_elements;
+    ledger_.gradients_sent += elements_;
     heard_ = now();
     spent_ += heard_ - began;
     changed_.notify_all();
   }
 
+  long outputs_, elements_;
   int portions_;
   std::chrono::milliseconds deadline_;
   std::chrono::steady_clock::time_point born_ = std::chrono::steady_clock::now();

@@ -15,13 +15,13 @@
 namespace cleave::session {
 
 /// A replica over a connection. It holds the weights to be sent with the next portion, and the last gradient.
-template <class P> class Far : public Hand<P> {
+template <class F> class Far : public Hand<F> {
  public:
-  using Sent = typename Hand<P>::Sent;
-  static constexpr long elements = P::schedule.weight_elements;
-  static constexpr std::size_t most_bytes = sizeof(double) + sizeof(Sent) * static_cast<std::size_t>(elements);
+  using Sent = typename F::Sent;
 
-  Far(backend::tcp::Socket to, backend::tcp::Milliseconds deadline, std::atomic<bool> const* finished = nullptr)
+  /// `elements`: the weights.
+  Far(long elements, backend::tcp::Socket to, backend::tcp::Milliseconds deadline,
+      std::atomic<bool> const* finished = nullptr)
       : to_(std::move(to)),
         deadline_(deadline),
         finished_(finished),
@@ -47,11 +47,11 @@ template <class P> class Far : public Hand<P> {
     if (newer_) std::memcpy(message_.data() + sizeof which, weights_.data(), weights_.size() * sizeof(Sent));
     try {
       send(message_.data(), message_.size());
-      auto const h = backend::tcp::receive(to_, message_, most_bytes, deadline_);
-      if (h.kind != backend::tcp::Kind::Finished || message_.size() != most_bytes) throw typename Hand<P>::Gone{};
+      auto const h = backend::tcp::receive(to_, message_, most_bytes(), deadline_);
+      if (h.kind != backend::tcp::Kind::Finished || message_.size() != most_bytes()) throw typename Hand<F>::Gone{};
     } catch (Error const&) {  // it died, or does not answer: others compute its portion
       to_.shut();
-      throw typename Hand<P>::Gone{};
+      throw typename Hand<F>::Gone{};
     }
     newer_ = false;
     double loss = 0;
@@ -60,6 +60,8 @@ template <class P> class Far : public Hand<P> {
     return loss;
   }
   Sent* pushed(int, long begin, long) override { return gradient_.data() + begin; }
+
+  std::size_t most_bytes() const { return sizeof(double) + sizeof(Sent) * gradient_.size(); }
 
  private:
   void send(void const* payload, std::size_t bytes, bool finished = false) {
@@ -77,20 +79,20 @@ template <class P> class Far : public Hand<P> {
 };
 
 /// What coordinator and helpers must agree on: the plan, and `job`, any number that identifies the data.
-template <class P> std::uint64_t helpers_plan(int ranks, std::uint64_t job) {
-  return fingerprint<P>(ranks) ^ job * 0x9E3779B97F4A7C15u;
+inline std::uint64_t helpers_plan(Serving const& of, int ranks, std::uint64_t job) {
+  return of.fingerprint(ranks) ^ job * 0x9E3779B97F4A7C15u;
 }
 
 /// Admits a helper, or sends it the reason of its refusal.
-template <class P>
-void let_in(backend::tcp::Socket s, int ranks, std::uint64_t job, std::string const& token,
-            backend::tcp::Milliseconds deadline, std::atomic<bool> const* finished, Hands<P>& all) {
+template <class F>
+void let_in(Service<F> const& of, backend::tcp::Socket s, int ranks, std::uint64_t job, std::string const& token,
+            backend::tcp::Milliseconds deadline, std::atomic<bool> const* finished, HandsOf<F>& all) {
   backend::tcp::Milliseconds const second(1000);
   try {
     try {
       std::string nothing;
       auto const hello = backend::tcp::hear_hello(s, nothing, token, second);
-      if (hello.plan != helpers_plan<P>(ranks, job)) {
+      if (hello.plan != helpers_plan(of, ranks, job)) {
         throw backend::tcp::Refusal("the coordinator runs another plan, other data or seed, another number of ranks (" +
                                     std::to_string(ranks) + ") or version of cleave (it has " + std::string(version) +
                                     ")");
@@ -101,19 +103,18 @@ void let_in(backend::tcp::Socket s, int ranks, std::uint64_t job, std::string co
     backend::tcp::Head h;
     h.kind = backend::tcp::Kind::Welcome;
     backend::tcp::send(s, h, nullptr, 0, second);
-    all.push_back(std::make_unique<Far<P>>(std::move(s), deadline, finished));
+    all.push_back(std::make_unique<Far<F>>(of.elements(), std::move(s), deadline, finished));
   } catch (Error const&) {  // it has gone, or never spoke this protocol
   }
 }
 /// Waits for so many helpers of this plan, of `ranks` in all. Who runs another one is told, and not counted; who says
 /// nothing keeps nobody waiting. `finished` is looked at when the helpers are sent away, and tells them that the run
 /// has come to its end.
-template <class P>
-Hands<P> gather(backend::tcp::Socket const& door, int helpers, int ranks, std::uint64_t job,
-                backend::tcp::Deadline const& by, std::string const& token = {},
-                std::atomic<bool> const* finished = nullptr) {
+template <class F>
+HandsOf<F> gather_for(Service<F> const& of, backend::tcp::Socket const& door, int helpers, int ranks, std::uint64_t job,
+                      backend::tcp::Deadline const& by, std::string const& token, std::atomic<bool> const* finished) {
   constexpr std::size_t most_waiting = 64;
-  Hands<P> all;
+  HandsOf<F> all;
   std::vector<backend::tcp::Socket> waiting;
   while (static_cast<int>(all.size()) < helpers) {
     if (by.left().count() == 0) {
@@ -126,11 +127,18 @@ Hands<P> gather(backend::tcp::Socket const& door, int helpers, int ranks, std::u
     }
     for (std::size_t i = waiting.size(); i-- > 0 && static_cast<int>(all.size()) < helpers;) {
       if (!waiting[i].readable(backend::tcp::Milliseconds(0))) continue;
-      let_in<P>(std::move(waiting[i]), ranks, job, token, by.whole, finished, all);
+      let_in(of, std::move(waiting[i]), ranks, job, token, by.whole, finished, all);
       waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
   return all;
+}
+/// Of plan P.
+template <class P>
+Hands<P> gather(backend::tcp::Socket const& door, int helpers, int ranks, std::uint64_t job,
+                backend::tcp::Deadline const& by, std::string const& token = {},
+                std::atomic<bool> const* finished = nullptr) {
+  return gather_for(service<P>, door, helpers, ranks, job, by, token, finished);
 }
 
 /// A feed whose step 0 is step `first` of another.
@@ -166,18 +174,18 @@ struct Helped {
 
 /// Makes gradients for a coordinator until that says it is over, or has gone. The feed is the coordinator's own, with
 /// the same samples at the same steps, and so is the seed.
-template <class P, class Ranks = ThreadRanks<P>>
-Helped help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job, std::uint64_t seed,
-            backend::host::Feed const& feed, backend::tcp::Milliseconds deadline = std::chrono::seconds(60),
-            std::string const& token = {}) {
-  using Sent = typename Hand<P>::Sent;
-  constexpr std::size_t weights = sizeof(Sent) * static_cast<std::size_t>(P::schedule.weight_elements);
+template <class F>
+Helped help_by(Service<F> const& of, RanksOf<typename F::T> const& by, backend::tcp::Address const& coordinator,
+               int ranks, std::uint64_t job, std::uint64_t seed, backend::host::Feed const& feed,
+               backend::tcp::Milliseconds deadline, std::string const& token) {
+  using Sent = typename F::Sent;
+  std::size_t const weights = sizeof(Sent) * static_cast<std::size_t>(of.elements());
   auto const to = backend::tcp::Socket::connect(coordinator, deadline);
   std::vector<unsigned char> message;
   backend::tcp::Head hello;
-  hello.plan = helpers_plan<P>(ranks, job);
+  hello.plan = helpers_plan(of, ranks, job);
   backend::tcp::introduce(to, hello, {}, token, deadline);
-  auto const mine = std::move(near<P, Ranks>(1, seed)[0]);
+  auto const mine = std::move(near_by(of, by, 1, seed)[0]);
   Helped all;
   try {
     for (;; ++all.made) {
@@ -194,15 +202,15 @@ Helped help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t j
       }
       std::memcpy(which, message.data(), sizeof which);
       if (message.size() > sizeof which) {
-        std::vector<Sent> point(static_cast<std::size_t>(P::schedule.weight_elements));
+        std::vector<Sent> point(static_cast<std::size_t>(of.elements()));
         std::memcpy(point.data(), message.data() + sizeof which, weights);
-        mine->take(0, 0, point.data(), P::schedule.weight_elements);
+        mine->take(0, 0, point.data(), of.elements());
       }
       FeedFrom const from{feed, which[0]};
       double const loss = mine->gradient(which[1], which[0], from.feed());
       message.resize(sizeof loss + weights);
       std::memcpy(message.data(), &loss, sizeof loss);
-      std::memcpy(message.data() + sizeof loss, mine->pushed(0, 0, P::schedule.weight_elements), weights);
+      std::memcpy(message.data() + sizeof loss, mine->pushed(0, 0, of.elements()), weights);
       backend::tcp::Head done;
       done.kind = backend::tcp::Kind::Finished;
       backend::tcp::send(to, done, message.data(), message.size(), deadline);
@@ -210,6 +218,14 @@ Helped help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t j
   } catch (backend::tcp::Closed const&) {  // the coordinator has what it wanted, or gave this helper up for being late
     return all;
   }
+}
+
+/// Of plan P. `Ranks` compute.
+template <class P, class Ranks = ThreadRanks<P>>
+Helped help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job, std::uint64_t seed,
+            backend::host::Feed const& feed, backend::tcp::Milliseconds deadline = std::chrono::seconds(60),
+            std::string const& token = {}) {
+  return help_by(service<P>, ranks_by<P, Ranks>, coordinator, ranks, job, seed, feed, deadline, token);
 }
 
 }  // namespace cleave::session

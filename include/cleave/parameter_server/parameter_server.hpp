@@ -12,25 +12,22 @@ namespace cleave::session {
 /// Part i of n of a server: it answers for shards i, i + n, i + 2n, ... Containers of different names share nothing; a
 /// container lives as long as the process, and longer where `keep` says where to save it, so that a client that comes
 /// after the others can read what they left. Nothing that a client sends is used before it has been checked.
-template <class P> class ParameterServer {
+template <class F> class ParameterServerOf {
  public:
-  using A = tensor::accumulate_t<typename P::number>;
-  using Sent = typename Server<P>::Sent;
-  static constexpr int shards = Server<P>::shards;
-
-  ParameterServer(int port, int replicas, std::uint64_t seed, int part = 0, int parts = 1,
-                  backend::tcp::Milliseconds deadline = std::chrono::seconds(60), Door door = {})
-      : listening_(open_door(door, port)),
+  ParameterServerOf(Service<F> const& plan, int port, int replicas, std::uint64_t seed, int part, int parts,
+                    backend::tcp::Milliseconds deadline, Door door)
+      : plan_(plan),
+        listening_(open_door(door, port)),
         door_(std::move(door)),
         of_{replicas, part, parts, seed},
         deadline_(deadline),
-        start_((Server<P>::parts(replicas), 1), 0, seed) {
-    if (parts > Server<P>::shards) {
-      throw Error("a server of " + std::to_string(parts) + " parts for " + std::to_string(Server<P>::shards) +
+        start_(plan, (plan.parts(replicas), 1), 0, seed) {
+    if (parts > plan_.shards()) {
+      throw Error("a server of " + std::to_string(parts) + " parts for " + std::to_string(plan_.shards()) +
                   " shards; replicas that wait for each other are counted in one place, and need one part");
     }
   }
-  ~ParameterServer() {
+  ~ParameterServerOf() {
     stop();
     send_away();
   }
@@ -72,7 +69,7 @@ template <class P> class ParameterServer {
   }
   /// Goes on with a container as it was saved; returns its name. Before `serve`.
   std::string load(std::string const& path) {
-    auto [name, c] = load_container<P>(path, of_, start_);
+    auto [name, c] = load_container(plan_, path, of_, start_);
     container_[name] = std::move(c);
     tell("container " + name + " goes on from " + path);
     return name;
@@ -89,7 +86,7 @@ template <class P> class ParameterServer {
     for (auto& [name, c] : all) {
       try {
         std::string const path = file_of(name, folder_);
-        if (save_container(*c, name, of_, path)) tell("saved container " + name + " to " + path);
+        if (save_container(plan_, *c, name, of_, path)) tell("saved container " + name + " to " + path);
       } catch (std::exception const& e) {
         tell(e.what());
         good = false;
@@ -107,7 +104,8 @@ template <class P> class ParameterServer {
       c = at->second.get();
     }
     std::int64_t all = 0;
-    for (int s = of_.part; s < shards; s += of_.parts) c->server.look(s, [&](auto& shard) { all += shard.version(); });
+    for (int s = of_.part; s < plan_.shards(); s += of_.parts)
+      c->server.look(s, [&](auto& shard) { all += shard.version(); });
     return all;
   }
   /// How many replicas are connected.
@@ -154,8 +152,7 @@ template <class P> class ParameterServer {
   }
 
  private:
-  using Guest = session::Guest<P>;
-  using Container = session::Container<P>;
+  using Container = session::Container<F>;
 
   std::string ending() const { return ".server" + std::to_string(of_.part) + ".safetensors"; }
 
@@ -168,7 +165,7 @@ template <class P> class ParameterServer {
     try {
       auto socket = listening_.accept(wait);
       if (!socket.valid()) return false;
-      auto guest = std::make_unique<Guest>(std::move(socket));
+      auto guest = std::make_unique<Guest>(std::move(socket), plan_.shards());
       std::lock_guard lock(guests_);
       guest_.push_back(std::move(guest));
       Guest& g = *guest_.back();
@@ -243,7 +240,7 @@ template <class P> class ParameterServer {
       throw backend::tcp::Refusal("the server keeps " + std::to_string(door_.containers) +
                                   " containers and takes no other; start another server for it");
     }
-    return *(container_[name] = std::make_unique<Container>(of_.replicas, start_));
+    return *(container_[name] = std::make_unique<Container>(plan_, of_.replicas, start_));
   }
 
   void welcome(Guest& g) {
@@ -251,7 +248,7 @@ template <class P> class ParameterServer {
     try {
       std::string name;
       auto const hello = backend::tcp::hear_hello(g.socket, name, door_.token, std::min(deadline_, door_.greeting));
-      if (hello.plan != fingerprint<P>(of_.replicas)) {
+      if (hello.plan != plan_.fingerprint(of_.replicas)) {
         throw backend::tcp::Refusal("the server runs another plan, another number of replicas (" +
                                     std::to_string(of_.replicas) + ") or another version of cleave (it has " +
                                     std::string(version) + ")");
@@ -267,7 +264,7 @@ template <class P> class ParameterServer {
         throw backend::tcp::Refusal(
             "the server has " + std::to_string(door_.connections) + " connections and takes no other", true);
       }
-      Conversation<P>(g, container(name), name, of_, deadline_, over_, [this](std::string const& what) {
+      Conversation<F>(plan_, g, container(name), name, of_, deadline_, over_, [this](std::string const& what) {
         tell(what);
       }).hold();
     } catch (backend::tcp::Refusal const& e) {
@@ -280,11 +277,12 @@ template <class P> class ParameterServer {
     g.gone = true;
   }
 
+  Service<F> const& plan_;
   backend::tcp::Socket listening_;
   Door door_;
   ServerOf of_;
   backend::tcp::Milliseconds deadline_;
-  Replica<P> start_;  // the weights that a container begins with
+  Replica<F> start_;  // the weights that a container begins with
   std::atomic<bool> over_{false}, held_{false}, saves_{true};
   std::mutex guests_;
   std::vector<std::unique_ptr<Guest>> guest_;
@@ -293,6 +291,14 @@ template <class P> class ParameterServer {
   std::chrono::milliseconds every_{};
   std::mutex saying_, saving_;
   std::atomic<int> refused_{0};
+};
+
+/// `ParameterServer<Train> server(29500, 8, seed); server.serve();` Of plan P.
+template <class P> class ParameterServer : public ParameterServerOf<formats_of<P>> {
+ public:
+  explicit ParameterServer(int port, int replicas, std::uint64_t seed, int part = 0, int parts = 1,
+                           backend::tcp::Milliseconds deadline = std::chrono::seconds(60), Door door = {})
+      : ParameterServerOf<formats_of<P>>(service<P>, port, replicas, seed, part, parts, deadline, std::move(door)) {}
 };
 
 }  // namespace cleave::session

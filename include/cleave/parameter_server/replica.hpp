@@ -7,45 +7,46 @@
 #include <string>
 #include <vector>
 
-#include "../backend/host/shard.hpp"
-#include "../schedule/listing.hpp"
-#include "../train/thread_ranks.hpp"
+#include "serving.hpp"
 
 namespace cleave::session {
 
-/// `Ranks` compute: ThreadRanks, or device_ranks.hpp.
-template <class P, class Ranks = ThreadRanks<P>> class Replica {
+/// The weights' place in memory is that of its ranks, which are threads or others.
+template <class F> class Replica {
  public:
-  using T = typename P::number;
-  using A = tensor::accumulate_t<T>;
-  using Sent = backend::host::Pushed<T, P::agreed::change>;
-  static constexpr bool steps_itself = P::agreed::change != agree::Change::Step;  // by the plan's optimizer
+  using T = typename F::T;
+  using A = typename F::A;
+  using Sent = typename F::Sent;
 
   /// `parts`: the number of parts of the batch; `first`: the part of this replica, counted on beyond the batch.
-  Replica(int parts, int first, std::uint64_t seed)
-      : Replica(schedule::Range{first * (P::micro_batches / parts), (first + 1) * (P::micro_batches / parts)}, seed) {}
+  Replica(Service<F> const& of, int parts, int first, std::uint64_t seed)
+      : Replica(of, schedule::Range{first * (of.micro_batches() / parts), (first + 1) * (of.micro_batches() / parts)},
+                seed) {}
   /// Its micro-batches of those drawn for a step.
-  Replica(schedule::Range own, std::uint64_t seed)
-      : request_(own_request(own)),
-        layout_(schedule::layout(P::schedule, P::lives, request_, P::format, {1, P::ways})),
-        ranks_(layout_, share(own), seed),
+  Replica(Service<F> const& of, schedule::Range own, std::uint64_t seed) : Replica(of, of.threads, own, seed) {}
+  Replica(Service<F> const& of, RanksOf<T> const& ranks, schedule::Range own, std::uint64_t seed)
+      : of_(of),
+        request_(own_request(of, own)),
+        layout_(schedule::runtime_layout(of.program(), request_, {1, of.ways()})),
+        ranks_(ranks.make(layout_, share(own), seed)),
         losses_(static_cast<std::size_t>(request_.micro_batches)) {
-    if (!steps_itself) ranks_.keep_gradients();
+    if (!of_.steps_itself()) ranks_->keep_gradients();
   }
+  Replica(Replica const&) = delete;
+  Replica& operator=(Replica const&) = delete;
 
   /// Checks that there is room for `replicas` replicas in this process, each with as many micro-batches.
-  static schedule::Range checked_room(schedule::Range own, int replicas) {
-    Ranks::check_room(schedule::layout(P::schedule, P::lives, own_request(own), P::format, {1, P::ways}).memory,
-                      replicas);
+  static schedule::Range checked_room(Service<F> const& of, RanksOf<T> const& ranks, schedule::Range own,
+                                      int replicas) {
+    ranks.check_room(schedule::runtime_layout(of.program(), own_request(of, own), {1, of.ways()}).memory, replicas);
     return own;
   }
   /// Computes one gradient; returns the mean loss of its samples. If pushes are rarer than gradients, updates its
   /// weights.
   double step(long draw, backend::host::Feed const& feed, double rate, long steps) {
-    auto const now = optim::now<typename P::optimizer, A>(rate, steps);
-    bool const own_steps = !steps_itself && P::agreed::pace.fetch > 1;
-    ranks_.train(draw, feed, now, own_steps ? now.rate : A{0},
-                 [&](int s, A loss) { losses_[static_cast<std::size_t>(s)] = loss; });
+    auto const now = of_.now(rate, steps);
+    bool const own_steps = !of_.steps_itself() && of_.pace().fetch > 1;
+    ranks_->train(draw, feed, now, own_steps ? now.rate : A{0}, losses_.data());
     add_the_move();
     double sum = 0;
     for (A l : losses_) sum += static_cast<double>(l);
@@ -57,7 +58,7 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
   }
   /// Traces the next `steps` steps and, as they are reported, what is done between them.
   void trace(int steps) {
-    ranks_.trace(steps, around);
+    ranks_->trace(steps, around);
     to_trace_ = steps;
   }
   /// Records a span `did` begun at `since`: before the next step, or after the last.
@@ -67,59 +68,59 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
     backend::host::Span const s{did, backend::host::Lane::Sums, -1, 0, 0, since, backend::host::Timeline::now()};
     behind ? note(s) : before_.push_back(s);
   }
-  backend::host::Timeline const& timeline(int way) { return ranks_.timeline(way); }
+  backend::host::Timeline const& timeline(int way) { return ranks_->timeline(way); }
   /// Its micro-batches from the next step on begin there; they may extend into the next step's.
-  void begin_at(int micro_batch) { ranks_.begin_at(micro_batch); }
+  void begin_at(int micro_batch) { ranks_->begin_at(micro_batch); }
   int micro_batches() const { return request_.micro_batches; }
   /// What is pushed: [begin, end) of a way or, if replicas wait, of all ways one after the other. Under Elastic a copy,
   /// which the server moves towards the centre.
   Sent* pushed(int way, long begin, long end) {
-    if constexpr (P::agreed::waits && P::ways > 1) {
-      together_.resize(static_cast<std::size_t>(P::ways * P::schedule.weight_elements));
-      for (int w = 0; w < P::ways; ++w) {
-        Sent const* const from = pushed_of(w, 0, P::schedule.weight_elements);
-        std::copy_n(from, P::schedule.weight_elements, together_.data() + w * P::schedule.weight_elements);
+    if (of_.waits() && of_.ways() > 1) {
+      together_.resize(static_cast<std::size_t>(of_.ways() * of_.elements()));
+      for (int w = 0; w < of_.ways(); ++w) {
+        Sent const* const from = pushed_of(w, 0, of_.elements());
+        std::copy_n(from, of_.elements(), together_.data() + w * of_.elements());
       }
       return together_.data() + begin;
-    } else if constexpr (elastic) {
-      move_.resize(static_cast<std::size_t>(P::ways * P::schedule.weight_elements));
-      Sent* const copy = move_.data() + way * P::schedule.weight_elements + begin;
+    }
+    if constexpr (std::is_same_v<Sent, A>) {
+      if (!of_.elastic()) return pushed_of(way, begin, end);
+      move_.resize(static_cast<std::size_t>(of_.ways() * of_.elements()));
+      Sent* const copy = move_.data() + way * of_.elements() + begin;
       std::copy_n(at(way).weights() + begin, end - begin, copy);
       return copy;
-    } else {
-      return pushed_of(way, begin, end);
     }
+    return pushed_of(way, begin, end);
   }
   /// Under Elastic, the answer to a push for [begin, begin + count) of a way. The next gradient is computed with the
   /// weights as pushed, and its step ends with this move: x - rate g(x) - alpha (x - centre).
   void came_back(int way, long begin, Sent const* as, long count) {
-    if constexpr (elastic) {
-      Sent* const move = move_.data() + way * P::schedule.weight_elements + begin;
-      A const* const own = at(way).weights() + begin;
-      for (long i = 0; i < count; ++i) move[i] = as[i] - own[i];
-      moves_ = true;
-    }
+    if (!of_.elastic()) return;
+    A* const move = move_.data() + way * of_.elements() + begin;
+    A const* const own = at(way).weights() + begin;
+    for (long i = 0; i < count; ++i) move[i] = static_cast<A>(as[i]) - own[i];
+    moves_ = true;
   }
   void forget_pushed() {
-    if constexpr (!steps_itself) {
-      for (int w = 0; w < P::ways; ++w) std::fill_n(at(w).outbox(), P::schedule.weight_elements, A{0});
-      ranks_.emptied();
+    if (!of_.steps_itself()) {
+      for (int w = 0; w < of_.ways(); ++w) std::fill_n(at(w).outbox(), of_.elements(), A{0});
+      ranks_->emptied();
     }
   }
   /// Stores a shard's weights, in the format in which they are sent: [begin, begin + count) as in `pushed`.
   void take(int way, long begin, Sent const* from, long count) {
     moves_ = false;
-    if constexpr (P::agreed::waits && P::ways > 1) {
-      for (int w = 0; w < P::ways; ++w) {
-        take_of(w, 0, from + w * P::schedule.weight_elements, P::schedule.weight_elements);
+    if (of_.waits() && of_.ways() > 1) {
+      for (int w = 0; w < of_.ways(); ++w) {
+        take_of(w, 0, from + w * of_.elements(), of_.elements());
       }
     } else {
       take_of(way, begin, from, count);
     }
   }
-  void refresh_copies() { ranks_.refresh_copies(); }
+  void refresh_copies() { ranks_->refresh_copies(); }
   /// Seed of dropout.
-  void set_seed(std::uint64_t seed) { ranks_.set_seed(seed); }
+  void set_seed(std::uint64_t seed) { ranks_->set_seed(seed); }
   /// Throws an error that names the layer whose gradient or weight, about to be pushed, is not finite.
   void check(double loss, int self, long step) {
     std::string const wrong = std::isfinite(loss) ? not_finite() : "the loss";
@@ -129,14 +130,14 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
   }
   /// The layer; empty if all are.
   std::string not_finite() {
-    for (int way = 0; way < P::ways; ++way) {
-      A const* const v = steps_itself ? at(way).weights() : at(way).outbox();
-      for (int i = 0; i < P::schedule.weights; ++i) {
-        schedule::Weight const& w = P::schedule.weight[i];
+    for (int way = 0; way < of_.ways(); ++way) {
+      A const* const v = of_.steps_itself() ? at(way).weights() : at(way).outbox();
+      for (int i = 0; i < of_.program().weights; ++i) {
+        schedule::Weight const& w = of_.program().weight[i];
         A worst = 0;
         for (long k = w.offset; k < w.offset + w.count; ++k) worst += v[k] * 0;
         if (worst == 0) continue;
-        place::Signature const& op = P::signatures.op[P::placed.node[w.node].op];
+        schedule::ProgramNode const& op = of_.program().node[w.node];
         return "layer " + std::to_string(op.leaf) + " (" + std::string(op.name) + ")";
       }
     }
@@ -145,34 +146,35 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
   /// Mean loss, and accuracy where the feed has labels, over `samples` samples from the feed's start.
   backend::host::Score score(backend::host::Feed const& feed, long samples) {
     backend::host::Seen all;
-    for (long b = 0; b * P::batch < samples; ++b) all += ranks_.evaluate(b, feed, samples - b * P::batch);
+    for (long b = 0; b * of_.plan->batch < samples; ++b)
+      all += ranks_->evaluate(b, feed, samples - b * of_.plan->batch);
     return backend::host::Score::of(all, feed);
   }
   /// The memory of a way.
-  auto& at(int way) { return ranks_.at(way); }
-  auto const& at(int way) const { return ranks_.at(way); }
+  backend::host::Arena<T>& at(int way) { return ranks_->at(way); }
+  backend::host::Arena<T> const& at(int way) const { return ranks_->at(way); }
   schedule::Memory memory() const { return layout_.memory; }
   /// Its part of a batch.
-  double part() const { return static_cast<double>(request_.micro_batches) / P::micro_batches; }
+  double part() const { return static_cast<double>(request_.micro_batches) / of_.micro_batches(); }
   /// Elements (or bytes) that a way has sent to the other ways of its replica.
-  long sent(int way) const { return ranks_.sent(way); }
-  long sent_bytes(int way) const { return ranks_.sent_bytes(way); }
+  long sent(int way) const { return ranks_->sent(way); }
+  long sent_bytes(int way) const { return ranks_->sent_bytes(way); }
 
  private:
-  static place::Request own_request(schedule::Range own) {
-    place::Request r = P::request;
+  static place::Request own_request(Serving const& of, schedule::Range own) {
+    place::Request r = of.plan->request;
     r.micro_batches = own.size();
     r.portions = {};
     return r;
   }
   schedule::Share share(schedule::Range own) const {
-    schedule::Share s = schedule::shared(request_, {1, P::ways});
+    schedule::Share s = schedule::shared(request_, {1, of_.ways()});
     s.first = own.begin;
-    if (!steps_itself) s.samples = P::batch;
+    if (!of_.steps_itself()) s.samples = of_.plan->batch;
     return s;
   }
   Sent* pushed_of(int way, long begin, long end) {
-    A* const from = steps_itself ? at(way).weights() : at(way).outbox();
+    A* const from = of_.steps_itself() ? at(way).weights() : at(way).outbox();
     if constexpr (std::is_same_v<Sent, A>) {
       return from + begin;
     } else {
@@ -181,37 +183,37 @@ template <class P, class Ranks = ThreadRanks<P>> class Replica {
   }
   void take_of(int way, long begin, Sent const* from, long count) {
     auto& r = at(way);
-    bool constexpr masters = steps_itself || !narrow || P::agreed::pace.fetch > 1;
+    bool const masters = of_.steps_itself() || !narrow || of_.pace().fetch > 1;
     for (long i = 0; masters && i < count; ++i) r.weights()[begin + i] = static_cast<A>(from[i]);
     if constexpr (narrow) {
       for (long i = 0; i < count; ++i) r.data_weights()[begin + i] = static_cast<T>(from[i]);
     }
-    ranks_.took(way, begin, count, masters);
+    ranks_->took(way, begin, count, masters);
   }
 
   void add_the_move() {
-    if constexpr (elastic) {
-      if (!std::exchange(moves_, false)) return;
-      for (int way = 0; way < P::ways; ++way) {
-        A const* const move = move_.data() + way * P::schedule.weight_elements;
-        for (long i = 0; i < P::schedule.weight_elements; ++i) at(way).weights()[i] += move[i];
-      }
-      refresh_copies();
+    if (!of_.elastic() || !std::exchange(moves_, false)) return;
+    for (int way = 0; way < of_.ways(); ++way) {
+      A const* const move = move_.data() + way * of_.elements();
+      A* const own = at(way).weights();
+      for (long i = 0; i < of_.elements(); ++i) own[i] += move[i];
     }
+    refresh_copies();
   }
   void note(backend::host::Span s) {
     s.step = last_;
-    if (traced_) ranks_.timeline(0).note(s);
+    if (traced_) ranks_->timeline(0).note(s);
   }
 
-  static constexpr bool narrow = sizeof(T) < sizeof(A), elastic = P::agreed::change == agree::Change::Elastic;
+  static constexpr bool narrow = sizeof(T) < sizeof(A);
   static constexpr std::size_t around = 8;  // additional spans traced with a step
+  Service<F> const& of_;
   place::Request request_;
-  schedule::Layout<P::ops::size> layout_;
-  Ranks ranks_;
+  schedule::RuntimeLayout layout_;
+  std::unique_ptr<ReplicaRanks<T>> ranks_;
   std::vector<A> losses_;
   std::vector<Sent> together_;  // pushed by several ways as one
-  std::vector<Sent> move_;      // under Elastic: what is pushed, then the move that came back
+  std::vector<A> move_;         // under Elastic: what is pushed, then the move that came back
   bool moves_ = false;          // the next step ends with the move
   std::vector<backend::host::Span> before_;
   int to_trace_ = 0;

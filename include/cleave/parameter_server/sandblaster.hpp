@@ -23,17 +23,15 @@ namespace cleave {
 namespace session {
 
 /// Every vector of L-BFGS, cut into the plan's shards: shard s holds [begin(s), begin(s + 1)) of each.
-template <class P> class VectorShards {
+template <class F> class VectorShards {
  public:
-  using T = typename Replica<P>::Sent;
+  using T = typename F::Sent;
   using A = tensor::accumulate_t<T>;
-  static constexpr int shards = P::shards;
-  static constexpr long elements = P::schedule.weight_elements;
-  static constexpr long begin(int s) { return elements * s / shards; }
 
   /// The point starts as the weights of `start`.
-  VectorShards(int vectors, Replica<P>& start) {
-    for (int s = 0; s < shards; ++s) {
+  VectorShards(Serving const& of, int vectors, Replica<F>& start)
+      : shards_(of.shards_of_way), elements_(of.elements()) {
+    for (int s = 0; s < shards_; ++s) {
       shard_.push_back(std::make_unique<Guarded>(vectors, start.at(0).weights() + begin(s), begin(s + 1) - begin(s)));
     }
   }
@@ -46,7 +44,7 @@ template <class P> class VectorShards {
   void expect(int portions) {
     each([&](int, auto& shard) { shard.expect(portions); });
   }
-  void add(int portion, Hand<P>& from) {
+  void add(int portion, Hand<F>& from) {
     each([&](int s, auto& shard) { shard.add(portion, from.pushed(0, begin(s), begin(s + 1))); });
   }
   template <class To> void fetch(To& to) {
@@ -58,7 +56,7 @@ template <class P> class VectorShards {
     });
   }
   std::vector<T> whole() {
-    std::vector<T> all(static_cast<std::size_t>(elements));
+    std::vector<T> all(static_cast<std::size_t>(elements_));
     each([&](int s, auto& shard) { shard.send(all.data() + begin(s)); });
     return all;
   }
@@ -76,13 +74,16 @@ template <class P> class VectorShards {
     std::mutex mutex;
     backend::host::Vectors<T> shard;
   };
+  long begin(int s) const { return elements_ * s / shards_; }
   template <class Visit> void each(Visit visit) {
-    for (int s = 0; s < shards; ++s) {
+    for (int s = 0; s < shards_; ++s) {
       Guarded& g = *shard_[static_cast<std::size_t>(s)];
       std::lock_guard lock(g.mutex);
       visit(s, g.shard);
     }
   }
+  int shards_;
+  long elements_;
   std::vector<std::unique_ptr<Guarded>> shard_;
 };
 
@@ -96,10 +97,11 @@ template <class P> class VectorShards {
 template <class P, int Memory = 10> class Sandblaster {
  public:
   using plan = P;
-  using T = typename session::Replica<P>::Sent;
-  using A = tensor::accumulate_t<typename P::number>;
+  using F = session::formats_of<P>;
+  using T = typename F::Sent;
+  using A = typename F::A;
   using Coordinator = optim::Lbfgs<Memory>;
-  using Crew = session::Crew<P, session::VectorShards<P>>;
+  using Crew = session::Crew<F, session::VectorShards<F>>;
   using Crash = typename Crew::Crash;
 
   Sandblaster(int replicas, int portions, std::uint64_t seed = 1,
@@ -110,9 +112,9 @@ template <class P, int Memory = 10> class Sandblaster {
               std::chrono::milliseconds deadline = std::chrono::seconds(60))
       : portions_(portions),
         seed_(seed),
-        evaluator_(1, 0, seed),
-        shards_(optim::Names::count(Memory), evaluator_),
-        crew_(std::move(hands), portions, deadline, shards_) {}
+        evaluator_(session::service<P>, 1, 0, seed),
+        shards_(session::service<P>, optim::Names::count(Memory), evaluator_),
+        crew_(session::service<P>, std::move(hands), portions, deadline, shards_) {}
 
   /// One iteration over the steps [first, first + portions) of the feed; returns the loss, a mean over all samples.
   /// After an error the weights are those of the last iteration. The same `first` must have the same samples: their
@@ -197,8 +199,8 @@ template <class P, int Memory = 10> class Sandblaster {
 
   int portions_;
   std::uint64_t seed_;
-  session::Replica<P> evaluator_;
-  session::VectorShards<P> shards_;
+  session::Replica<F> evaluator_;
+  session::VectorShards<F> shards_;
   Coordinator coordinator_;
   long first_ = 0, iterations_ = 0, operations_[optim::verbs]{};
   bool converged_ = false;

@@ -13,33 +13,37 @@
 #include "../report/words.hpp"
 #include "../train/trainer.hpp"
 #include "account.hpp"
+#include "pushes.hpp"
 
 namespace cleave {
 
-/// `Served<Train> trainer(20, seed); trainer.train(0, 100, feed);` A plan whose replicas agree through a server. A step
-/// is an update if replicas wait for each other, else one gradient of one replica. Between two calls of train every
-/// replica rests. At most 64 replicas. `Ranks` of each compute: threads, or device_ranks.hpp; the server is on the
-/// host.
-template <class P, class Ranks = session::ThreadRanks<P>> class Served {
+namespace session {
+
+/// The base of `Served<P>`, for all plans of the same formats.
+template <class F> class ServedTrainer {
  public:
-  using plan = P;
-  using T = typename P::number;
-  using A = tensor::accumulate_t<T>;
-  using Server = session::Server<P>;
-  using Replica = session::Replica<P, Ranks>;
-  static constexpr int shards = Server::shards;
-  static constexpr bool waits = P::agreed::waits;
-  using Worker = agree::Worker<shards>;
+  using Common = ServedTrainer;  // the type by which other code takes such a trainer, whatever its plan
+  using T = typename F::T;
+  using A = typename F::A;
+  using Sent = typename F::Sent;
   static constexpr int most_steps = 4096;  // in one call of train
-  explicit Served(int replicas, std::uint64_t seed = 1, std::chrono::milliseconds deadline = std::chrono::seconds(60))
-      : deadline_(deadline),
-        evaluator_((Server::parts(replicas), 1), 0, seed),
-        server_(replicas, evaluator_),
-        books_(replicas) {
-    Replica::checked_room(Server::part(0, replicas), replicas);
+
+  ServedTrainer(Service<F> const& of, RanksOf<T> const& ranks, int replicas, std::uint64_t seed,
+                std::chrono::milliseconds deadline)
+      : of_(of),
+        pushes_(of),
+        shards_(of.shards()),
+        waits_(of.waits()),
+        deadline_(deadline),
+        evaluator_(of, (of.parts(replicas), 1), 0, seed),
+        server_(of, replicas, evaluator_),
+        books_(of, replicas) {
+    Replica<F>::checked_room(of, ranks, of.part(0, replicas), replicas);
     for (int r = 0; r < replicas; ++r) {
       crew_.push_back(std::make_unique<One>());
-      one(r).replica = std::make_unique<Replica>(Server::part(r, replicas), seed);
+      one(r).replica = std::make_unique<Replica<F>>(of, ranks, of.part(r, replicas), seed);
+      one(r).read.assign(static_cast<std::size_t>(shards_), 0);
+      one(r).mail.assign(static_cast<std::size_t>(shards_), -1);
     }
     try {
       for (int r = 0; r < replicas; ++r) restart(r);
@@ -48,7 +52,11 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       throw;
     }
   }
-  ~Served() { end(); }
+  ~ServedTrainer() { end(); }
+  ServedTrainer(ServedTrainer const&) = delete;
+  ServedTrainer& operator=(ServedTrainer const&) = delete;
+
+  Description const& description() const { return *of_.plan; }
 
   /// Runs the steps [first, first + count) and returns the mean loss of each. On failure throws an error that names the
   /// replica, what it waited for or found, and where; the server then still has the weights of the last update.
@@ -79,7 +87,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   /// steps, the last sum of Downpour fewer gradients. Called before weights are evaluated, read or saved. After a
   /// failed call of train nothing is pushed: the server then has the last update.
   void flush() {
-    if constexpr (P::agreed::pace.push > 1) {
+    if (of_.pace().push > 1) {
       std::unique_lock lock(post_);
       if (books_.limit() == 0 || !failure_.empty() || !broken_.empty()) return;
       int const before = books_.ledger.versions[0];
@@ -89,7 +97,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       bool const all = changed_.wait_for(lock, deadline_, [&] {
         bool const pending = std::any_of(crew_.begin(), crew_.end(), [](auto& o) { return o->live && o->pending; });
         some = some || pending;
-        bool const there = !waits || !some || books_.ledger.versions[0] != before;
+        bool const there = !waits_ || !some || books_.ledger.versions[0] != before;
         return !failure_.empty() || (busy_ == 0 && done() && !pending && there);
       });
       flushing_ = false;
@@ -98,7 +106,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
         throw Error("the last steps of a replica have not been pushed within " + std::to_string(deadline_.count()) +
                     " ms; it hangs or is far too slow");
       }
-      if (waits && books_.ledger.versions[0] != before) {
+      if (waits_ && books_.ledger.versions[0] != before) {
         from_step_ = books_.limit();
         from_version_ = books_.ledger.versions[0];
       }
@@ -109,7 +117,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   /// the server's weights, flushed.
   backend::host::Score score(backend::host::Feed const& feed, long samples) {
     flush();
-    for (int s = 0; s < shards; ++s) server_.pull(s, evaluator_);
+    for (int s = 0; s < shards_; ++s) server_.pull(s, evaluator_);
     return evaluator_.score(feed, samples);
   }
   /// The share of samples whose largest output is at their label. An Error where the feed has no labels.
@@ -133,9 +141,9 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       o.killed = o.resting = o.computing = o.pending = false;
       o.live = true;
       ++o.life;
-      std::fill_n(o.mail, shards, -1);
+      std::fill(o.mail.begin(), o.mail.end(), -1);
     }
-    for (int s = 0; s < shards; ++s) hear(s, {agree::Heard::Joined, r, one(r).life}, nullptr, 0);
+    for (int s = 0; s < shards_; ++s) hear(s, {agree::Heard::Joined, r, one(r).life}, nullptr, 0);
     try {
       one(r).thread = backend::host::start_thread([this, r] { live(r); });
     } catch (Error const&) {
@@ -143,7 +151,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
         std::lock_guard lock(post_);
         one(r).live = false;
       }
-      for (int s = 0; s < shards; ++s) hear(s, {agree::Heard::Left, r, one(r).life}, nullptr, 0);
+      for (int s = 0; s < shards_; ++s) hear(s, {agree::Heard::Left, r, one(r).life}, nullptr, 0);
       throw;
     }
   }
@@ -158,7 +166,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   }
   struct Crash {};
   /// The version of a shard with which a replica computes its gradient; to be called from before_push.
-  int made_with(int r, int shard) const { return one(r).read[shard]; }
+  int made_with(int r, int shard) const { return one(r).read[static_cast<std::size_t>(shard)]; }
 
   /// Traces the next `steps` steps of each replica's ranks. Call between two calls of train.
   void trace(int steps) {
@@ -167,7 +175,8 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   }
   std::vector<backend::host::Timeline const*> timelines() {
     std::vector<backend::host::Timeline const*> all;
-    for (int rank = 0; rank < ranks().world(); ++rank) all.push_back(&replica(rank / P::ways).timeline(rank % P::ways));
+    for (int rank = 0; rank < ranks().world(); ++rank)
+      all.push_back(&replica(rank / of_.ways()).timeline(rank % of_.ways()));
     return all;
   }
 
@@ -182,28 +191,30 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     steps_ = steps;
     books_.begin_at(steps);
     from_step_ = steps;
-    from_version_ = static_cast<int>(steps / P::agreed::pace.push);
+    from_version_ = static_cast<int>(steps / of_.pace().push);
   }
   void set_rate(Rate rate) { books_.rate = rate; }
   /// Sets the seed of dropout; the weights do not change. Call between two calls of train.
   void set_seed(std::uint64_t seed) {
     for (auto& o : crew_) o->replica->set_seed(seed);
   }
-  schedule::Ranks ranks() const { return {static_cast<int>(crew_.size()), P::ways}; }
+  schedule::Ranks ranks() const { return {static_cast<int>(crew_.size()), of_.ways()}; }
   schedule::Memory memory() const { return one(0).replica->memory(); }
-  long allocated(int rank) const { return static_cast<long>(one(rank / P::ways).replica->at(rank % P::ways).bytes()); }
+  long allocated(int rank) const {
+    return static_cast<long>(one(rank / of_.ways()).replica->at(rank % of_.ways()).bytes());
+  }
   /// Elements that a rank has sent: to the other ways of its replica, and its share of what was pushed.
   long sent(int rank) const {
-    std::size_t const r = static_cast<std::size_t>(rank / P::ways);
-    return ledger().sent[r] / P::ways + one(rank / P::ways).replica->sent(rank % P::ways);
+    std::size_t const r = static_cast<std::size_t>(rank / of_.ways());
+    return ledger().sent[r] / of_.ways() + one(rank / of_.ways()).replica->sent(rank % of_.ways());
   }
   long sent_bytes(int rank) const {
-    std::size_t const r = static_cast<std::size_t>(rank / P::ways);
-    return ledger().sent_bytes[r] / P::ways + one(rank / P::ways).replica->sent_bytes(rank % P::ways);
+    std::size_t const r = static_cast<std::size_t>(rank / of_.ways());
+    return ledger().sent_bytes[r] / of_.ways() + one(rank / of_.ways()).replica->sent_bytes(rank % of_.ways());
   }
   /// Seconds that a rank has waited for weights. The share for gradients after its backward pass is not known.
   static std::optional<double> exposed(int) { return {}; }
-  std::optional<double> waited(int rank) const { return ledger().waited[static_cast<std::size_t>(rank / P::ways)]; }
+  std::optional<double> waited(int rank) const { return ledger().waited[static_cast<std::size_t>(rank / of_.ways())]; }
   /// Flushed.
   void read(int way, backend::host::Region region, long offset, long count, A* out) {
     flush();
@@ -213,7 +224,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     server_.write(way, region, offset, count, in);
   }
   void refresh_copies() { server_.refresh_copies(); }
-  Replica& replica(int r) { return *one(r).replica; }
+  Replica<F>& replica(int r) { return *one(r).replica; }
 
  private:
   void end() {
@@ -227,17 +238,17 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     }
   }
   struct One {
-    std::unique_ptr<Replica> replica;
+    std::unique_ptr<Replica<F>> replica;
     std::thread thread;
     int life = 0;
     bool live = false, killed = false;
-    bool resting = false;                    // at the gate, with nothing to do
-    bool computing = false;                  // between the gate and its push
-    bool pending = false;                    // it has made steps that were not pushed yet
-    long draw = 0;                           // what it computes
-    int read[shards]{};                      // the versions that it computes with
-    typename session::Pushes<P>::Rows rows;  // the part of its pushes that depends on the data
-    int mail[shards];                        // the newest version that each shard has granted, -1: none
+    bool resting = false;           // at the gate, with nothing to do
+    bool computing = false;         // between the gate and its push
+    bool pending = false;           // it has made steps that were not pushed yet
+    long draw = 0;                  // what it computes
+    std::vector<int> read;          // the versions that it computes with
+    typename Pushes<F>::Rows rows;  // the part of its pushes that depends on the data
+    std::vector<int> mail;          // the newest version that each shard has granted, -1: none
   };
 
   One& one(int r) { return *crew_[static_cast<std::size_t>(r)]; }
@@ -249,7 +260,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   }
   /// All steps are drawn and pushed; if replicas wait, all have reached the end.
   bool done() const {
-    if constexpr (waits) {
+    if (waits_) {
       return std::none_of(crew_.begin(), crew_.end(), [](auto& o) { return o->live && !o->resting; });
     } else {
       return books_.all_drawn() && returned_.empty();
@@ -259,11 +270,10 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   void live(int r) {
     int const life = one(r).life;
     try {
-      Replica& mine = *one(r).replica;
+      Replica<F>& mine = *one(r).replica;
       mine.forget_pushed();
-      session::Pushes<P>::forget(mine);
-      Worker w;
-      w.pace = P::agreed::pace;
+      pushes_.forget(mine);
+      agree::AnyWorker w = agree::worker(of_.pace(), shards_);
       for (agree::Turn turn = agree::Turn::Nothing;;) {
         while (turn == agree::Turn::Nothing) turn = mail(r, w);
         if (!begin_step(r, w, turn == agree::Turn::Compute)) {
@@ -278,7 +288,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
         if (said.push) {
           push(r, life, w, said, loss);
         } else if (said.ask) {
-          for (int s = 0; s < shards; ++s) hear(s, {agree::Heard::Asked, r, life}, nullptr, 0);
+          for (int s = 0; s < shards_; ++s) hear(s, {agree::Heard::Asked, r, life}, nullptr, 0);
         }
         turn = said.turn;
         end_step(r, w, draw, loss);
@@ -290,21 +300,21 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       failed(r, e.what());
     } catch (std::exception const& e) {
       std::lock_guard lock(post_);
-      failed(r, session::words_of(e));
+      failed(r, words_of(e));
     }
     {
       std::lock_guard lock(post_);
       One& o = one(r);
       o.live = false;
       if (o.computing) {
-        if (!waits && o.draw >= 0) returned_.push_back(o.draw);  // another replica computes what it had drawn
+        if (!waits_ && o.draw >= 0) returned_.push_back(o.draw);  // another replica computes what it had drawn
         o.computing = false;
         --busy_;
       }
       changed_.notify_all();
       if (over_) return;
     }
-    for (int s = 0; s < shards; ++s) hear(s, {agree::Heard::Left, r, life}, nullptr, 0);
+    for (int s = 0; s < shards_; ++s) hear(s, {agree::Heard::Left, r, life}, nullptr, 0);
   }
   void failed(int r, std::string const& why) {
     if (failure_.empty()) failure_ = why;
@@ -329,16 +339,18 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       }
     }
   }
-  agree::Turn mail(int r, Worker& w) {
+  agree::Turn mail(int r, agree::AnyWorker& w) {
     long const since = backend::host::Timeline::now();
     std::unique_lock lock(post_);
-    auto const there = [&] { return std::any_of(one(r).mail, one(r).mail + shards, [](int m) { return m >= 0; }); };
+    auto const there = [&] {
+      return std::any_of(one(r).mail.begin(), one(r).mail.end(), [](int m) { return m >= 0; });
+    };
     books_.ledger.waited[static_cast<std::size_t>(r)] +=
         wait(lock, r, there, "weights newer than version " + std::to_string(w.weights_of(0)));
     agree::Turn turn = agree::Turn::Nothing;
-    for (int s = 0; s < shards; ++s) {
-      if (one(r).mail[s] < 0) continue;
-      agree::Turn const t = w.granted(s, std::exchange(one(r).mail[s], -1));
+    for (int s = 0; s < shards_; ++s) {
+      if (one(r).mail[static_cast<std::size_t>(s)] < 0) continue;
+      agree::Turn const t = w.granted(s, std::exchange(one(r).mail[static_cast<std::size_t>(s)], -1));
       if (t != agree::Turn::Nothing) turn = t;
     }
     one(r).replica->note(backend::host::Did::Wait, since);
@@ -346,7 +358,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   }
   /// Waits until there is work; false: it must push what is pending. If replicas wait for each other, a late one may
   /// find newer weights than were granted, and that its step is over.
-  bool begin_step(int r, Worker& w, bool fetch) {
+  bool begin_step(int r, agree::AnyWorker& w, bool fetch) {
     One& o = one(r);
     for (;;) {
       {
@@ -362,8 +374,8 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
         o.computing = true;
       }
       if (fetch) pull(r, o, w);
-      for (int s = 0; s < shards; ++s) o.read[s] = w.weights_of(s);
-      if (!waits) return true;
+      for (int s = 0; s < shards_; ++s) o.read[static_cast<std::size_t>(s)] = w.weights_of(s);
+      if (!waits_) return true;
       std::lock_guard lock(post_);
       o.draw = w.step();
       if (o.draw < books_.limit()) return true;
@@ -371,7 +383,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       --busy_;
     }
   }
-  agree::Turn push_rest(int r, int life, Worker& w) {
+  agree::Turn push_rest(int r, int life, agree::AnyWorker& w) {
     agree::Said const said = w.flush();
     push(r, life, w, said, 0);
     std::lock_guard lock(post_);
@@ -379,11 +391,11 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     changed_.notify_all();
     return said.turn;
   }
-  bool take_work(One& o, Worker& w) {
+  bool take_work(One& o, agree::AnyWorker& w) {
     if (!failure_.empty()) return false;
     w.from_step = static_cast<int>(from_step_);
     w.from_version = from_version_;
-    if (waits) {
+    if (waits_) {
       o.resting = w.step() >= books_.limit();
       if (o.resting) changed_.notify_all();
       return !o.resting;
@@ -397,7 +409,7 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     o.draw = books_.draw(o.replica->micro_batches());
     return true;
   }
-  void end_step(int r, Worker const& w, long step, double loss) {
+  void end_step(int r, agree::AnyWorker const& w, long step, double loss) {
     std::lock_guard lock(post_);
     One& o = one(r);
     o.pending = w.pending();
@@ -406,36 +418,36 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     --busy_;
     changed_.notify_all();
   }
-  void pull(int r, One& o, Worker& w) {
-    if (P::agreed::change == agree::Change::Elastic && w.computed > 0) return;  // it has been moved by its push
+  void pull(int r, One& o, agree::AnyWorker& w) {
+    if (of_.elastic() && w.computed > 0) return;  // it has been moved by its push
     long const since = backend::host::Timeline::now();
-    for (int s = 0; s < shards; ++s) {
-      w.version[s] = server_.pull(s, *o.replica, r) + 1;
+    for (int s = 0; s < shards_; ++s) {
+      w.version[static_cast<std::size_t>(s)] = server_.pull(s, *o.replica, r) + 1;
     }
-    if (P::agreed::change != agree::Change::Step) o.replica->refresh_copies();
+    if (of_.steps_itself()) o.replica->refresh_copies();
     o.replica->note(backend::host::Did::Pull, since);
   }
-  void push(int r, int life, Worker const& w, agree::Said const& said, double loss) {
-    Replica& mine = *one(r).replica;
+  void push(int r, int life, agree::AnyWorker const& w, agree::Said const& said, double loss) {
+    Replica<F>& mine = *one(r).replica;
     long const since = backend::host::Timeline::now();
-    session::Pushes<P>::encode(mine);
-    for (int s = 0; s < shards; ++s) {
+    pushes_.encode(mine);
+    for (int s = 0; s < shards_; ++s) {
       if (before_push) before_push(r, one(r).draw / books_.draws, s);
       if (dead(r)) throw Crash{};
-      one(r).rows = session::Pushes<P>::rows(mine, s);
-      auto* const pushed = mine.pushed(Server::way(s), Server::begin(s), Server::end(s));
+      one(r).rows = pushes_.rows(mine, s);
+      auto* const pushed = mine.pushed(of_.way(s), of_.begin(s), of_.end(s));
       hear(s, {agree::Heard::Pushed, r, life, w.weights_of(s), said.count, said.ask}, pushed, loss);
-      mine.came_back(Server::way(s), Server::begin(s), pushed, Server::end(s) - Server::begin(s));
+      mine.came_back(of_.way(s), of_.begin(s), pushed, of_.count(s));
     }
     mine.forget_pushed();
     mine.note(backend::host::Did::Push, since);
   }
-  void hear(int s, agree::Event const& e, typename Server::Sent* pushed, double loss) {
+  void hear(int s, agree::Event const& e, Sent* pushed, double loss) {
     server_.hear(
-        s, e, pushed, [&](long update) { return books_.rate_of(update * P::agreed::pace.push); },
+        s, e, pushed, [&](long update) { return books_.rate_of(update * of_.pace().push); },
         [&](auto const& actions, int newest) { note(s, e, actions, newest, loss); });
   }
-  void note(int s, agree::Event const& e, typename Server::Actions const& actions, int newest, double loss) {
+  void note(int s, agree::Event const& e, typename Server<F>::Actions const& actions, int newest, double loss) {
     std::lock_guard lock(post_);
     bool mailed = false;
     if (e.what == agree::Heard::Pushed) books_.pushed(s, e.worker, one(e.worker).rows);
@@ -443,17 +455,19 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
       if (observe_) observe_(s, e, a);
       books_.decided(s, e, a, loss, one(e.worker).replica->part());
       switch (a.what) {
-        case agree::Done::Grant:
-          one(a.worker).mail[s] = std::max(one(a.worker).mail[s], a.version);
+        case agree::Done::Grant: {
+          int& granted = one(a.worker).mail[static_cast<std::size_t>(s)];
+          granted = std::max(granted, a.version);
           mailed = true;
           break;
+        }
         case agree::Done::Fail:
           if (!failure_.empty() || over_) break;
-          if (!waits && (done() || anybody())) break;  // no replica is needed, or one is coming
+          if (!waits_ && (done() || anybody())) break;  // no replica is needed, or one is coming
           failure_ = "shard " + std::to_string(s) + " at version " + std::to_string(newest) + ": " + name(a.worker) +
                      " has left and " + std::to_string(a.version) + " replicas live, where an update needs " +
                      std::to_string(server_.parts()) + "; restart from the last checkpoint, or say more Spares";
-          if (waits) broken_ = failure_;  // its agreement does not count any more
+          if (waits_) broken_ = failure_;  // its agreement does not count any more
           mailed = true;
           break;
         default:
@@ -463,14 +477,18 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
     if (mailed) changed_.notify_all();
   }
 
+  Service<F> const& of_;
+  Pushes<F> pushes_;
+  int const shards_;
+  bool const waits_;
   std::chrono::milliseconds deadline_;
-  session::Replica<P> evaluator_;
-  Server server_;
+  Replica<F> evaluator_;
+  Server<F> server_;
 
   std::mutex post_;  // all below; locked after a shard's lock, never before
   std::condition_variable changed_;
   std::vector<std::unique_ptr<One>> crew_;
-  session::Account<P> books_;
+  Account books_;
   backend::host::Feed feed_;
   std::vector<long> returned_;      // drawn by replicas that died
   long steps_ = 0, from_step_ = 0;  // from_step_: first step of the interval whose weights have version from_version_
@@ -481,6 +499,22 @@ template <class P, class Ranks = session::ThreadRanks<P>> class Served {
   int busy_ = 0;                  // replicas that compute
   bool flushing_ = false, over_ = false;
   bool diverged_ = false;  // failure_ says so
+};
+
+}  // namespace session
+
+/// `Served<Train> trainer(20, seed); trainer.train(0, 100, feed);` A plan whose replicas agree through a server. A step
+/// is an update if replicas wait for each other, else one gradient of one replica. Between two calls of train every
+/// replica rests. At most 64 replicas. `Ranks` of each compute: threads, or device_ranks.hpp; the server is on the
+/// host.
+template <class P, class Ranks = session::ThreadRanks<P>>
+class Served : public session::ServedTrainer<session::formats_of<P>> {
+ public:
+  using plan = P;
+
+  explicit Served(int replicas, std::uint64_t seed = 1, std::chrono::milliseconds deadline = std::chrono::seconds(60))
+      : session::ServedTrainer<session::formats_of<P>>(session::service<P>, session::ranks_by<P, Ranks>, replicas, seed,
+                                                       deadline) {}
 };
 template <class P, class Ranks>
 requires(!plan::legal<P>) class Served<P, Ranks> : public session::Untrained<P> {

@@ -10,28 +10,30 @@
 
 namespace cleave::session {
 
-template <class P> std::string shards_text() {
-  return plan_text<P>() + ", " + std::to_string(Server<P>::shards) + " shards";
+inline std::string shards_text(Serving const& of) {
+  return plan_text(*of.plan) + ", " + std::to_string(of.shards()) + " shards";
 }
 
 /// Saves what a container holds, if that has changed: weights, the optimizer's tensors, versions, and what each replica
 /// has done. Throws Error, the old file as it was, if a weight is not finite or the file cannot be written.
-template <class P>
-bool save_container(Container<P>& c, std::string const& name, ServerOf const& of, std::string const& path) {
-  using A = typename Server<P>::A;
+template <class F>
+bool save_container(Service<F> const& plan, Container<F>& c, std::string const& name, ServerOf const& of,
+                    std::string const& path) {
+  using A = typename F::A;
+  int const moments = plan.plan->moments;
   std::vector<std::pair<std::string, std::vector<A>>> values;
   std::vector<std::int64_t> versions, done;
   {  // before the weights: a step may be repeated after a crash, but none is left out
     std::lock_guard lock(c.mutex);
     done.assign(c.done.begin(), c.done.end());
   }
-  for (int s = of.part; s < Server<P>::shards; s += of.parts) {
+  for (int s = of.part; s < plan.shards(); s += of.parts) {
     c.server.look(s, [&](auto& shard) {
       std::string const which = "shard" + std::to_string(s);
       values.emplace_back(which + ".weights", std::vector<A>(shard.weights(), shard.weights() + shard.count()));
-      if constexpr (P::optimizer::moments > 0) {
+      if (moments > 0) {
         values.emplace_back(which + ".moments",
-                            std::vector<A>(shard.moments(), shard.moments() + shard.count() * P::optimizer::moments));
+                            std::vector<A>(shard.moments(), shard.moments() + shard.count() * moments));
       }
       versions.push_back(shard.version());
     });
@@ -59,16 +61,17 @@ bool save_container(Container<P>& c, std::string const& name, ServerOf const& of
                        {{"cleave", version},
                         {"server", of.text()},
                         {"container", name},
-                        {"plan", shards_text<P>()},
+                        {"plan", shards_text(plan)},
                         {"seed", std::to_string(of.seed)}});
   c.saved = updates;
   return true;
 }
 
 /// A container as it was saved, and its name. Throws Error if the file is not sound, or another server's.
-template <class P>
-std::pair<std::string, std::unique_ptr<Container<P>>> load_container(std::string const& path, ServerOf const& of,
-                                                                     Replica<P>& start) {
+template <class F>
+std::pair<std::string, std::unique_ptr<Container<F>>> load_container(Service<F> const& plan, std::string const& path,
+                                                                     ServerOf const& of, Replica<F>& start) {
+  int const moments = plan.plan->moments;
   io::SafeTensors const file = io::load_safetensors(path);
   auto const said = [&](char const* key) {
     std::string const* text = file.find_metadata(key);
@@ -78,8 +81,8 @@ std::pair<std::string, std::unique_ptr<Container<P>>> load_container(std::string
   std::string const name = said("container");
   check_container_name(name);
   if (said("server") != of.text()) throw Error(path + ": saved by " + said("server") + "; this server is " + of.text());
-  if (said("plan") != shards_text<P>())
-    throw Error(path + ": saved under another plan (" + said("plan") + "); this one is " + shards_text<P>());
+  if (said("plan") != shards_text(plan))
+    throw Error(path + ": saved under another plan (" + said("plan") + "); this one is " + shards_text(plan));
   // The data's order follows from the seed; files of earlier releases do not have it.
   if (std::string const* seed = file.find_metadata("seed"); of.one_run && seed && *seed != std::to_string(of.seed)) {
     throw Error(path + ": saved by a run with --seed " + *seed + "; this one has --seed " + std::to_string(of.seed));
@@ -99,17 +102,17 @@ std::pair<std::string, std::unique_ptr<Container<P>>> load_container(std::string
     }
     return v;
   };
-  auto c = std::make_unique<Container<P>>(of.replicas, start);
+  auto c = std::make_unique<Container<F>>(plan, of.replicas, start);
   std::vector<std::int64_t> const done = numbers("done", c->done.size());
   std::copy(done.begin(), done.end(), c->done.begin());
-  std::size_t const here = static_cast<std::size_t>((Server<P>::shards - of.part + of.parts - 1) / of.parts);
+  std::size_t const here = static_cast<std::size_t>((plan.shards() - of.part + of.parts - 1) / of.parts);
   std::vector<std::int64_t> const versions = numbers("versions", here);
-  for (int s = of.part, k = 0; s < Server<P>::shards; s += of.parts, ++k) {
+  for (int s = of.part, k = 0; s < plan.shards(); s += of.parts, ++k) {
     c->server.look(s, [&](auto& shard) {
       std::string const which = "shard" + std::to_string(s);
       std::size_t const count = static_cast<std::size_t>(shard.count());
       read(which + ".weights", shard.weights(), count);
-      if constexpr (P::optimizer::moments > 0) read(which + ".moments", shard.moments(), count * P::optimizer::moments);
+      if (moments > 0) read(which + ".moments", shard.moments(), count * moments);
       shard.refresh_copies();
       shard.set_version(static_cast<int>(versions[static_cast<std::size_t>(k)]));
     });

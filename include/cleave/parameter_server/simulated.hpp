@@ -11,41 +11,42 @@
 #include <utility>
 #include <vector>
 
-#include "../optim/rate.hpp"
 #include "../train/untrained.hpp"
 #include "account.hpp"
-#include "server.hpp"
+#include "pushes.hpp"
 
 namespace cleave {
 
-/// `Simulated<Train> trainer(20, seed); trainer.delay = ...; trainer.train(0, 100, feed); trainer.now()`. Does what
-/// Served does with threads, one event after the other: a gradient of replica r takes delay(r, step) seconds, a message
-/// none. Protocol, server and arithmetic are the real ones, so that a plan can be tried with stragglers that are not
-/// available; seed and delays determine every bit. Simultaneous events happen in the order of their causes.
-template <class P> class Simulated {
- public:
-  using plan = P;
-  using A = tensor::accumulate_t<typename P::number>;
-  using Server = session::Server<P>;
-  static constexpr int shards = Server::shards;
-  static constexpr bool waits = P::agreed::waits;
-  using Worker = agree::Worker<shards>;
+namespace session {
 
+/// The base of `Simulated<P>`, for all plans of the same formats.
+template <class F> class SimulatedTrainer {
+ public:
+  using Common = SimulatedTrainer;  // the type by which other code takes such a trainer, whatever its plan
+  using A = typename F::A;
+
+  Description const& description() const { return *of_.plan; }
   /// Seconds that replica r needs for its gradient of a step.
   std::function<double(int r, long step)> delay = [](int, long) { return 1.0; };
   /// Reports every decision of every shard, in order.
   std::function<void(int shard, agree::Event const&, agree::Action const&)> told;
 
-  explicit Simulated(int replicas, std::uint64_t seed = 1)
-      : evaluator_((Server::parts(replicas), 1), 0, seed), server_(replicas, evaluator_), books_(replicas) {
+  SimulatedTrainer(Service<F> const& of, int replicas, std::uint64_t seed)
+      : of_(of),
+        pushes_(of),
+        shards_(of.shards()),
+        waits_(of.waits()),
+        evaluator_(of, (of.parts(replicas), 1), 0, seed),
+        server_(of, replicas, evaluator_),
+        crew_(static_cast<std::size_t>(replicas)),
+        books_(of, replicas) {
     for (int r = 0; r < replicas; ++r) {
-      crew_.emplace_back();
-      one(r).replica = std::make_unique<session::Replica<P>>(Server::part(r, replicas), seed);
-      one(r).worker.pace = P::agreed::pace;
-      std::fill_n(one(r).mail, shards, -1);
+      one(r).replica = std::make_unique<Replica<F>>(of, of.part(r, replicas), seed);
+      one(r).worker = agree::worker(of.pace(), shards_);
+      one(r).mail.assign(static_cast<std::size_t>(shards_), -1);
       one(r).replica->forget_pushed();
     }
-    for (int s = 0; s < shards; ++s) {
+    for (int s = 0; s < shards_; ++s) {
       for (int r = 0; r < replicas; ++r) hear(s, {agree::Heard::Joined, r, 1}, nullptr, 0);
     }
   }
@@ -59,7 +60,7 @@ template <class P> class Simulated {
       if (one(r).turn != agree::Turn::Nothing) begin(r);
     }
     deliver();
-    while (!coming_.empty() && !(waits && reached() >= books_.limit())) {
+    while (!coming_.empty() && !(waits_ && reached() >= books_.limit())) {
       Coming const next = coming_.top();
       coming_.pop();
       now_ = next.at;
@@ -72,7 +73,7 @@ template <class P> class Simulated {
   double now() const { return now_; }
   /// Like Served::flush; it takes no time.
   void flush() {
-    if constexpr (P::agreed::pace.push > 1) {
+    if (of_.pace().push > 1) {
       int const before = ledger().versions[0];
       for (int r = 0; r < replicas(); ++r) {
         One& o = one(r);
@@ -81,7 +82,7 @@ template <class P> class Simulated {
         push(r, said);
         o.turn = said.turn;
       }
-      if (waits && ledger().versions[0] != before) {
+      if (waits_ && ledger().versions[0] != before) {
         for (One& o : crew_) {
           o.worker.from_step = static_cast<int>(books_.limit());
           o.worker.from_version = ledger().versions[0];
@@ -94,7 +95,7 @@ template <class P> class Simulated {
   /// the server's weights, flushed.
   backend::host::Score score(backend::host::Feed const& feed, long samples) {
     flush();
-    for (int s = 0; s < shards; ++s) server_.pull(s, evaluator_);
+    for (int s = 0; s < shards_; ++s) server_.pull(s, evaluator_);
     return evaluator_.score(feed, samples);
   }
   /// The share of samples whose largest output is at their label. An Error where the feed has no labels.
@@ -112,12 +113,12 @@ template <class P> class Simulated {
 
  private:
   struct One {
-    std::unique_ptr<session::Replica<P>> replica;
-    Worker worker;
-    int mail[shards];  // the newest version that each shard has granted, -1: none
+    std::unique_ptr<Replica<F>> replica;
+    agree::AnyWorker worker;
+    std::vector<int> mail;  // the newest version that each shard has granted, -1: none
     long draw = 0;
     double loss = 0, idle_since = 0;
-    typename session::Pushes<P>::Rows rows;  // the part of its pushes that depends on the data
+    typename Pushes<F>::Rows rows;  // the part of its pushes that depends on the data
     bool computing = false;
     agree::Turn turn = agree::Turn::Nothing;  // of a resting replica
   };
@@ -134,9 +135,9 @@ template <class P> class Simulated {
     for (int r = 0; r < replicas(); ++r) {
       One& o = one(r);
       if (o.computing || o.turn != agree::Turn::Nothing) continue;
-      for (int s = 0; s < shards; ++s) {
-        if (o.mail[s] < 0) continue;
-        agree::Turn const t = o.worker.granted(s, std::exchange(o.mail[s], -1));
+      for (int s = 0; s < shards_; ++s) {
+        if (o.mail[static_cast<std::size_t>(s)] < 0) continue;
+        agree::Turn const t = o.worker.granted(s, std::exchange(o.mail[static_cast<std::size_t>(s)], -1));
         if (t != agree::Turn::Nothing) o.turn = t;
       }
       if (o.turn != agree::Turn::Nothing) begin(r);
@@ -146,12 +147,13 @@ template <class P> class Simulated {
   void begin(int r) {
     One& o = one(r);
     bool const fetch = o.turn == agree::Turn::Compute;
-    bool const moved = P::agreed::change == agree::Change::Elastic && o.worker.computed > 0;
+    bool const moved = of_.elastic() && o.worker.computed > 0;
     long const step = o.worker.step();
-    if (waits ? step >= books_.limit() : books_.all_drawn()) return;
-    o.draw = waits ? step : books_.draw(o.replica->micro_batches());
-    for (int s = 0; s < shards && fetch && !moved; ++s) o.worker.version[s] = server_.pull(s, *o.replica, r) + 1;
-    if (fetch && P::agreed::change != agree::Change::Step) o.replica->refresh_copies();
+    if (waits_ ? step >= books_.limit() : books_.all_drawn()) return;
+    o.draw = waits_ ? step : books_.draw(o.replica->micro_batches());
+    for (int s = 0; s < shards_ && fetch && !moved; ++s)
+      o.worker.version[static_cast<std::size_t>(s)] = server_.pull(s, *o.replica, r) + 1;
+    if (fetch && of_.steps_itself()) o.replica->refresh_copies();
     if (books_.draws > 1) o.replica->begin_at(static_cast<int>(o.draw % books_.draws));
     o.draw /= books_.draws;
     o.loss = o.replica->step(o.draw, feed_, books_.rate_of(o.draw), o.draw);
@@ -170,7 +172,7 @@ template <class P> class Simulated {
     if (said.push) {
       push(r, said);
     } else if (said.ask) {
-      for (int s = 0; s < shards; ++s) hear(s, {agree::Heard::Asked, r, 1}, nullptr, 0);
+      for (int s = 0; s < shards_; ++s) hear(s, {agree::Heard::Asked, r, 1}, nullptr, 0);
     }
     o.computing = false;
     o.idle_since = now_;
@@ -179,42 +181,62 @@ template <class P> class Simulated {
   }
   void push(int r, agree::Said const& said) {
     One& o = one(r);
-    session::Pushes<P>::encode(*o.replica);
-    for (int s = 0; s < shards; ++s) {
-      o.rows = session::Pushes<P>::rows(*o.replica, s);
-      auto* const pushed = o.replica->pushed(Server::way(s), Server::begin(s), Server::end(s));
+    pushes_.encode(*o.replica);
+    for (int s = 0; s < shards_; ++s) {
+      o.rows = pushes_.rows(*o.replica, s);
+      auto* const pushed = o.replica->pushed(of_.way(s), of_.begin(s), of_.end(s));
       hear(s, {agree::Heard::Pushed, r, 1, o.worker.weights_of(s), said.count, said.ask}, pushed, o.loss);
-      o.replica->came_back(Server::way(s), Server::begin(s), pushed, Server::end(s) - Server::begin(s));
+      o.replica->came_back(of_.way(s), of_.begin(s), pushed, of_.count(s));
     }
     o.replica->forget_pushed();
   }
   /// The steps that all have made, if they wait for each other.
   long reached() const {
-    Worker const& w = crew_.front().worker;
-    return w.from_step + (ledger().versions[0] - w.from_version) * long{P::agreed::pace.push};
+    agree::AnyWorker const& w = crew_.front().worker;
+    return w.from_step + (ledger().versions[0] - w.from_version) * long{of_.pace().push};
   }
-  void hear(int s, agree::Event const& e, typename Server::Sent* pushed, double loss) {
+  void hear(int s, agree::Event const& e, typename F::Sent* pushed, double loss) {
     server_.hear(
-        s, e, pushed, [&](long update) { return books_.rate_of(update * P::agreed::pace.push); },
+        s, e, pushed, [&](long update) { return books_.rate_of(update * of_.pace().push); },
         [&](auto const& actions, int) { note(s, e, actions, loss); });
   }
-  void note(int s, agree::Event const& e, typename Server::Actions const& actions, double loss) {
+  void note(int s, agree::Event const& e, typename Server<F>::Actions const& actions, double loss) {
     if (e.what == agree::Heard::Pushed) books_.pushed(s, e.worker, one(e.worker).rows);
     for (agree::Action const& a : actions) {
       if (told) told(s, e, a);
       books_.decided(s, e, a, loss, one(e.worker).replica->part());
-      if (a.what == agree::Done::Grant) one(a.worker).mail[s] = std::max(one(a.worker).mail[s], a.version);
+      if (a.what != agree::Done::Grant) continue;
+      int& granted = one(a.worker).mail[static_cast<std::size_t>(s)];
+      granted = std::max(granted, a.version);
     }
   }
 
-  session::Replica<P> evaluator_;
-  Server server_;
+  Service<F> const& of_;
+  Pushes<F> pushes_;
+  int const shards_;
+  bool const waits_;
+  Replica<F> evaluator_;
+  Server<F> server_;
   std::vector<One> crew_;
-  session::Account<P> books_;
+  Account books_;
   double now_ = 0;
   backend::host::Feed feed_;
   std::priority_queue<Coming> coming_;
   long causes_ = 0;
+};
+
+}  // namespace session
+
+/// `Simulated<Train> trainer(20, seed); trainer.delay = ...; trainer.train(0, 100, feed); trainer.now()`. Does what
+/// Served does with threads, one event after the other: a gradient of replica r takes delay(r, step) seconds, a message
+/// none. Protocol, server and arithmetic are the real ones, so that a plan can be tried with stragglers that are not
+/// available; seed and delays determine every bit. Simultaneous events happen in the order of their causes.
+template <class P> class Simulated : public session::SimulatedTrainer<session::formats_of<P>> {
+ public:
+  using plan = P;
+
+  explicit Simulated(int replicas, std::uint64_t seed = 1)
+      : session::SimulatedTrainer<session::formats_of<P>>(session::service<P>, replicas, seed) {}
 };
 template <class P>
 requires(!plan::legal<P> || !P::served) class Simulated<P> : public session::Untrained<P> {

@@ -13,15 +13,15 @@
 
 namespace cleave::session {
 
-/// Replaces ThreadRanks. A way's memory on the host holds what is exchanged: weights, push buffer, messages and
+/// Used in place of ThreadRanks. A way's memory on the host holds what is exchanged: weights, push buffer, messages and
 /// residuals; only that much of it is ever touched.
-template <class P, class Machine> class DeviceRanks {
+template <class P, class Machine> class DeviceRanks : public ReplicaRanks<typename P::number> {
  public:
   using Way = backend::host::Arena<typename P::number>;
   using A = typename Way::A;
   using Feed = backend::host::Feed;
 
-  DeviceRanks(schedule::Layout<P::ops::size> const& layout, schedule::Share const& share, std::uint64_t seed)
+  DeviceRanks(schedule::LayoutView const& layout, schedule::Share const& share, std::uint64_t seed)
       : layout_(layout),
         machine_(std::make_unique<Machine>()),
         fleet_(lower::device_executable<P, Machine, backend::gpu::AllHere>, *machine_, link_, {1, P::ways}, share,
@@ -36,11 +36,11 @@ template <class P, class Machine> class DeviceRanks {
   static void check_room(schedule::Memory const& each, int replicas) {
     session::check_room(each, replicas * P::ways, Machine().free_bytes());
   }
-  void keep_gradients() { keeps_ = true; }
-  template <class Loss> void train(long draw, Feed const& feed, optim::Now<A> const& now, A own_rate, Loss loss) {
+  void keep_gradients() override { keeps_ = true; }
+  void train(long draw, Feed const& feed, optim::Now<A> const& now, A own_rate, A* losses) override {
     bring();
     fleet_.train(draw, feed, now, own_rate);
-    fleet_.each_loss(0, loss);
+    fleet_.each_loss(0, [&](int s, A loss) { losses[s] = loss; });
     for (int w = 0; w < P::ways; ++w) {
       if (keeps_) {
         fleet_.read(w, layout_.outbox, at(w).outbox(), all);
@@ -49,30 +49,31 @@ template <class P, class Machine> class DeviceRanks {
       }
     }
   }
-  backend::host::Seen evaluate(long batch, Feed const& feed, long valid) {
+  backend::host::Seen evaluate(long batch, Feed const& feed, long valid) override {
     bring();
     return fleet_.evaluate(batch, feed, valid);
   }
-  void set_seed(std::uint64_t seed) { fleet_.set_seed(seed); }
-  void begin_at(int micro_batch) { fleet_.begin_at(micro_batch); }
-  Way& at(int way) { return *way_[static_cast<std::size_t>(way)]; }
-  Way const& at(int way) const { return *way_[static_cast<std::size_t>(way)]; }
+  void set_seed(std::uint64_t seed) override { fleet_.set_seed(seed); }
+  void begin_at(int micro_batch) override { fleet_.begin_at(micro_batch); }
+  Way& at(int way) override { return *way_[static_cast<std::size_t>(way)]; }
   // Copied to the device before the next step, not here: the writer may hold a lock that others need.
-  void took(int way, long offset, long count, bool masters) { taken_.push_back({way, offset, count, masters}); }
-  void emptied() { empty_ = true; }
-  void refresh_copies() {
+  void took(int way, long offset, long count, bool masters) override {
+    taken_.push_back({way, offset, count, masters});
+  }
+  void emptied() override { empty_ = true; }
+  void refresh_copies() override {
     for (int w = 0; w < P::ways; ++w) {
       at(w).refresh_copies();
       took(w, 0, P::schedule.weight_elements, true);
     }
   }
-  void trace(int steps, std::size_t more) {
+  void trace(int steps, std::size_t more) override {
     machine_->adopt();
     fleet_.trace(steps, more);
   }
-  backend::host::Timeline& timeline(int way) { return fleet_.timeline(way); }
-  long sent(int way) const { return fleet_.sent(way); }
-  long sent_bytes(int way) const { return fleet_.sent_bytes(way); }
+  backend::host::Timeline& timeline(int way) override { return fleet_.timeline(way); }
+  long sent(int way) const override { return fleet_.sent(way); }
+  long sent_bytes(int way) const override { return fleet_.sent_bytes(way); }
 
  private:
   static constexpr long all = P::schedule.weight_elements * static_cast<long>(sizeof(A));
@@ -97,7 +98,7 @@ template <class P, class Machine> class DeviceRanks {
     bool masters;
   };
 
-  schedule::Layout<P::ops::size> const& layout_;
+  schedule::LayoutView const& layout_;
   std::unique_ptr<Machine> machine_;
   backend::gpu::AllHere link_;
   backend::gpu::Fleet<typename P::number, Machine> fleet_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "../agree/decider.hpp"
 #include "../backend/tcp/frame.hpp"
 #include "../schedule/listing.hpp"
 #include "../version.hpp"
@@ -13,16 +14,24 @@
 namespace cleave::session {
 
 /// Hash of library version, protocol, number format, agreement and the whole schedule for a number of replicas.
-template <class P> std::uint64_t fingerprint(int replicas) {
+/// `listing` is the schedule as text (schedule/listing.hpp).
+template <class = void>
+std::uint64_t fingerprint(Description const& plan, agree::Terms const& agreed, int shards, int replicas,
+                          std::string const& listing) {
   std::string portions;
-  for (int g = 0; g < P::request.portions.groups; ++g) portions += "/" + std::to_string(P::request.portions.each[g]);
-  std::string const text = std::string(version) + ", protocol " + std::to_string(backend::tcp::protocol) + "\n" +
-                           std::to_string(replicas) + " replicas\n" + plan_text<P>() + "\n" +
-                           schedule::listing<P>({replicas, P::ways}) + std::to_string(P::shards) + " shards, change " +
-                           std::to_string(static_cast<int>(P::agreed::change)) + ", pace " +
-                           std::to_string(P::agreed::pace.fetch) + "/" + std::to_string(P::agreed::pace.push) +
-                           ", spares " + std::to_string(P::agreed::spares) + ", portions " + portions;
+  place::Portions const& of = plan.request.portions;
+  for (int g = 0; g < of.groups; ++g) portions += "/" + std::to_string(of.each[g]);
+  std::string const text =
+      std::string(version) + ", protocol " + std::to_string(backend::tcp::protocol) + "\n" + std::to_string(replicas) +
+      " replicas\n" + plan_text(plan) + "\n" + listing + std::to_string(shards) + " shards, change " +
+      std::to_string(static_cast<int>(agreed.change)) + ", pace " + std::to_string(agreed.pace.fetch) + "/" +
+      std::to_string(agreed.pace.push) + ", spares " + std::to_string(agreed.spares) + ", portions " + portions;
   return backend::tcp::checksum(0xCBF29CE484222325u, text.data(), text.size());
+}
+/// Of plan P.
+template <class P> std::uint64_t fingerprint(int replicas) {
+  return fingerprint(description<P>, agree::terms<typename P::agreed, P::served>(), P::shards, replicas,
+                     schedule::listing<P>({replicas, P::ways}));
 }
 
 }  // namespace cleave::session

@@ -25,7 +25,7 @@ template <class Trained> class Snapshot {
  public:
   void take(Trained& trainer) {
     schedule::Program const& p = trainer.description().program;
-    values_.resize(static_cast<std::size_t>((p.weight_elements + p.state_elements) * p.ways));
+    values_.resize(static_cast<std::size_t>((p.weight_elements + p.state_elements) * p.mesh.ways()));
     auto* at = values_.data();
     each(p, [&](int way, backend::host::Region region, long count) {
       trainer.read(way, region, 0, count, at);
@@ -44,7 +44,7 @@ template <class Trained> class Snapshot {
 
  private:
   template <class Visit> static void each(schedule::Program const& p, Visit visit) {
-    for (int way = 0; way < p.ways; ++way) {
+    for (int way = 0; way < p.mesh.ways(); ++way) {
       visit(way, backend::host::Region::Weights, p.weight_elements);
       visit(way, backend::host::Region::States, p.state_elements);
     }

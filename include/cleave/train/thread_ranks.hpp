@@ -11,72 +11,113 @@
 
 namespace cleave::session {
 
-/// The interface of a replica to its ranks: `layout` is that of one replica and must outlive it, `share` is its part of
-/// the batch. device_ranks.hpp is the other implementation.
-template <class P> class ThreadRanks {
+/// The ranks of a replica, as it sees them: threads, or streams of a device (device_ranks.hpp).
+template <class T> class ReplicaRanks {
  public:
-  using Rank = backend::host::Rank<typename P::number>;
-  using A = typename Rank::A;
+  using Way = backend::host::Arena<T>;
+  using A = typename Way::A;
   using Feed = backend::host::Feed;
 
-  ThreadRanks(schedule::Layout<P::ops::size> const& layout, schedule::Share const& share, std::uint64_t seed)
-      : world_({1, P::ways}, P::schedule.steps), team_(world_), rank_(static_cast<std::size_t>(P::ways)) {
+  ReplicaRanks() = default;
+  virtual ~ReplicaRanks() = default;
+  ReplicaRanks(ReplicaRanks const&) = delete;
+  ReplicaRanks& operator=(ReplicaRanks const&) = delete;
+  /// From now on gradients are added to the push buffers, and weights are updated elsewhere.
+  virtual void keep_gradients() = 0;
+  /// Computes one gradient. With kept gradients it also updates the weights here by plain SGD at `own_rate`. Writes
+  /// losses[micro-batch], the sum of its samples' losses.
+  virtual void train(long draw, Feed const& feed, optim::Now<A> const& now, A own_rate, A* losses) = 0;
+  virtual backend::host::Seen evaluate(long batch, Feed const& feed, long valid) = 0;
+  virtual void set_seed(std::uint64_t seed) = 0;
+  virtual void begin_at(int micro_batch) = 0;
+  /// The memory of a way, as the last step left it.
+  virtual Way& at(int way) = 0;
+  /// [offset, offset + count) of a way's weights, or of their copies alone, has been written.
+  virtual void took(int way, long offset, long count, bool masters) = 0;
+  /// The push buffers have been written.
+  virtual void emptied() = 0;
+  virtual void refresh_copies() = 0;
+  /// Traces the next `steps` steps, with room for `more` additional spans of each.
+  virtual void trace(int steps, std::size_t more) = 0;
+  virtual backend::host::Timeline& timeline(int way) = 0;
+  /// Elements (or bytes) that a way has sent to the other ways.
+  virtual long sent(int way) const = 0;
+  virtual long sent_bytes(int way) const = 0;
+};
+
+/// How to make them. `layout` is that of one replica and must outlive them, `share` is its part of the batch.
+template <class T> struct RanksOf {
+  void (*check_room)(schedule::Memory const& each, int replicas) = nullptr;
+  std::unique_ptr<ReplicaRanks<T>> (*make)(schedule::LayoutView const& layout, schedule::Share const& share,
+                                           std::uint64_t seed) = nullptr;
+};
+template <class P, class Ranks> constexpr RanksOf<typename P::number> make_ranks_by() {
+  using T = typename P::number;
+  return {&Ranks::check_room,
+          [](schedule::LayoutView const& layout, schedule::Share const& share, std::uint64_t seed)
+              -> std::unique_ptr<ReplicaRanks<T>> { return std::make_unique<Ranks>(layout, share, seed); }};
+}
+template <class P, class Ranks> inline constexpr RanksOf<typename P::number> ranks_by = make_ranks_by<P, Ranks>();
+
+/// As threads.
+template <class T> class RankThreads : public ReplicaRanks<T> {
+ public:
+  using Rank = backend::host::Rank<T>;
+  using typename ReplicaRanks<T>::Way, typename ReplicaRanks<T>::A, typename ReplicaRanks<T>::Feed;
+
+  RankThreads(backend::host::Executable<T> const& of, schedule::LayoutView const& layout, schedule::Share const& share,
+              std::uint64_t seed)
+      : world_(of.program.mesh.with_replicas(1), of.program.steps),
+        team_(world_),
+        rank_(static_cast<std::size_t>(of.program.mesh.ways())) {
     team_.run([&](int w) {
-      rank_[static_cast<std::size_t>(w)] = std::make_unique<Rank>(lower::executable<P>, world_, layout, w, seed, share);
+      rank_[static_cast<std::size_t>(w)] = std::make_unique<Rank>(of, world_, layout, w, seed, share);
     });
   }
 
   /// Nothing to check: a lack of memory is reported by the system.
   static void check_room(schedule::Memory const&, int) {}
-  /// From now on gradients are added to the push buffers, and weights are updated elsewhere.
-  void keep_gradients() {
+  void keep_gradients() override {
     for (auto& r : rank_) r->keep_gradients();
     keeps_ = true;
   }
-  /// Computes one gradient. With kept gradients it also updates the weights here by plain SGD at `own_rate`. Calls
-  /// loss(micro-batch, sum of its samples' losses).
-  template <class Loss> void train(long draw, Feed const& feed, optim::Now<A> const& now, A own_rate, Loss loss) {
+  void train(long draw, Feed const& feed, optim::Now<A> const& now, A own_rate, A* losses) override {
     world_.check();
     team_.run([&](int w) {
-      Rank& r = at(w);
+      Rank& r = rank(w);
       if (keeps_) r.keep_gradients(own_rate);
       r.train(draw, feed, now);
-      r.each_loss(loss);
+      r.each_loss([&](int m, A loss) { losses[m] = loss; });
     });
   }
-  backend::host::Seen evaluate(long batch, Feed const& feed, long valid) {
+  backend::host::Seen evaluate(long batch, Feed const& feed, long valid) override {
     std::vector<backend::host::Seen> seen(rank_.size());
-    team_.run([&](int w) { seen[static_cast<std::size_t>(w)] = at(w).evaluate(batch, feed, valid); });
+    team_.run([&](int w) { seen[static_cast<std::size_t>(w)] = rank(w).evaluate(batch, feed, valid); });
     backend::host::Seen all;
     for (auto const& s : seen) all += s;
     return all;
   }
-  void set_seed(std::uint64_t seed) {
+  void set_seed(std::uint64_t seed) override {
     for (auto& r : rank_) r->set_seed(seed);
   }
-  void begin_at(int micro_batch) {
+  void begin_at(int micro_batch) override {
     for (auto& r : rank_) r->begin_at(micro_batch);
   }
-  /// The memory of a way, as the last step left it.
-  Rank& at(int way) { return *rank_[static_cast<std::size_t>(way)]; }
-  Rank const& at(int way) const { return *rank_[static_cast<std::size_t>(way)]; }
-  /// [offset, offset + count) of a way's weights, or of their copies alone, has been written.
-  void took(int, long, long, bool) {}
-  /// The push buffers have been written.
-  void emptied() {}
-  void refresh_copies() {
+  Way& at(int way) override { return rank(way); }
+  void took(int, long, long, bool) override {}
+  void emptied() override {}
+  void refresh_copies() override {
     for (auto& r : rank_) r->refresh_copies();
   }
-  /// Traces the next `steps` steps, with room for `more` additional spans of each.
-  void trace(int steps, std::size_t more) {
+  void trace(int steps, std::size_t more) override {
     for (auto& r : rank_) r->trace(steps, more);
   }
-  backend::host::Timeline& timeline(int way) { return at(way).timeline(); }
-  /// Elements (or bytes) that a way has sent to the other ways.
-  long sent(int way) const { return total(way, &backend::host::Member::received); }
-  long sent_bytes(int way) const { return total(way, &backend::host::Member::received_bytes); }
+  backend::host::Timeline& timeline(int way) override { return rank(way).timeline(); }
+  long sent(int way) const override { return total(way, &backend::host::Member::received); }
+  long sent_bytes(int way) const override { return total(way, &backend::host::Member::received_bytes); }
 
  private:
+  Rank& rank(int way) { return *rank_[static_cast<std::size_t>(way)]; }
   long total(int way, std::vector<long> backend::host::Member::*what) const {
     long sum = 0;
     for (auto const& r : rank_) sum += (r->member().*what)[static_cast<std::size_t>(way)];
@@ -87,6 +128,11 @@ template <class P> class ThreadRanks {
   backend::host::Team team_;
   std::vector<std::unique_ptr<Rank>> rank_;
   bool keeps_ = false;
+};
+/// Of plan P.
+template <class P> struct ThreadRanks : RankThreads<typename P::number> {
+  ThreadRanks(schedule::LayoutView const& layout, schedule::Share const& share, std::uint64_t seed)
+      : RankThreads<typename P::number>(lower::executable<P>, layout, share, seed) {}
 };
 
 }  // namespace cleave::session

@@ -18,10 +18,21 @@ using backend::host::Pushed, backend::host::Shard;
 static_assert(std::is_same_v<Pushed<bf16, Change::Step>, bf16> && std::is_same_v<Pushed<bf16, Change::Average>, f32>);
 static_assert(std::is_same_v<Pushed<tf32, Change::Step>, f32>);  // what is sent is no factor of a product
 
+namespace {
+
+template <class Keeper, class T, Change How, int Percent = 0> struct Tried : Shard<T, Pushed<T, How>, Keeper::most> {
+  Tried(Keeper const& keeper, T const* weights, long count)
+      : Tried::Shard(std::make_unique<DeciderOf<Keeper>>(keeper),
+                     {How, Percent, has_quorum<Keeper>, Sgd::moments, &backend::host::step_shard<Sgd, T>}, weights,
+                     count) {}
+};
+
+}  // namespace
+
 TEST_CASE("8 workers push 250,000 gradients each: every one is applied or dropped, and the weights say so") {
   using Keeper = Free<8, Stale<Drop<6>>>;
   std::vector<double> const zero(3);
-  Shard<Keeper, Sgd, double, Change::Step> shard({}, zero.data(), 3);
+  Tried<Keeper, double, Change::Step> shard({}, zero.data(), 3);
   std::mutex mutex;
   long applied = 0, dropped = 0, oldest = 0;
   auto const hear = [&](Event const& e, double* g) {
@@ -63,7 +74,7 @@ TEST_CASE("8 workers push 250,000 gradients each: every one is applied or droppe
 TEST_CASE("an optimizer that keeps nothing steps every piece of a long shard") {  // UBSan: of no moments there is no
                                                                                   // second piece
   std::vector<float> const zero(1300);
-  Shard<Free<1>, Sgd, float, Change::Step> shard({}, zero.data(), 1300);
+  Tried<Free<1>, float, Change::Step> shard({}, zero.data(), 1300);
   Actions<1> joined, pushed;
   auto const now = [](int) { return optim::Now<float>{0.5f, 1, 1, 1}; };
   shard.hear({Heard::Joined, 0, 1}, nullptr, now, joined);
@@ -78,7 +89,7 @@ TEST_CASE("gradients of a quorum are summed in the order of the workers, whoever
   three.quorum = 3;
   float const zero = 0, g[] = {1e8f, -1e8f, 1.0f, 0.5f};
   auto const after = [&](std::initializer_list<int> order) {
-    Shard<Keeper, Sgd, float, Change::Step> shard(three, &zero, 1);
+    Tried<Keeper, float, Change::Step> shard(three, &zero, 1);
     auto const hear = [&](Event const& e, float* g_of) {
       Actions<4> out;
       shard.hear(
@@ -105,8 +116,8 @@ TEST_CASE("means of weights; the elastic centre and its replica move towards eac
   double const zero = 0;
   Quorum<2> both;
   both.workers = both.quorum = 2;
-  Shard<Quorum<2>, Sgd, double, Change::Average> mean(both, &zero, 1);
-  Shard<Free<2>, Sgd, double, Change::Elastic, 25> centre({}, &zero, 1);
+  Tried<Quorum<2>, double, Change::Average> mean(both, &zero, 1);
+  Tried<Free<2>, double, Change::Elastic, 25> centre({}, &zero, 1);
   auto const now = [](int) { return optim::Now<double>{}; };
   auto const hear = [&](auto& shard, Event const& e, double* x) {
     Actions<2> out;

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
-#include "../../agree/agreement.hpp"
-#include "../../agree/event.hpp"
+#include "../../agree/decider.hpp"
 #include "../../schedule/slices.hpp"
 #include "communication/all_reduce.hpp"
 #include "kernels/update.hpp"
@@ -17,28 +17,46 @@ namespace cleave::backend::host {
 template <class T, agree::Change How, class A = tensor::accumulate_t<T>>
 using Pushed = std::conditional_t<How == agree::Change::Step && sizeof(T) < sizeof(A), T, A>;
 
+/// How a shard changes its weights; A is the format of sums, T that of the data.
+template <class T> struct ShardRules {
+  using A = tensor::accumulate_t<T>;
+  agree::Change change = agree::Change::Step;
+  int percent = 0;        // under Elastic
+  bool together = false;  // an update is made of the pushes of several workers
+  int moments = 0;        // optimizer tensors
+  /// One optimizer step of w (n), whose moments are `apart` elements from each other; copy (n): null if there is none.
+  void (*step)(A* w, T* copy, A const* g, A* moments, long apart, long n, optim::Now<A> const& now) = nullptr;
+};
+template <class Optimizer, class T>
+void step_shard(tensor::accumulate_t<T>* w, T* copy, tensor::accumulate_t<T> const* g, tensor::accumulate_t<T>* moments,
+                long apart, long n, optim::Now<tensor::accumulate_t<T>> const& now) {
+  update<Optimizer, T>(w, copy, g, moments, apart, n, now);
+}
+
 /// The agreement decides, the shard computes. The owner serialises events. Weights that are averaged, and gradients
 /// that are summed, are added in the order of the workers, in the tree of the ordered sum, whatever the order of
-/// arrival.
-template <class Keeper, class Optimizer, class T, agree::Change How, int Percent = 0> class Shard {
+/// arrival. At most `Most` workers; `Push` is the format of what they push.
+template <class T, class Push, int Most> class Shard {
  public:
   using A = tensor::accumulate_t<T>;
-  using Sent = Pushed<T, How>;
+  using Sent = Push;
+  using Decider = agree::Decider<Most>;
   static constexpr bool narrow = sizeof(T) < sizeof(A);
-  static constexpr bool together = requires { Keeper{}.quorum; };
 
-  Shard(Keeper keeper, A const* weights, long count)
-      : keeper_(keeper),
+  Shard(std::unique_ptr<Decider> decider, ShardRules<T> const& rules, A const* weights, long count)
+      : decider_(std::move(decider)),
+        rules_(rules),
         weights_(weights, weights + count),
-        moments_(static_cast<std::size_t>(count * Optimizer::moments)) {
+        moments_(static_cast<std::size_t>(count * rules.moments)) {
     refresh_copies();
-    if constexpr (together) slot_.resize(Keeper::most);
+    if (rules_.together) slot_.resize(Most);
   }
 
   long count() const { return static_cast<long>(weights_.size()); }
-  int version() const { return keeper_.version; }
-  void set_version(int version) { keeper_.version = version; }
-  Keeper const& keeper() const { return keeper_; }
+  int version() const { return decider_->version(); }
+  void set_version(int version) { decider_->set_version(version); }
+  /// Whether others may wait for this worker.
+  bool waited_for(int worker) const { return decider_->waited_for(worker); }
   A* weights() { return weights_.data(); }
   A* moments() { return moments_.data(); }
   /// Call after weights were written from outside.
@@ -58,8 +76,8 @@ template <class Keeper, class Optimizer, class T, agree::Change How, int Percent
   }
 
   /// `pushed` (count) is the data of a push; under `Elastic` it returns moved towards the centre. `now`: for an update.
-  template <class Now> void hear(agree::Event const& e, Sent* pushed, Now now, agree::Actions<Keeper::most>& out) {
-    keeper_.hear(e, out);
+  template <class Now> void hear(agree::Event const& e, Sent* pushed, Now now, agree::Actions<Most>& out) {
+    decider_->hear(e, out);
     if (!pushed) return;  // only pushed data is taken
     for (agree::Action const& a : out) {
       if (a.what == agree::Done::Take) take(a, pushed);
@@ -70,7 +88,7 @@ template <class Keeper, class Optimizer, class T, agree::Change How, int Percent
  private:
   void take(agree::Action const& a, Sent const* pushed) {
     share_ = static_cast<A>(a.share);
-    if constexpr (together) {
+    if (rules_.together) {
       slot_[static_cast<std::size_t>(a.worker)].assign(pushed, pushed + count());
       taken_.push_back(a.worker);
     }
@@ -80,17 +98,12 @@ template <class Keeper, class Optimizer, class T, agree::Change How, int Percent
     std::sort(taken_.begin(), taken_.end());
     for (long first = 0; first < count(); first += piece) {
       long const n = std::min(piece, count() - first);
-      if constexpr (How == agree::Change::Elastic) {
-        A const alpha = A{Percent} / A{100};
-        for (long i = first; i < first + n; ++i) {
-          A const pull = alpha * (pushed[i] - weights_[static_cast<std::size_t>(i)]);
-          weights_[static_cast<std::size_t>(i)] += pull;
-          pushed[i] -= pull;
-        }
+      if (rules_.change == agree::Change::Elastic) {
+        move(first, n, pushed);
         continue;
       }
       alignas(64) A sums[most_depth][piece];
-      if constexpr (together) {
+      if (rules_.together) {
         int const leaves = static_cast<int>(taken_.size());
         schedule::TreeSum tree{leaves};
         for (int l = 0; l < leaves; ++l) {
@@ -101,24 +114,36 @@ template <class Keeper, class Optimizer, class T, agree::Change How, int Percent
             for (long i = 0; i < n; ++i) sums[a][i] += sums[b][i];
           });
         }
-        if constexpr (How == agree::Change::Average) {
+        if (rules_.change == agree::Change::Average) {
           A const scale = A{1} / static_cast<A>(leaves);
           for (long i = 0; i < n; ++i) weights_[static_cast<std::size_t>(first + i)] = scale * sums[0][i];
         }
       } else {
         for (long i = 0; i < n; ++i) sums[0][i] = share_ * static_cast<A>(pushed[first + i]);
       }
-      if constexpr (How == agree::Change::Step) {
-        host::update<Optimizer, T>(weights() + first, narrow ? copies_.data() + first : nullptr, sums[0],
-                                   moments_.empty() ? nullptr : moments() + first, count(), n, now);
+      if (rules_.change == agree::Change::Step) {
+        rules_.step(weights() + first, narrow ? copies_.data() + first : nullptr, sums[0],
+                    moments_.empty() ? nullptr : moments() + first, count(), n, now);
       }
     }
-    if constexpr (How != agree::Change::Step) refresh_copies();
+    if (rules_.change != agree::Change::Step) refresh_copies();
     taken_.clear();
+  }
+  /// Elastic: the centre and what was pushed move towards each other.
+  void move(long first, long n, Sent* pushed) {
+    if constexpr (std::is_same_v<Sent, A>) {
+      A const alpha = static_cast<A>(rules_.percent) / A{100};
+      for (long i = first; i < first + n; ++i) {
+        A const pull = alpha * (pushed[i] - weights_[static_cast<std::size_t>(i)]);
+        weights_[static_cast<std::size_t>(i)] += pull;
+        pushed[i] -= pull;
+      }
+    }
   }
 
   static constexpr int most_depth = 16;
-  Keeper keeper_;
+  std::unique_ptr<Decider> decider_;
+  ShardRules<T> rules_;
   std::vector<A> weights_, moments_;
   std::vector<T> copies_;                // low-precision formats only
   std::vector<std::vector<Sent>> slot_;  // for each worker, if an update needs several

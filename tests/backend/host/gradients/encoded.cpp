@@ -22,11 +22,11 @@ template <class Word, class Keeps, class Alone = Of<DataParallel<Sync>, Shards<1
 std::vector<float> oracle(int replicas, int steps) {
   using C = typename send::codec_of<Word>::is;
   session::Probing<Alone> probe;
-  std::vector<std::unique_ptr<session::Replica<Alone>>> replica;
+  std::vector<std::unique_ptr<session::Replica<session::formats_of<Alone>>>> replica;
   constexpr long all = Alone::schedule.weight_elements;
   for (int r = 0; r < replicas; ++r) {
     auto const own = schedule::slices(Alone::micro_batches, r, replicas);
-    replica.push_back(std::make_unique<session::Replica<Alone>>(own, 11));
+    replica.push_back(std::make_unique<session::Replica<session::formats_of<Alone>>>(session::service<Alone>, own, 11));
   }
   std::vector<float> weights(replica[0]->at(0).weights(), replica[0]->at(0).weights() + all);
   std::vector<std::vector<float>> left(static_cast<std::size_t>(replicas), std::vector<float>(all));

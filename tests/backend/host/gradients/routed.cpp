@@ -75,11 +75,11 @@ template <int Each> struct ByNodes {
 template <class Add> std::vector<float> oracle(int replicas, int steps) {
   using Alone = Of<DataParallel<Sync>, Shards<1>, Fastest>;
   session::Probing<Alone> probe;
-  std::vector<std::unique_ptr<session::Replica<Alone>>> replica;
+  std::vector<std::unique_ptr<session::Replica<session::formats_of<Alone>>>> replica;
   constexpr long all = Alone::schedule.weight_elements;
   for (int r = 0; r < replicas; ++r) {
     auto const own = schedule::slices(Alone::micro_batches, r, replicas);
-    replica.push_back(std::make_unique<session::Replica<Alone>>(own, 11));
+    replica.push_back(std::make_unique<session::Replica<session::formats_of<Alone>>>(session::service<Alone>, own, 11));
   }
   std::vector<float> weights(replica[0]->at(0).weights(), replica[0]->at(0).weights() + all), sum(all);
   std::vector<float> parts(static_cast<std::size_t>(replicas));
