@@ -142,7 +142,7 @@ TEST_CASE("what cannot be trained on is refused before anything is trained") {
   Labelled l = corners(48);
   Trainer<Classify> trainer({.replicas = 1});
   auto const before = weights(trainer);
-  auto const refused = [&](std::string const& why, Fit const& how) {
+  auto const refused = [&](std::string const& why, FitOptions const& how) {
     CHECK_THROWS_WITH_AS(trainer.fit(l.x, l.y, how), why.c_str(), Error);
   };
   refused("fit: 0 epochs; say at least 1", {.epochs = 0});

@@ -60,7 +60,7 @@ struct Fitted {
   Scaling scaling{};  // of earlier training, if there was any
 };
 
-inline void check(Fit const& how, Arrays const& training, Arrays const& held_out, int batch) {
+inline void check(FitOptions const& how, Arrays const& training, Arrays const& held_out, int batch) {
   auto const text = [](auto n) { return std::to_string(n); };
   if (how.epochs < 1) throw Error("fit: " + text(how.epochs) + " epochs; say at least 1");
   if (how.patience < 0) throw Error("fit: a patience of " + text(how.patience) + " epochs; say at least 0");
@@ -78,7 +78,7 @@ inline void check(Fit const& how, Arrays const& training, Arrays const& held_out
 /// Trains on arrays (x, y) that are checked first. Returns the epochs; the trainer then has the weights of the best
 /// one, if there is validation. `scaling` becomes that of the inputs.
 template <class Trained>
-History fit(Trained& trainer, Arrays const& all, Fit const& how, Fitted const& of, Watch const& watch,
+History fit(Trained& trainer, Arrays const& all, FitOptions const& how, Fitted const& of, Watch const& watch,
             Scaling& scaling) {
   if (!(how.validation >= 0 && how.validation < 1))
     throw Error("fit: a validation share of " + std::to_string(how.validation) + "; say one from 0 to below 1");

@@ -12,13 +12,13 @@
 namespace cleave {
 
 /// Of a trainer: `Trainer<Train> trainer({.replicas = 2});`
-struct Setup {
+struct TrainerOptions {
   int replicas = 0;  ///< 0: as many as the plan fixes; else as this machine has cores for, at most one a micro-batch
   std::uint64_t seed = 1;
 };
 
 /// Of a training: `trainer.fit(x, y, {.epochs = 20, .validation = 0.1, .patience = 5});`
-struct Fit {
+struct FitOptions {
   int epochs = 1;
   /// The share of samples that is held out, the same of every class, drawn from the seed: from 0 to below 1.
   double validation = 0;

@@ -42,17 +42,18 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
   /// With `remote`, this process is one of the ranks and every call is made by all of them.
   explicit Trainer(int replicas, std::uint64_t seed = 1, backend::host::Remote* remote = nullptr)
       : session::HostTrainer<typename P::number>(session::training<P>, replicas, seed, remote), seed_(seed) {}
-  explicit Trainer(Setup const& setup)
+  explicit Trainer(TrainerOptions const& setup)
       : Trainer(setup.replicas > 0 ? setup.replicas : session::default_replicas<P>(), setup.seed) {}
 
   /// Trains on samples in memory: x (n, inputs), y (n) classes from 0, or (n, outputs) targets, for a loss that takes
   /// them. Each epoch has its own order; samples beyond the last whole batch of an epoch are left out of it. With
   /// `.validation`, the trainer has the weights of the best epoch in the end. `watch` is called after each epoch; true
   /// ends the training. Throws Error, before anything is trained, if sizes, labels or targets do not fit.
-  History fit(std::span<float const> x, std::span<int const> y, Fit const& how = {}, session::Watch const& watch = {}) {
+  History fit(std::span<float const> x, std::span<int const> y, FitOptions const& how = {},
+              session::Watch const& watch = {}) {
     return fit_arrays(arrays(x, y, {}), how, watch);
   }
-  History fit(std::span<float const> x, std::span<float const> y, Fit const& how = {},
+  History fit(std::span<float const> x, std::span<float const> y, FitOptions const& how = {},
               session::Watch const& watch = {}) {
     static_assert(wanted.target != op::Target::Class,
                   "fit: CrossEntropy compares with classes; give them as int (std::vector<int>), or end the model with "
@@ -84,7 +85,7 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
     if (input.dims == 3) out.channels = input[0];
     return out;
   }
-  History fit_arrays(session::Arrays const& all, Fit const& how, session::Watch const& watch) {
+  History fit_arrays(session::Arrays const& all, FitOptions const& how, session::Watch const& watch) {
     session::HostTrainer<typename P::number>& self = *this;
     return session::fit(self, all, how, {wanted, P::rate, seed_, preprocessing_.scaling}, watch,
                         preprocessing_.scaling);
