@@ -251,7 +251,9 @@ constexpr Verdict cut_law(Signature const& s, op::Equation const& e, char letter
   if (letter == 'o' && !has(e.w, 'o')) letter = 'c';
   int const dim = dim_of(e.w, letter);
   if (!has(e.w, letter)) return {Law::Letter, letter, 0, s.leaf};
-  int const parts = s.parts(letter, s.w[0].shape[dim]);
+  int parts = s.parts(letter, s.w[0].shape[dim]);
+  int const of_x = s.x_at.dim(letter) - 1;  // not as before: an image's pixels are cut where its channels are
+  if (parts % r.mesh.size[1] == 0 && of_x >= 0) parts = s.parts(letter, s.x[of_x]);
   if (parts % r.mesh.size[1] == 0) return {};
   return {letter == 'o' ? Law::Columns : letter == 'i' ? Law::Rows : Law::Groups, parts, r.mesh.size[1], s.leaf};
 }

@@ -31,7 +31,7 @@ TEST_CASE("a sharding's boxes: of 2 x 2 x 2 ranks, each element is with as many 
       place::Sharding const s{{shard(batch), second, third}};
       int holders[24][8]{};
       for (int rank = 0; rank < 8; ++rank) {
-        Box const b = box(s, 8, 2, share, rank, 1);
+        Box const b = box(s, {8}, 2, share, rank, 1);
         for (long e = 0; e < b.size(); ++e) ++holders[b.row + e / b.features][b.feature + e % b.features];
       }
       int const cut = (second.kind == place::Kind::Shard) + (third.kind == place::Kind::Shard);
@@ -40,5 +40,6 @@ TEST_CASE("a sharding's boxes: of 2 x 2 x 2 ranks, each element is with as many 
       }
     }
   }
-  CHECK(box({{shard(batch), shard(1), shard(1)}}, 8, 2, share, 6, 0).feature == 4);  // a part of a part
+  CHECK(box({{shard(batch), shard(1), shard(1)}}, {8}, 2, share, 6, 0).feature == 4);     // a part of a part
+  CHECK(box({{shard(batch), shard(1)}}, {250, 25}, 2, {8, {1, 4}}, 1, 0).feature == 50);  // where its channels are cut
 }

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "../meta/host_device.hpp"
+#include "../tensor/partition.hpp"
 
 namespace cleave::op {
 
@@ -16,11 +16,9 @@ constexpr std::string_view name(Verb v) {
   return names[static_cast<int>(v)];
 }
 
-/// The part of E elements that rank r of n owns: contiguous, complete, disjoint, sizes differ by at most one.
-CLEAVE_HD constexpr long part_begin(long elements, int r, int n) { return elements * r / n; }
-constexpr long part_size(long elements, int r, int n) {
-  return part_begin(elements, r + 1, n) - part_begin(elements, r, n);
-}
+/// The part of E elements that rank r of n owns.
+CLEAVE_HD constexpr long part_begin(long elements, int r, int n) { return Partition{elements}.begin(r, n); }
+constexpr long part_size(long elements, int r, int n) { return Partition{elements}.size(r, n); }
 
 /// Elements that rank r of n sends when E elements (whole) go through the collective and its part of them is `part`.
 /// All-reduce is a reduce-scatter and an all-gather: 2(n-1)/n E when n divides E. `summands` is the number of partial

@@ -43,7 +43,9 @@ template <int Columns, int Ways> struct columns_divide_by_ways {
 template <int Rows, int Ways> struct rows_divide_by_ways {
   static constexpr bool holds = Rows % Ways == 0;
   template <bool Holds> struct tell {
-    static_assert(Holds, "SplitRows: the layer's input rows must divide evenly by the ways of the split");
+    static_assert(Holds,
+                  "SplitRows: the layer's input rows must divide evenly by the ways of the split; of an image these "
+                  "are its channels");
   };
 };
 template <int Groups, int Ways> struct groups_divide_by_ways {

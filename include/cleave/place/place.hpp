@@ -27,11 +27,13 @@ template <int Ops> struct Placed {
 
 namespace algebra {
 
-/// A rank's part of `s`, which lacks the first `beyond` dimensions of its tensor: the batch is cut as micro-batches.
+/// The largest part of `s` that a rank has, which lacks the first `beyond` dimensions of its tensor: the batch is cut
+/// as micro-batches.
 constexpr Shape cut(Shape s, Sharding const& sharding, DeviceMesh const& mesh, int beyond) {
   for (int a = 0; a < mesh.axes; ++a) {
     int const dim = sharding.on[a].dim - beyond;
-    if (sharding.on[a].kind == Kind::Shard && dim >= 0) s = s.with(dim, s[dim] / mesh.size[a]);
+    if (sharding.on[a].kind == Kind::Shard && dim >= 0)
+      s = s.with(dim, static_cast<int>(Partition{s[dim]}.most(mesh.size[a])));
   }
   return s;
 }

@@ -121,7 +121,10 @@ template <int Ops> struct Propagation {
     if (letter == 'o' && !s.w_at.has('o')) letter = 'c';
     int const dim = s.w_at.dim(letter);
     if (dim < 0) return refuse(Law::Letter, letter, 0, s);
-    int const parts = s.parts(letter, s.w[0].shape[dim]);
+    int parts = s.parts(letter, s.w[0].shape[dim]);
+    // A product takes an image's pixels together, but its rows are cut where the channels are.
+    int const of_x = s.x_at.dim(letter) - s.x_at.beyond_shape();
+    if (parts % ranks == 0 && of_x >= 0) parts = s.parts(letter, s.x[of_x]);
     if (parts % ranks == 0) return;
     refuse(letter == 'o' ? Law::Columns : letter == 'i' ? Law::Rows : Law::Groups, parts, ranks, s);
   }

@@ -185,7 +185,7 @@ constexpr void encode(Out& out, S const& s, place::Request request, Format const
     out.encoded[b] = region(Category::Communication, bytes);
     out.left[b] = region(Category::Communication, keeps ? bucket.count * f.sum : 0);
     bool const resums = f.pushed == 0 && f.encoding.resums;
-    out.left_of_sum[b] = region(Category::Communication, keeps && resums ? (bucket.count + n - 1) / n * f.sum : 0);
+    out.left_of_sum[b] = region(Category::Communication, keeps && resums ? Partition{bucket.count}.most(n) * f.sum : 0);
   }
   out.coding = region(Category::Communication, f.pushed == 0 && ranks.world() > 1 ? f.encoding.workspace : 0);
   out.factor_levels =

@@ -30,13 +30,16 @@ constexpr Strided lines(Box part, Box of) {
 
 /// What a rank holds of a value with so many features in one round of accumulation. Its rows are numbered as those of
 /// the step, `each` to a micro-batch; a placement that is no part of the rows or features is of all.
-constexpr Box box(place::Sharding const& s, long features, long each, Share const& share, int rank, int accumulation) {
+/// `features` are those of a sample; its unit is one index of the dimension that is cut.
+constexpr Box box(place::Sharding const& s, Partition features, long each, Share const& share, int rank,
+                  int accumulation) {
   Range const own = share.part(place::axes_of(s, place::shard(place::batch)), rank, accumulation);
-  Box out{own.begin * each, own.size() * each, 0, features};
+  Box out{own.begin * each, own.size() * each, 0, features.extent};
   for (int a = 0; a < share.ranks.axes; ++a) {
     if (s.on[a].kind != place::Kind::Shard || s.on[a].dim == place::batch) continue;
-    out.features /= share.ranks.size[a];
-    out.feature += share.ranks.coordinate(rank, a) * out.features;
+    int const part = share.ranks.coordinate(rank, a), parts = share.ranks.size[a];
+    out.feature += features.begin(part, parts);
+    out.features = features.extent = features.size(part, parts);
   }
   return out;
 }

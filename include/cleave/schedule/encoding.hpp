@@ -38,7 +38,7 @@ struct Run {
   long begin, count;
 };
 constexpr Run in_shard(Bucket const& b, int s, int n, long all) {
-  long const from = all * s / n, to = all * (s + 1) / n, end = b.offset + b.count;
+  long const from = op::part_begin(all, s, n), to = op::part_begin(all, s + 1, n), end = b.offset + b.count;
   long const begin = b.offset > from ? b.offset : from, past = end < to ? end : to;
   return {begin, past > begin ? past - begin : 0};
 }

@@ -21,12 +21,13 @@ struct ProgramNode {
   bool samples = true;        // of y, which has a batch
   op::Verb forward = op::Verb::None, backward = op::Verb::None;  // of a conversion
   op::Local local;
-  op::Weight weight[2];  // whole, over all ways
-  Shape state;           // of a running statistic, over all ways
+  op::Weight weight[2];   // whole, over all ways
+  Shape state;            // of a running statistic, over all ways
   std::string_view const* state_names = nullptr;
-  long features = 0;     // elements of a whole sample of y, over all ways
-  long aux = 0;          // numbers kept of a sample for the way back
-  long state_size = 0;   // elements of a running statistic on this rank
+  long features = 0;      // elements of a whole sample of y, over all ways
+  long feature_unit = 1;  // of these, one index of the first dimension
+  long aux = 0;           // numbers kept of a sample for the way back
+  long state_size = 0;    // elements of a running statistic on this rank
 
   /// Over which the gradients of its weights are summed.
   constexpr place::AxisSet summed_over() const { return place::axes_of(w, place::replicate); }
@@ -86,6 +87,7 @@ template <class P> class ProgramOf {
       to.w = n.w;
       to.local = n.local;
       to.features = n.whole.size();
+      to.feature_unit = n.whole.stride(0);
       if (n.op < 0) continue;
       auto const& s = P::signatures.op[n.op];
       to.name = s.name;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../place/sharding.hpp"
+#include "../tensor/partition.hpp"
 #include "../tensor/shape.hpp"
 
 namespace cleave::schedule {
@@ -17,8 +18,10 @@ constexpr void each_run(Shape whole, place::Sharding const& s, place::DeviceMesh
   for (int a = place::data_axis + 1; a < mesh.axes; ++a) {
     if (s.on[a].kind != place::Kind::Shard) continue;
     int const d = s.on[a].dim;
-    count[d] /= mesh.size[a];
-    begin[d] += mesh.coordinate(way, a) * count[d];
+    Partition const own{count[d]};
+    int const part = mesh.coordinate(way, a), parts = mesh.size[a];
+    begin[d] += static_cast<int>(own.begin(part, parts));
+    count[d] = static_cast<int>(own.size(part, parts));
     last = d > last ? d : last;
   }
   long const width = count[last] * whole.stride(last);

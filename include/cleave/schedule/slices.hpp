@@ -7,19 +7,23 @@
 #include "../meta/error.hpp"
 #include "../place/device_mesh.hpp"
 #include "../place/portions.hpp"
+#include "../tensor/partition.hpp"
 
 namespace cleave::schedule {
 
-/// The micro-batches [begin, end) of part p of n: contiguous, complete, disjoint, sizes differ by at most one.
+/// The micro-batches [begin, end) of a part.
 struct Range {
   int begin, end;
   constexpr int size() const { return end - begin; }
   friend constexpr bool operator==(Range, Range) = default;
 };
 constexpr Range slices(int micro_batches, int part, int parts) {
-  return {part * micro_batches / parts, (part + 1) * micro_batches / parts};
+  Partition const p{micro_batches};
+  return {static_cast<int>(p.begin(part, parts)), static_cast<int>(p.begin(part + 1, parts))};
 }
-constexpr int most_slices(int micro_batches, int parts) { return (micro_batches + parts - 1) / parts; }
+constexpr int most_slices(int micro_batches, int parts) {
+  return static_cast<int>(Partition{micro_batches}.most(parts));
+}
 
 using place::AxisSet, place::over_data;
 inline constexpr int most_groups = 1 << place::most_axes;  // that a rank is in
