@@ -9,6 +9,9 @@
 #include "cli/command.hpp"
 #include "cli/fit.hpp"
 #include "lower/host.hpp"
+#include "parameter_server/client.hpp"
+#include "parameter_server/parameter_server.hpp"
+#include "parameter_server/served.hpp"
 #include "report/words.hpp"
 
 #ifdef CLEAVE_COMPILING
@@ -64,6 +67,20 @@ CLEAVE_FOR_FORMAT(f32)
 CLEAVE_FOR_FORMAT(f64)
 CLEAVE_FOR_FORMAT(bf16)
 #undef CLEAVE_FOR_FORMAT
+
+// Around a server, in the commonest format.
+using PushedF32 = PushFormats<f32, f32>;
+CLEAVE_ONCE template class Replica<PushedF32>;
+CLEAVE_ONCE template class ServedTrainer<PushedF32>;
+CLEAVE_ONCE template class ClientOf<PushedF32>;
+CLEAVE_ONCE template class ParameterServerOf<PushedF32>;
+CLEAVE_ONCE template void save_state(ServedTrainer<PushedF32>&, std::string const&, std::uint64_t, bool,
+                                     Preprocessing const*, io::Metadata const&);
+CLEAVE_ONCE template void save_state(ClientOf<PushedF32>&, std::string const&, std::uint64_t, bool,
+                                     Preprocessing const*, io::Metadata const&);
+CLEAVE_ONCE template void load_state(ServedTrainer<PushedF32>&, std::string const&);
+CLEAVE_ONCE template int fit_for(ServedTrainer<PushedF32>&, Job const&, Sets<io::Images> const&, FitSettings const&);
+CLEAVE_ONCE template int fit_for(ServedTrainer<PushedF32>&, Job const&, Sets<io::Samples> const&, FitSettings const&);
 }  // namespace session
 
 }  // namespace cleave
