@@ -48,6 +48,8 @@ CLEAVE_ONCE template std::uint64_t saved_seed<void>(std::string const&);
 CLEAVE_ONCE template io::SafeTensors read_checkpoint<void>(Description const&, std::string const&);
 CLEAVE_ONCE template std::string trace_path<void>(std::string const&, int, int);
 CLEAVE_ONCE template void check_trace<void>(std::string const&);
+CLEAVE_ONCE template std::uint64_t fingerprint<void>(Description const&, agree::Terms const&, int, int,
+                                                     std::string const&);
 
 #define CLEAVE_FOR_SET(Set)                                                                  \
   CLEAVE_ONCE template void check_set(std::string const&, Set const&, Inputs, Needs const&); \
@@ -70,6 +72,7 @@ CLEAVE_FOR_FORMAT(bf16)
 
 // Around a server, in the commonest format.
 using PushedF32 = PushFormats<f32, f32>;
+CLEAVE_ONCE template class RankThreads<f32>;
 CLEAVE_ONCE template class Replica<PushedF32>;
 CLEAVE_ONCE template class ServedTrainer<PushedF32>;
 CLEAVE_ONCE template class ClientOf<PushedF32>;

@@ -1,4 +1,4 @@
-// parameter_server/served_replica.hpp - what the thread of a replica does: takes weights, computes, pushes, and hears what the agreement decides.
+// parameter_server/served_replica.hpp - what the thread of a replica does: takes weights, computes, pushes, hears the decisions; and how it ends.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -216,6 +216,36 @@ void ServedTrainer<F>::note(int s, agree::Event const& e, typename Server<F>::Ac
     }
   }
   if (mailed) changed_.notify_all();
+}
+template <class F> void ServedTrainer<F>::kill(int r) {
+  {
+    std::lock_guard lock(post_);
+    one(r).killed = true;
+  }
+  changed_.notify_all();
+  if (one(r).thread.joinable()) one(r).thread.join();
+}
+template <class F> void ServedTrainer<F>::restart(int r) {
+  if (one(r).thread.joinable()) kill(r);
+  {
+    std::lock_guard lock(post_);
+    One& o = one(r);
+    o.killed = o.resting = o.computing = o.pending = false;
+    o.live = true;
+    ++o.life;
+    std::fill(o.mail.begin(), o.mail.end(), -1);
+  }
+  for (int s = 0; s < shards_; ++s) hear(s, {agree::Heard::Joined, r, one(r).life}, nullptr, 0);
+  try {
+    one(r).thread = backend::host::start_thread([this, r] { live(r); });
+  } catch (Error const&) {
+    {
+      std::lock_guard lock(post_);
+      one(r).live = false;
+    }
+    for (int s = 0; s < shards_; ++s) hear(s, {agree::Heard::Left, r, one(r).life}, nullptr, 0);
+    throw;
+  }
 }
 
 }  // namespace cleave::session

@@ -255,36 +255,6 @@ template <class F> backend::host::Score ServedTrainer<F>::score(backend::host::F
   for (int s = 0; s < shards_; ++s) server_.pull(s, evaluator_);
   return evaluator_.score(feed, samples);
 }
-template <class F> void ServedTrainer<F>::kill(int r) {
-  {
-    std::lock_guard lock(post_);
-    one(r).killed = true;
-  }
-  changed_.notify_all();
-  if (one(r).thread.joinable()) one(r).thread.join();
-}
-template <class F> void ServedTrainer<F>::restart(int r) {
-  if (one(r).thread.joinable()) kill(r);
-  {
-    std::lock_guard lock(post_);
-    One& o = one(r);
-    o.killed = o.resting = o.computing = o.pending = false;
-    o.live = true;
-    ++o.life;
-    std::fill(o.mail.begin(), o.mail.end(), -1);
-  }
-  for (int s = 0; s < shards_; ++s) hear(s, {agree::Heard::Joined, r, one(r).life}, nullptr, 0);
-  try {
-    one(r).thread = backend::host::start_thread([this, r] { live(r); });
-  } catch (Error const&) {
-    {
-      std::lock_guard lock(post_);
-      one(r).live = false;
-    }
-    for (int s = 0; s < shards_; ++s) hear(s, {agree::Heard::Left, r, one(r).life}, nullptr, 0);
-    throw;
-  }
-}
 template <class F> void ServedTrainer<F>::trace(int steps) {
   std::lock_guard lock(post_);  // resting replicas may still get weights
   for (auto& o : crew_) o->replica->trace(steps);
