@@ -9,6 +9,9 @@
 #include "cli/command.hpp"
 #include "cli/fit.hpp"
 #include "lower/host.hpp"
+#include "parameter_server/client.hpp"
+#include "parameter_server/parameter_server.hpp"
+#include "parameter_server/served.hpp"
 #include "report/words.hpp"
 
 #ifdef CLEAVE_COMPILING
@@ -45,6 +48,8 @@ CLEAVE_ONCE template std::uint64_t saved_seed<void>(std::string const&);
 CLEAVE_ONCE template io::SafeTensors read_checkpoint<void>(Description const&, std::string const&);
 CLEAVE_ONCE template std::string trace_path<void>(std::string const&, int, int);
 CLEAVE_ONCE template void check_trace<void>(std::string const&);
+CLEAVE_ONCE template std::uint64_t fingerprint<void>(Description const&, agree::Terms const&, int, int,
+                                                     std::string const&);
 
 #define CLEAVE_FOR_SET(Set)                                                                  \
   CLEAVE_ONCE template void check_set(std::string const&, Set const&, Inputs, Needs const&); \
@@ -64,6 +69,21 @@ CLEAVE_FOR_FORMAT(f32)
 CLEAVE_FOR_FORMAT(f64)
 CLEAVE_FOR_FORMAT(bf16)
 #undef CLEAVE_FOR_FORMAT
+
+// Around a server, in the commonest format.
+using PushedF32 = PushFormats<f32, f32>;
+CLEAVE_ONCE template class RankThreads<f32>;
+CLEAVE_ONCE template class Replica<PushedF32>;
+CLEAVE_ONCE template class ServedTrainer<PushedF32>;
+CLEAVE_ONCE template class ClientOf<PushedF32>;
+CLEAVE_ONCE template class ParameterServerOf<PushedF32>;
+CLEAVE_ONCE template void save_state(ServedTrainer<PushedF32>&, std::string const&, std::uint64_t, bool,
+                                     Preprocessing const*, io::Metadata const&);
+CLEAVE_ONCE template void save_state(ClientOf<PushedF32>&, std::string const&, std::uint64_t, bool,
+                                     Preprocessing const*, io::Metadata const&);
+CLEAVE_ONCE template void load_state(ServedTrainer<PushedF32>&, std::string const&);
+CLEAVE_ONCE template int fit_for(ServedTrainer<PushedF32>&, Job const&, Sets<io::Images> const&, FitSettings const&);
+CLEAVE_ONCE template int fit_for(ServedTrainer<PushedF32>&, Job const&, Sets<io::Samples> const&, FitSettings const&);
 }  // namespace session
 
 }  // namespace cleave

@@ -53,3 +53,16 @@ struct Ledger {
 };
 
 }  // namespace cleave
+
+namespace cleave::session {
+
+/// Statistics of a worker pool.
+struct CrewLedger {
+  long passes = 0;  // a pass is a gradient over the whole batch
+  long issued = 0, again = 0, taken = 0, dropped = 0;
+  std::vector<long> taken_from;  // of each replica
+  long gradients_sent = 0;       // elements, from replicas to shards
+  long weights_sent = 0;         // elements, from shards to replicas
+};
+
+}  // namespace cleave::session

@@ -112,7 +112,7 @@ std::pair<std::string, std::unique_ptr<Container<F>>> load_container(Service<F> 
       std::string const which = "shard" + std::to_string(s);
       std::size_t const count = static_cast<std::size_t>(shard.count());
       read(which + ".weights", shard.weights(), count);
-      if (moments > 0) read(which + ".moments", shard.moments(), count * moments);
+      if (moments > 0) read(which + ".moments", shard.moments(), count * static_cast<std::size_t>(moments));
       shard.refresh_copies();
       shard.set_version(static_cast<int>(versions[static_cast<std::size_t>(k)]));
     });

@@ -36,6 +36,10 @@ template <class P, class Machine> class DeviceRanks : public ReplicaRanks<typena
   static void check_room(schedule::Memory const& each, int replicas) {
     session::check_room(each, replicas * P::ways, Machine().free_bytes());
   }
+  static std::unique_ptr<ReplicaRanks<typename P::number>> make(schedule::LayoutView const& layout,
+                                                                schedule::Share const& share, std::uint64_t seed) {
+    return std::make_unique<DeviceRanks>(layout, share, seed);
+  }
   void keep_gradients() override { keeps_ = true; }
   void train(long draw, Feed const& feed, optim::Now<A> const& now, A own_rate, A* losses) override {
     bring();
@@ -98,7 +102,7 @@ template <class P, class Machine> class DeviceRanks : public ReplicaRanks<typena
     bool masters;
   };
 
-  schedule::LayoutView const& layout_;
+  schedule::LayoutView const layout_;
   std::unique_ptr<Machine> machine_;
   backend::gpu::AllHere link_;
   backend::gpu::Fleet<typename P::number, Machine> fleet_;

@@ -51,67 +51,28 @@ template <class T> struct RanksOf {
   std::unique_ptr<ReplicaRanks<T>> (*make)(schedule::LayoutView const& layout, schedule::Share const& share,
                                            std::uint64_t seed) = nullptr;
 };
-template <class P, class Ranks> constexpr RanksOf<typename P::number> make_ranks_by() {
-  using T = typename P::number;
-  return {&Ranks::check_room,
-          [](schedule::LayoutView const& layout, schedule::Share const& share, std::uint64_t seed)
-              -> std::unique_ptr<ReplicaRanks<T>> { return std::make_unique<Ranks>(layout, share, seed); }};
-}
-template <class P, class Ranks> inline constexpr RanksOf<typename P::number> ranks_by = make_ranks_by<P, Ranks>();
+template <class P, class Ranks> inline constexpr RanksOf<typename P::number> ranks_by{&Ranks::check_room, &Ranks::make};
 
-/// As threads.
+/// As threads. Members that are not defined in the class are in cleave::compiled, where it is used.
 template <class T> class RankThreads : public ReplicaRanks<T> {
  public:
   using Rank = backend::host::Rank<T>;
   using typename ReplicaRanks<T>::Way, typename ReplicaRanks<T>::A, typename ReplicaRanks<T>::Feed;
 
   RankThreads(backend::host::Executable<T> const& of, schedule::LayoutView const& layout, schedule::Share const& share,
-              std::uint64_t seed)
-      : world_(of.program.mesh.with_replicas(1), of.program.steps),
-        team_(world_),
-        rank_(static_cast<std::size_t>(of.program.mesh.ways())) {
-    team_.run([&](int w) {
-      rank_[static_cast<std::size_t>(w)] = std::make_unique<Rank>(of, world_, layout, w, seed, share);
-    });
-  }
+              std::uint64_t seed);
 
-  /// Nothing to check: a lack of memory is reported by the system.
-  static void check_room(schedule::Memory const&, int) {}
-  void keep_gradients() override {
-    for (auto& r : rank_) r->keep_gradients();
-    keeps_ = true;
-  }
-  void train(long draw, Feed const& feed, optim::Now<A> const& now, A own_rate, A* losses) override {
-    world_.check();
-    team_.run([&](int w) {
-      Rank& r = rank(w);
-      if (keeps_) r.keep_gradients(own_rate);
-      r.train(draw, feed, now);
-      r.each_loss([&](int m, A loss) { losses[m] = loss; });
-    });
-  }
-  backend::host::Seen evaluate(long batch, Feed const& feed, long valid) override {
-    std::vector<backend::host::Seen> seen(rank_.size());
-    team_.run([&](int w) { seen[static_cast<std::size_t>(w)] = rank(w).evaluate(batch, feed, valid); });
-    backend::host::Seen all;
-    for (auto const& s : seen) all += s;
-    return all;
-  }
-  void set_seed(std::uint64_t seed) override {
-    for (auto& r : rank_) r->set_seed(seed);
-  }
-  void begin_at(int micro_batch) override {
-    for (auto& r : rank_) r->begin_at(micro_batch);
-  }
+  ~RankThreads() override;
+  void keep_gradients() override;
+  void train(long draw, Feed const& feed, optim::Now<A> const& now, A own_rate, A* losses) override;
+  backend::host::Seen evaluate(long batch, Feed const& feed, long valid) override;
+  void set_seed(std::uint64_t seed) override;
+  void begin_at(int micro_batch) override;
   Way& at(int way) override { return rank(way); }
   void took(int, long, long, bool) override {}
   void emptied() override {}
-  void refresh_copies() override {
-    for (auto& r : rank_) r->refresh_copies();
-  }
-  void trace(int steps, std::size_t more) override {
-    for (auto& r : rank_) r->trace(steps, more);
-  }
+  void refresh_copies() override;
+  void trace(int steps, std::size_t more) override;
   backend::host::Timeline& timeline(int way) override { return rank(way).timeline(); }
   long sent(int way) const override { return total(way, &backend::host::Member::received); }
   long sent_bytes(int way) const override { return total(way, &backend::host::Member::received_bytes); }
@@ -129,10 +90,60 @@ template <class T> class RankThreads : public ReplicaRanks<T> {
   std::vector<std::unique_ptr<Rank>> rank_;
   bool keeps_ = false;
 };
+
+template <class T>
+RankThreads<T>::RankThreads(backend::host::Executable<T> const& of, schedule::LayoutView const& layout,
+                            schedule::Share const& share, std::uint64_t seed)
+    : world_(of.program.mesh.with_replicas(1), of.program.steps),
+      team_(world_),
+      rank_(static_cast<std::size_t>(of.program.mesh.ways())) {
+  team_.run(
+      [&](int w) { rank_[static_cast<std::size_t>(w)] = std::make_unique<Rank>(of, world_, layout, w, seed, share); });
+}
+template <class T> RankThreads<T>::~RankThreads() = default;
+template <class T> void RankThreads<T>::keep_gradients() {
+  for (auto& r : rank_) r->keep_gradients();
+  keeps_ = true;
+}
+template <class T>
+void RankThreads<T>::train(long draw, Feed const& feed, optim::Now<A> const& now, A own_rate, A* losses) {
+  world_.check();
+  team_.run([&](int w) {
+    Rank& r = rank(w);
+    if (keeps_) r.keep_gradients(own_rate);
+    r.train(draw, feed, now);
+    r.each_loss([&](int s, A loss) { losses[s] = loss; });
+  });
+}
+template <class T> backend::host::Seen RankThreads<T>::evaluate(long batch, Feed const& feed, long valid) {
+  std::vector<backend::host::Seen> seen(rank_.size());
+  team_.run([&](int w) { seen[static_cast<std::size_t>(w)] = rank(w).evaluate(batch, feed, valid); });
+  backend::host::Seen all;
+  for (auto const& s : seen) all += s;
+  return all;
+}
+template <class T> void RankThreads<T>::set_seed(std::uint64_t seed) {
+  for (auto& r : rank_) r->set_seed(seed);
+}
+template <class T> void RankThreads<T>::begin_at(int micro_batch) {
+  for (auto& r : rank_) r->begin_at(micro_batch);
+}
+template <class T> void RankThreads<T>::refresh_copies() {
+  for (auto& r : rank_) r->refresh_copies();
+}
+template <class T> void RankThreads<T>::trace(int steps, std::size_t more) {
+  for (auto& r : rank_) r->trace(steps, more);
+}
+
 /// Of plan P.
-template <class P> struct ThreadRanks : RankThreads<typename P::number> {
-  ThreadRanks(schedule::LayoutView const& layout, schedule::Share const& share, std::uint64_t seed)
-      : RankThreads<typename P::number>(lower::executable<P>, layout, share, seed) {}
+template <class P> struct ThreadRanks {
+  using T = typename P::number;
+  /// Nothing to check: a lack of memory is reported by the system.
+  static void check_room(schedule::Memory const&, int) {}
+  static std::unique_ptr<ReplicaRanks<T>> make(schedule::LayoutView const& layout, schedule::Share const& share,
+                                               std::uint64_t seed) {
+    return std::make_unique<RankThreads<T>>(lower::executable<P>, layout, share, seed);
+  }
 };
 
 }  // namespace cleave::session
