@@ -1,6 +1,5 @@
-// refused: SplitRows: the layer's input rows must divide evenly by the ways of the split; of an image these are its channels
-// refused: rows_divide_by_ways
-// refused: 6, 4
+// refused: SplitRows: the layer's input rows must divide evenly by the ways of the split; of an image these are its
+// channels refused: rows_divide_by_ways refused: 6, 4
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -21,8 +21,8 @@ struct ProgramNode {
   bool samples = true;        // of y, which has a batch
   op::Verb forward = op::Verb::None, backward = op::Verb::None;  // of a conversion
   op::Local local;
-  op::Weight weight[2];   // whole, over all ways
-  Shape state;            // of a running statistic, over all ways
+  op::Weight weight[2];  // whole, over all ways
+  Shape state;           // of a running statistic, over all ways
   std::string_view const* state_names = nullptr;
   long features = 0;      // elements of a whole sample of y, over all ways
   long feature_unit = 1;  // of these, one index of the first dimension

@@ -6,8 +6,8 @@
 
 namespace cleave {
 
-/// `extent` elements in contiguous, complete, disjoint parts of whole units, whose sizes differ by at most one unit. The
-/// last unit may be shorter. A unit is what has to stay together: all pixels of a channel, where channels are cut.
+/// `extent` elements in contiguous, complete, disjoint parts of whole units, whose sizes differ by at most one unit.
+/// The last unit may be shorter. A unit is what has to stay together: all pixels of a channel, where channels are cut.
 struct Partition {
   long extent = 0;
   long unit = 1;
