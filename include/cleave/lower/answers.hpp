@@ -4,6 +4,7 @@
 
 #include "../backend/host/execution/feed.hpp"
 #include "../backend/host/kernels/kernel.hpp"
+#include "../layer/graph.hpp"
 #include "../meta/list.hpp"
 #include "../send/route.hpp"
 

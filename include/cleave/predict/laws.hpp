@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../layer/graph.hpp"
+#include "../op/operands.hpp"
 
 namespace cleave::session {
 

@@ -12,6 +12,7 @@
 #include "../backend/host/forward_rank.hpp"
 #include "../data/preprocessing.hpp"
 #include "../lower/host.hpp"
+#include "../plan/plan.hpp"
 #include "../train/checkpoint.hpp"
 #include "laws.hpp"
 

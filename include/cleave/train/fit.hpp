@@ -12,6 +12,7 @@
 #include "../data/arrays.hpp"
 #include "../data/batches.hpp"
 #include "../data/checks.hpp"
+#include "../optim/rate.hpp"
 #include "history.hpp"
 #include "losses.hpp"
 

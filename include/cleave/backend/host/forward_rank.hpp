@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "execution/feed.hpp"
 #include "execution/prepare.hpp"
 
 namespace cleave::backend::host {
