@@ -65,6 +65,7 @@ template <class P> void processes_have_the_bits_of_threads(int replicas) {
 
 TEST_CASE("the server has the last steps of its clients, as of threads") {
   processes_have_the_bits_of_threads<Of<LocalSGD<4>>>(3);
+  processes_have_the_bits_of_threads<Of<DiLoCo<4>>>(3);
   processes_have_the_bits_of_threads<Of<Downpour<4, 4>>>(1);
   processes_have_the_bits_of_threads<Of<ElasticAveraging<4, 30>>>(1);
 }

@@ -52,7 +52,23 @@ using Spare = On<Batch<54>, MicroBatches<18>, DataParallel<Sync, Spares<2>>, Mom
 TEST_CASE("synchronous and averaging replicas have the bits of threads") {
   is_that_of_threads<On<Batch<24>, MicroBatches<6>, DataParallel<Sync>, Shards<1>, Momentum>>(3);
   is_that_of_threads<On<Batch<24>, MicroBatches<6>, DataParallel<LocalSGD<5>>, Momentum>>(3);  // rounds of 5, 5, 2
+  is_that_of_threads<On<Batch<24>, MicroBatches<6>, DataParallel<DiLoCo<5>>, Momentum>>(3);
   is_that_of_threads<On<Batch<24>, MicroBatches<6>, DataParallel<Sync>, Shards<1>, Fastest, Compress<Int8>>>(3);
+}
+TEST_CASE("DiLoCo without momentum, at a rate of 100 %, is LocalSGD; else it goes elsewhere, and learns") {
+  auto const after = []<class P>(P*) {
+    Simulated<P> t(3, 5);
+    double last = 0;
+    for (double l : t.train(0, 96, signs::feed<P>())) last = l;
+    CHECK(last < 0.5);
+    return weights<P>(t);
+  };
+  using Local = On<Batch<24>, MicroBatches<6>, DataParallel<LocalSGD<4>>>;
+  using Mean = On<Batch<24>, MicroBatches<6>, DataParallel<DiLoCo<4, 100, 0>>>;
+  using Outer = On<Batch<24>, MicroBatches<6>, DataParallel<DiLoCo<4>>>;
+  auto const local = after(static_cast<Local*>(nullptr));
+  CHECK(after(static_cast<Mean*>(nullptr)) == local);
+  CHECK(after(static_cast<Outer*>(nullptr)) != local);
 }
 TEST_CASE("Spares<2> of 20: 18 distinct gradients an update, the mean step of theory, and the same bits again") {
   constexpr int steps = 8000;

@@ -16,6 +16,13 @@ enum class Change : int {
   Elastic   // weights: the centre moves towards them, and they towards the centre
 };
 
+/// The step of a server whose replicas push weights, from its weights x to their mean: v = momentum v + (x - mean);
+/// x -= rate (x - mean + momentum v). In percent; at first x becomes the mean.
+struct OuterStep {
+  int rate = 100, momentum = 0;
+  constexpr bool is_mean() const { return rate == 100 && momentum == 0; }
+};
+
 /// Base of agreements: derive, and define what differs. A new agreement is one header.
 struct Agreement {
   static constexpr bool served = false;  // through a parameter server, not by collectives
@@ -23,7 +30,8 @@ struct Agreement {
   static constexpr bool ages = false;    // gradients can be stale
   static constexpr Change change = Change::Step;
   static constexpr Pace pace{};
-  static constexpr int percent = 0;  // for Elastic
+  static constexpr int percent = 0;    // for Elastic
+  static constexpr OuterStep outer{};  // for Average
 };
 
 template <class A> inline constexpr bool is_agreement = std::is_base_of_v<Agreement, A>;
@@ -54,6 +62,9 @@ template <class A, class... Options> struct Agreed {
   static constexpr Change change = A::change;
   static constexpr Pace pace = A::pace;
   static constexpr int percent = A::percent;
+  static constexpr OuterStep outer = A::outer;
+  /// Tensors of a server's shard, for an optimizer with so many.
+  static constexpr int moments(int of_optimizer) { return of_optimizer > 0 || outer.is_mean() ? of_optimizer : 1; }
   template <int Most> using keeper = typename A::template keeper<Most, stale, warm_up>;
   /// The number of parts into which N replicas cut the batch: an update of waiting replicas uses one batch, and so does
   /// each gradient of those that do not wait.

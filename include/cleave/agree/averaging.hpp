@@ -19,6 +19,14 @@ template <int Steps> struct LocalSGD : agree::Agreement {
   template <int Most, class, int> using keeper = agree::Quorum<Most>;
 };
 
+/// As LocalSGD<Steps>, but the server steps towards the mean with Nesterov momentum: fewer exchanges for the same loss,
+/// so that slow links are enough. The interval is long (the paper takes 500 steps of AdamW); rate and momentum are in
+/// percent. Source: Douillard et al., "DiLoCo: distributed low-communication training of language models", 2023; with
+/// `DiLoCo<n, 100, 0>` it is LocalSGD<n>.
+template <int Steps, int Rate = 70, int Momentum = 90> struct DiLoCo : LocalSGD<Steps> {
+  static constexpr agree::OuterStep outer{Rate, Momentum};
+};
+
 /// Every replica updates local weights x; every `Steps` steps x and the centre c move towards each other by `Percent` %
 /// of x - c, and the next step of x uses the gradient at x before that move. The centre is the model. Source: Zhang,
 /// Choromanska, LeCun, "Deep learning with elastic averaging SGD", NIPS 2015, algorithm 1, which takes 90 % divided by

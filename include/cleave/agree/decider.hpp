@@ -57,6 +57,7 @@ struct Terms {
   Change change = Change::Step;
   Pace pace;
   int percent = 0, spares = 0;
+  OuterStep outer;
   std::unique_ptr<Decider<most_replicas>> (*decider)(int workers, int quorum) = nullptr;
 
   constexpr bool steps_itself() const { return change != Change::Step; }  // a replica, by the plan's optimizer
@@ -71,6 +72,7 @@ template <class Agreed, bool Served> constexpr Terms terms() {
   t.pace = Agreed::pace;
   t.percent = Agreed::percent;
   t.spares = Agreed::spares;
+  t.outer = Agreed::outer;
   if constexpr (Served) {
     using Keeper = typename Agreed::template keeper<most_replicas>;
     t.together = has_quorum<Keeper>;

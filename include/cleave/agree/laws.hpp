@@ -46,18 +46,24 @@ template <int Fetch, int Push> struct paces_are_positive {
   };
 };
 
+template <int Rate, int Momentum> struct outer_steps_lead_to_the_mean {
+  static constexpr bool holds = Rate >= 1 && Momentum >= 0 && Momentum < 100;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "DiLoCo<steps, rate, momentum>: the rate is from 1 %, the momentum from 0 to 99 %");
+  };
+};
+
 /// The first law that an agreement and its options violate.
 template <class A, class... Options> struct judged {
   static constexpr int spares = said<SpareKind, Options...>, stale = said<StaleKind, Options...>,
                        warm_ups = said<WarmUpKind, Options...>, portions = said<PortionKind, Options...>;
   static constexpr int known = int{spares > 0} + int{stale > 0} + int{warm_ups > 0} + int{portions > 0};
   static constexpr int spare = option<SpareKind, Spares<0>, Options...>::count;
-  using law =
-      meta::first_violated<every_option_is_known_and_said_once<known, int{sizeof...(Options)}>,
-                           spares_stand_in_for_those_that_are_waited_for<A, spare>,
-                           only_what_ages_can_be_stale<A, stale + warm_ups>,
-                           portions_of_gradients_are_fixed<A, spare, option<PortionKind, PerReplica<>, Options...>>,
-                           paces_are_positive<A::pace.fetch, A::pace.push>>;
+  using law = meta::first_violated<
+      every_option_is_known_and_said_once<known, int{sizeof...(Options)}>,
+      spares_stand_in_for_those_that_are_waited_for<A, spare>, only_what_ages_can_be_stale<A, stale + warm_ups>,
+      portions_of_gradients_are_fixed<A, spare, option<PortionKind, PerReplica<>, Options...>>,
+      paces_are_positive<A::pace.fetch, A::pace.push>, outer_steps_lead_to_the_mean<A::outer.rate, A::outer.momentum>>;
 };
 
 template <class A, class Options> struct law_of_;

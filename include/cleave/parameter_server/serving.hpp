@@ -136,7 +136,11 @@ template <class P> constexpr Service<formats_of<P>> serve_plan() {
   s.threads = ranks_by<P, ThreadRanks<P>>;
   s.now = &optim::now<Optimizer, A>;
   agree::Terms const& agreed = serving<P>.agreed;
-  s.rules = {agreed.change, agreed.percent, agreed.together, Optimizer::moments,
+  s.rules = {agreed.change,
+             agreed.percent,
+             agreed.outer,
+             agreed.together,
+             P::agreed::moments(Optimizer::moments),
              &backend::host::step_shard<Optimizer, T>};
   if constexpr (P::served && bool(P::format.encoding)) {
     s.encode = &send::encode<typename P::codec, A>;

@@ -95,7 +95,7 @@ template <class Agreement> struct the_agreement_is_known {
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "DataParallel: unknown agreement; there are Sync, Async, StaleSynchronous<n>, Downpour<fetch, push>, "
-                  "LocalSGD<n>, ElasticAveraging<n, percent>");
+                  "LocalSGD<n>, DiLoCo<n>, ElasticAveraging<n, percent>");
   };
 };
 template <int Count, int Said> struct shards_are_counted_from_one {

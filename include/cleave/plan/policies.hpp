@@ -63,6 +63,7 @@ template <int Rounds> struct Accumulate {
 
 /// Replicas, as many as the run has, that train the same weights with different samples. `Agreement` says how they
 /// combine their work: Sync, Async, StaleSynchronous<bound>, Downpour<fetch, push>, LocalSGD<steps>,
+/// DiLoCo<steps, rate, momentum>,
 /// ElasticAveraging<steps, percent>; options follow it: Spares<k>, Stale<rules...>, WarmUp<updates>,
 /// PerReplica<samples...>.
 template <class Agreement, class... Options> struct DataParallel {

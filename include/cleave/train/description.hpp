@@ -16,7 +16,7 @@ struct Description {
   std::string_view number;  // name of the number format
   int batch = 1;            // samples of a step
   int replicas = 0;         // that the plan fixes; 0: any number
-  int moments = 0;          // tensors that the optimizer keeps, per weight
+  int moments = 0;          // tensors that the optimizer keeps, per weight, or a server for its steps to the mean
   bool draws = false;       // some layer draws random numbers in training
 
   constexpr schedule::Share share(schedule::Ranks ranks) const { return schedule::shared(request, ranks); }
@@ -29,7 +29,7 @@ template <class P> constexpr Description describe() {
   d.number = tensor::name_of<typename P::number>;
   d.batch = P::batch;
   d.replicas = P::replicas;
-  d.moments = P::optimizer::moments;
+  d.moments = P::agreed::moments(P::optimizer::moments);
   for (int k = 0; k < d.program.nodes; ++k) d.draws = d.draws || d.program.node[k].name == "dropout";
   return d;
 }

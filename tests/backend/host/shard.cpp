@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "cleave/agree/averaging.hpp"
 #include "cleave/agree/free.hpp"
 #include "cleave/agree/quorum.hpp"
 #include "cleave/optim/sgd.hpp"
@@ -23,7 +24,7 @@ namespace {
 template <class Keeper, class T, Change How, int Percent = 0> struct Tried : Shard<T, Pushed<T, How>, Keeper::most> {
   Tried(Keeper const& keeper, T const* weights, long count)
       : Tried::Shard(std::make_unique<DeciderOf<Keeper>>(keeper),
-                     {How, Percent, has_quorum<Keeper>, Sgd::moments, &backend::host::step_shard<Sgd, T>}, weights,
+                     {How, Percent, {}, has_quorum<Keeper>, Sgd::moments, &backend::host::step_shard<Sgd, T>}, weights,
                      count) {}
 };
 
@@ -134,4 +135,35 @@ TEST_CASE("means of weights; the elastic centre and its replica move towards eac
   hear(centre, {Heard::Pushed, 0, 1, 0}, &x);
   CHECK(centre.weights()[0] == 2);
   CHECK(x == 6);
+}
+TEST_CASE("DiLoCo: the server steps towards the mean with Nesterov momentum") {
+  double const start[] = {1, -2};
+  Quorum<2> both;
+  both.workers = both.quorum = 2;
+  using Outer = Shard<double, double, 2>;
+  agree::OuterStep const outer = DiLoCo<4>::outer;
+  Outer shard(std::make_unique<DeciderOf<Quorum<2>>>(both), {Change::Average, 0, outer, true, 1, nullptr}, start, 2);
+  double x[] = {1, -2}, v[] = {0, 0};
+  Actions<2> out;
+  for (int w = 0; w < 2; ++w)
+    shard.hear(
+        {Heard::Joined, w, 1}, nullptr, [](int) { return optim::Now<double>{}; }, out);
+  for (int round = 0; round < 3; ++round) {
+    double a[] = {0.5 * round, 3}, b[] = {0.25, -1.0 * round};
+    for (int i = 0; i < 2; ++i) {
+      double const pull = x[i] - 0.5 * (a[i] + b[i]);
+      v[i] = 0.9 * v[i] + pull;
+      x[i] -= 0.7 * (pull + 0.9 * v[i]);
+    }
+    for (int w = 0; w < 2; ++w) {
+      Actions<2> done;
+      shard.hear(
+          {Heard::Pushed, w, 1, round}, w == 0 ? a : b, [](int) { return optim::Now<double>{}; }, done);
+    }
+    CHECK(shard.version() == round + 1);
+    for (int i = 0; i < 2; ++i) {
+      CHECK(shard.weights()[i] == doctest::Approx(x[i]).epsilon(1e-14));
+      CHECK(shard.moments()[i] == doctest::Approx(v[i]).epsilon(1e-14));
+    }
+  }
 }

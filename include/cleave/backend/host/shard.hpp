@@ -21,9 +21,10 @@ using Pushed = std::conditional_t<How == agree::Change::Step && sizeof(T) < size
 template <class T> struct ShardRules {
   using A = tensor::accumulate_t<T>;
   agree::Change change = agree::Change::Step;
-  int percent = 0;        // under Elastic
-  bool together = false;  // an update is made of the pushes of several workers
-  int moments = 0;        // optimizer tensors
+  int percent = 0;           // under Elastic
+  agree::OuterStep outer{};  // under Average
+  bool together = false;     // an update is made of the pushes of several workers
+  int moments = 0;           // optimizer tensors
   /// One optimizer step of w (n), whose moments are `apart` elements from each other; copy (n): null if there is none.
   void (*step)(A* w, T* copy, A const* g, A* moments, long apart, long n, optim::Now<A> const& now) = nullptr;
 };
@@ -114,10 +115,7 @@ template <class T, class Push, int Most> class Shard {
             for (long i = 0; i < n; ++i) sums[a][i] += sums[b][i];
           });
         }
-        if (rules_.change == agree::Change::Average) {
-          A const scale = A{1} / static_cast<A>(leaves);
-          for (long i = 0; i < n; ++i) weights_[static_cast<std::size_t>(first + i)] = scale * sums[0][i];
-        }
+        if (rules_.change == agree::Change::Average) step_to_mean(first, n, A{1} / static_cast<A>(leaves), sums[0]);
       } else {
         for (long i = 0; i < n; ++i) sums[0][i] = share_ * static_cast<A>(pushed[first + i]);
       }
@@ -128,6 +126,22 @@ template <class T, class Push, int Most> class Shard {
     }
     if (rules_.change != agree::Change::Step) refresh_copies();
     taken_.clear();
+  }
+  /// Average: to the mean, scale * sum, or by the agreement's outer step.
+  void step_to_mean(long first, long n, A scale, A const* sum) {
+    A* const x = weights() + first;
+    if (rules_.outer.is_mean()) {
+      for (long i = 0; i < n; ++i) x[i] = scale * sum[i];
+      return;
+    }
+    A const rate = static_cast<A>(rules_.outer.rate) / A{100},
+            momentum = static_cast<A>(rules_.outer.momentum) / A{100};
+    A* const v = moments() + first;
+    for (long i = 0; i < n; ++i) {
+      A const pull = x[i] - scale * sum[i];
+      v[i] = momentum * v[i] + pull;
+      x[i] -= rate * (pull + momentum * v[i]);
+    }
   }
   /// Elastic: the centre and what was pushed move towards each other.
   void move(long first, long n, Sent* pushed) {
