@@ -27,6 +27,7 @@ TEST_CASE("a decider of a quorum decides as the quorum does, of so many workers"
       CHECK(a.of[i].what == b.of[i].what);
       CHECK(a.of[i].worker == b.of[i].worker);
       CHECK(a.of[i].version == b.of[i].version);
+      CHECK(a.of[i].share == b.of[i].share);
     }
     for (int w = 0; w < 4; ++w) CHECK(keeper.waited_for(w) == same->waited_for(w));
     return a.count;
@@ -37,6 +38,9 @@ TEST_CASE("a decider of a quorum decides as the quorum does, of so many workers"
   CHECK(hear({Heard::Pushed, 2, 1, 0}) == 5);  // taken, an update, three grants
   CHECK(same->version() == 1);
   CHECK(!same->waited_for(3));
+  CHECK(hear({Heard::Pushed, 1, 1, 0}) == 2);  // too late: dropped, and granted again
+  hear({Heard::Asked, 1, 1});
+  hear({Heard::Left, 1, 1});
   same->set_version(7);
   CHECK(same->version() == 7);
 }

@@ -17,7 +17,7 @@ struct StoppedElsewhere : Error {
 };
 
 /// The base of `Client<P>` (client.hpp), the same code for all plans of the same formats. Members that are not defined
-/// in the class are in cleave::compiled, where it is used.
+/// here are in client_messages.hpp; include client.hpp.
 template <class F> class ClientOf {
  public:
   using Common = ClientOf;  // the type by which other code takes a client, whatever its plan
@@ -48,11 +48,6 @@ template <class F> class ClientOf {
   void train(long first, long last, backend::host::Feed const& feed, Rate const& rate, Before const& before,
              Tell const& tell);
 
- private:
-  void take_part(long first, long last, backend::host::Feed const& feed, Rate const& rate, Before const& before,
-                 Tell const& tell);
-
- public:
   /// Tells the server that this client was stopped by a signal and takes no more part: whoever waits for it is stopped
   /// too. It cannot train again.
   void leave(int signal);
@@ -81,6 +76,8 @@ template <class F> class ClientOf {
   long sent_bytes() const { return sent_bytes_; }
 
  private:
+  void take_part(long first, long last, backend::host::Feed const& feed, Rate const& rate, Before const& before,
+                 Tell const& tell);
   /// A client that does not train evaluates whole batches.
   schedule::Range own_part(int replica, int replicas) const {
     of_.parts(replicas);  // throws if there are not so many

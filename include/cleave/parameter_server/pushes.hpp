@@ -109,13 +109,11 @@ template <class F> class Pushes : public PushSizes {
       each(shard, [&](int way, int b, schedule::Run r) {
         Sent* to = room.data() + (of_.waits() ? way * of_.elements() : -of_.begin(shard)) + r.begin;
         if (encoded() && !is_rows(b)) {
-          {
-            part.resize(static_cast<std::size_t>(r.count));
-            service_.decode(r.count,
-                            reinterpret_cast<std::byte const*>(take(of_.program().format.encoding.bytes(r.count))),
-                            part.data());
-            for (A const v : part) *to++ = static_cast<Sent>(v);
-          }
+          part.resize(static_cast<std::size_t>(r.count));
+          service_.decode(r.count,
+                          reinterpret_cast<std::byte const*>(take(of_.program().format.encoding.bytes(r.count))),
+                          part.data());
+          for (A const v : part) *to++ = static_cast<Sent>(v);
           return;
         }
         schedule::Cut const c = is_rows(b) ? cut(b, r) : schedule::Cut{r.count, 0, 0};

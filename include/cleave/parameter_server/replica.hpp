@@ -27,7 +27,7 @@ template <class F> class Replica {
   Replica(Service<F> const& of, RanksOf<T> const& ranks, schedule::Range own, std::uint64_t seed)
       : of_(of),
         request_(own_request(of, own)),
-        layout_(schedule::runtime_layout(of.program(), request_, {1, of.ways()})),
+        layout_(schedule::runtime_layout(of.program(), request_, of.program().mesh.with_replicas(1))),
         ranks_(ranks.make(layout_, share(own), seed)),
         losses_(static_cast<std::size_t>(request_.micro_batches)) {
     if (!of_.steps_itself()) ranks_->keep_gradients();
@@ -38,7 +38,9 @@ template <class F> class Replica {
   /// Checks that there is room for `replicas` replicas in this process, each with as many micro-batches.
   static schedule::Range checked_room(Service<F> const& of, RanksOf<T> const& ranks, schedule::Range own,
                                       int replicas) {
-    ranks.check_room(schedule::runtime_layout(of.program(), own_request(of, own), {1, of.ways()}).memory, replicas);
+    ranks.check_room(
+        schedule::runtime_layout(of.program(), own_request(of, own), of.program().mesh.with_replicas(1)).memory,
+        replicas);
     return own;
   }
   /// Computes one gradient; returns the mean loss of its samples. If pushes are rarer than gradients, updates its
@@ -168,7 +170,7 @@ template <class F> class Replica {
     return r;
   }
   schedule::Share share(schedule::Range own) const {
-    schedule::Share s = schedule::shared(request_, {1, of_.ways()});
+    schedule::Share s = schedule::shared(request_, of_.program().mesh.with_replicas(1));
     s.first = own.begin;
     if (!of_.steps_itself()) s.samples = of_.plan->batch;
     return s;

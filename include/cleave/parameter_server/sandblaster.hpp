@@ -74,7 +74,7 @@ template <class F> class VectorShards {
     std::mutex mutex;
     backend::host::Vectors<T> shard;
   };
-  long begin(int s) const { return elements_ * s / shards_; }
+  long begin(int s) const { return Partition{elements_}.begin(s, shards_); }
   template <class Visit> void each(Visit visit) {
     for (int s = 0; s < shards_; ++s) {
       Guarded& g = *shard_[static_cast<std::size_t>(s)];

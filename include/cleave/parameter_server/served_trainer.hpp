@@ -2,12 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "../backend/host/thread.hpp"
 #include "../report/words.hpp"
@@ -17,7 +23,7 @@
 namespace cleave::session {
 
 /// The base of `Served<P>` (served.hpp), the same code for all plans of the same formats. Members that are not defined
-/// in the class are in cleave::compiled, where it is used.
+/// here are in served_replica.hpp; include served.hpp.
 template <class F> class ServedTrainer {
  public:
   using Common = ServedTrainer;  // the type by which other code takes such a trainer, whatever its plan
@@ -80,7 +86,7 @@ template <class F> class ServedTrainer {
   void set_rate(Rate rate) { books_.rate = rate; }
   /// Sets the seed of dropout; the weights do not change. Call between two calls of train.
   void set_seed(std::uint64_t seed);
-  schedule::Ranks ranks() const { return {static_cast<int>(crew_.size()), of_.ways()}; }
+  schedule::Ranks ranks() const { return of_.program().mesh.with_replicas(static_cast<int>(crew_.size())); }
   schedule::Memory memory() const { return one(0).replica->memory(); }
   long allocated(int rank) const {
     return static_cast<long>(one(rank / of_.ways()).replica->at(rank % of_.ways()).bytes());

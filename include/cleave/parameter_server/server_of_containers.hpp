@@ -10,7 +10,7 @@
 namespace cleave::session {
 
 /// The base of `ParameterServer<P>` (parameter_server.hpp), the same code for all plans of the same formats. Members
-/// that are not defined in the class are in cleave::compiled, where it is used.
+/// that are not defined here are in server_guests.hpp; include parameter_server.hpp.
 ///
 /// Part i of n of a server: it answers for shards i, i + n, i + 2n, ... Containers of different names share nothing; a
 /// container lives as long as the process, and longer where `keep` says where to save it, so that a client that comes

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <initializer_list>
+#include <string>
+
+#include "../meta/error.hpp"
 #include "axis_set.hpp"
 
 namespace cleave::place {
@@ -15,7 +19,10 @@ struct DeviceMesh {
 
   constexpr DeviceMesh() = default;
   constexpr DeviceMesh(std::initializer_list<int> sizes) : axes(0) {
-    for (int n : sizes) size[axes++] = n;
+    for (int n : sizes) {
+      if (axes == most_axes) throw Error("a mesh of more than " + std::to_string(most_axes) + " axes");
+      size[axes++] = n;
+    }
   }
   constexpr DeviceMesh with_replicas(int replicas) const {
     DeviceMesh out = *this;

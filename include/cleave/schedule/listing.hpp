@@ -57,7 +57,7 @@ inline std::string group(AxisSet over, Ranks const& ranks) {
   if (over == over_data) return " replicas, ";
   std::string axes;
   for (int a = 0; a < ranks.axes; ++a) {
-    if (over.has(a)) axes += (axes.empty() ? " ranks of axis " : " and ") + std::to_string(a);
+    if (over.has(a)) axes += (axes.empty() ? " ranks of axes " : " and ") + std::to_string(a);
   }
   return axes + ", ";
 }

@@ -24,8 +24,8 @@ template <class P, class Machine> class DeviceRanks : public ReplicaRanks<typena
   DeviceRanks(schedule::LayoutView const& layout, schedule::Share const& share, std::uint64_t seed)
       : layout_(layout),
         machine_(std::make_unique<Machine>()),
-        fleet_(lower::device_executable<P, Machine, backend::gpu::AllHere>, *machine_, link_, {1, P::ways}, share,
-               layout, seed) {
+        fleet_(lower::device_executable<P, Machine, backend::gpu::AllHere>, *machine_, link_,
+               schedule::program<P>.mesh.with_replicas(1), share, layout, seed) {
     for (int w = 0; w < P::ways; ++w) {
       way_.push_back(std::make_unique<Way>(schedule::program<P>, layout));
       fleet_.read(w, layout.weights, at(w).weights(), all);
