@@ -97,48 +97,46 @@ template <class F> class Pushes : public PushSizes {
     if (plain()) {
       if (static_cast<long>(message.size()) != bytes(shard)) malformed(shard, message);
       return reinterpret_cast<Sent*>(message.data());
-    } else {
-      room.assign(static_cast<std::size_t>(of_.count(shard)), Sent{});
-      std::vector<A> part;
-      std::size_t at = 0;
-      auto const take = [&](long n) {
-        if (n < 0 || static_cast<std::size_t>(n) > message.size() - at) malformed(shard, message);
-        at += static_cast<std::size_t>(n);
-        return message.data() + at - n;
-      };
-      each(shard, [&](int way, int b, schedule::Run r) {
-        Sent* to = room.data() + (of_.waits() ? way * of_.elements() : -of_.begin(shard)) + r.begin;
-        if (encoded() && !is_rows(b)) {
-          part.resize(static_cast<std::size_t>(r.count));
-          service_.decode(r.count,
-                          reinterpret_cast<std::byte const*>(take(of_.program().format.encoding.bytes(r.count))),
-                          part.data());
-          for (A const v : part) *to++ = static_cast<Sent>(v);
-          return;
-        }
-        schedule::Cut const c = is_rows(b) ? cut(b, r) : schedule::Cut{r.count, 0, 0};
-        long const row = of_.program().bucket[b].row;
-        std::memcpy(to, take(c.head * width), static_cast<std::size_t>(c.head * width));
-        to += c.head;
-        if (c.rows > 0) {
-          long count = 0;
-          std::memcpy(&count, take(schedule::rows_header), sizeof count);
-          if (count < 0 || count > c.rows) malformed(shard, message);
-          unsigned char const* value = take(count * row * width);
-          unsigned char const* index = take(count * schedule::row_index);
-          for (long k = 0; k < count; ++k, value += row * width, index += schedule::row_index) {
-            std::uint32_t which = 0;
-            std::memcpy(&which, index, sizeof which);
-            if (which >= c.rows) malformed(shard, message);
-            std::memcpy(to + which * row, value, static_cast<std::size_t>(row * width));
-          }
-          to += c.rows * row;
-        }
-        std::memcpy(to, take(c.tail * width), static_cast<std::size_t>(c.tail * width));
-      });
-      if (at != message.size()) malformed(shard, message);
-      return room.data();
     }
+    room.assign(static_cast<std::size_t>(of_.count(shard)), Sent{});
+    std::vector<A> part;
+    std::size_t at = 0;
+    auto const take = [&](long n) {
+      if (n < 0 || static_cast<std::size_t>(n) > message.size() - at) malformed(shard, message);
+      at += static_cast<std::size_t>(n);
+      return message.data() + at - n;
+    };
+    each(shard, [&](int way, int b, schedule::Run r) {
+      Sent* to = room.data() + (of_.waits() ? way * of_.elements() : -of_.begin(shard)) + r.begin;
+      if (encoded() && !is_rows(b)) {
+        part.resize(static_cast<std::size_t>(r.count));
+        service_.decode(r.count, reinterpret_cast<std::byte const*>(take(of_.program().format.encoding.bytes(r.count))),
+                        part.data());
+        for (A const v : part) *to++ = static_cast<Sent>(v);
+        return;
+      }
+      schedule::Cut const c = is_rows(b) ? cut(b, r) : schedule::Cut{r.count, 0, 0};
+      long const row = of_.program().bucket[b].row;
+      std::memcpy(to, take(c.head * width), static_cast<std::size_t>(c.head * width));
+      to += c.head;
+      if (c.rows > 0) {
+        long count = 0;
+        std::memcpy(&count, take(schedule::rows_header), sizeof count);
+        if (count < 0 || count > c.rows) malformed(shard, message);
+        unsigned char const* value = take(count * row * width);
+        unsigned char const* index = take(count * schedule::row_index);
+        for (long k = 0; k < count; ++k, value += row * width, index += schedule::row_index) {
+          std::uint32_t which = 0;
+          std::memcpy(&which, index, sizeof which);
+          if (which >= c.rows) malformed(shard, message);
+          std::memcpy(to + which * row, value, static_cast<std::size_t>(row * width));
+        }
+        to += c.rows * row;
+      }
+      std::memcpy(to, take(c.tail * width), static_cast<std::size_t>(c.tail * width));
+    });
+    if (at != message.size()) malformed(shard, message);
+    return room.data();
   }
   [[noreturn]] void malformed(int shard, Bytes const& message) const {
     throw backend::tcp::Refusal("a push of " + std::to_string(message.size()) + " bytes that is none to shard " +

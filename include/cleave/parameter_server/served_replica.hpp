@@ -9,9 +9,8 @@ namespace cleave::session {
 template <class F> bool ServedTrainer<F>::done() const {
   if (waits_) {
     return std::none_of(crew_.begin(), crew_.end(), [](auto& o) { return o->live && !o->resting; });
-  } else {
-    return books_.all_drawn() && returned_.empty();
   }
+  return books_.all_drawn() && returned_.empty();
 }
 template <class F> void ServedTrainer<F>::live(int r) {
   int const life = one(r).life;

@@ -46,7 +46,7 @@ struct History {
   /// The epoch with the smallest val_loss; without validation, with the smallest loss. Throws Error if there is none.
   Epoch const& best() const {
     if (epochs.empty()) throw Error("history: no epoch was trained");
-    Epoch const* best = &epochs[0];
+    Epoch const* best = epochs.data();
     for (Epoch const& e : epochs) {
       if (of(e) < of(*best)) best = &e;
     }

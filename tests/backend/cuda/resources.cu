@@ -126,7 +126,7 @@ template <class T> void products() {
   use<gpu::Update<Adam, T, T>>();
   use<gpu::Update<ClippedAdam, T, A, gpu::Scaled<A, A>>>();
   use<gpu::Squares<T>>();
-  use<gpu::ClipScale<ClippedAdam, A>>();
+  use<gpu::GradientScale<ClippedAdam, A>>();
   use<gpu::Keep<T, A>>();
   use<gpu::Copy<T, A>>();
   use<gpu::AddTo<T, false>>();

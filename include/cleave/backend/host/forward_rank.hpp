@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
 #include "execution/feed.hpp"
@@ -36,18 +35,14 @@ template <class N> class SharedWeights {
       : program_(program),
         layout_(layout),
         block_(layout.memory.bytes[static_cast<int>(schedule::Category::Weights)]) {}
-  /// The address from which the layout's offsets of weights and states count.
-  std::byte* base() const {
-    return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(block_.get()) -
-                                        static_cast<std::uintptr_t>(layout_.weights));
-  }
+  std::byte* get() const { return block_.get(); }
   A* region(Region r) const {
-    return reinterpret_cast<A*>(base() + (r == Region::Weights ? layout_.weights : layout_.states));
+    return reinterpret_cast<A*>(get() + (r == Region::Weights ? layout_.weights : layout_.states) - layout_.weights);
   }
   /// Call after weights were written.
   void refresh_copies() const {
     if constexpr (sizeof(T) < sizeof(A)) {
-      T* const to = reinterpret_cast<T*>(base() + layout_.copies);
+      T* const to = reinterpret_cast<T*>(get() + layout_.copies - layout_.weights);
       for (long i = 0; i < program_.weight_elements; ++i) to[i] = static_cast<T>(region(Region::Weights)[i]);
     }
   }
@@ -70,7 +65,7 @@ template <class N> class ForwardRank {
       : program_(program), layout_(layout), share_(share), world_(schedule::Ranks{1, 1}, program.steps), base_(arena) {
     member_.world = &world_;
     pass_.training = false;
-    Lowered prepare(program_, kernels, member_, share_, layout_, base_, &pass_, weights.base());
+    Lowered prepare(program_, kernels, member_, share_, layout_, base_, &pass_, weights.get());
     actions_ = std::move(prepare.evaluation()[0]);
   }
   ForwardRank(ForwardRank const&) = delete;
@@ -97,6 +92,7 @@ template <class N> class ForwardRank {
             std::byte* weights)
         : Prepare<T>(program, kernels, m, share, layout, base, pass) {
       this->weights_base_ = weights;
+      this->weights_first_ = layout.weights;
     }
   };
 

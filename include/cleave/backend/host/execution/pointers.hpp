@@ -56,7 +56,7 @@ template <class N> class Pointers {
     }
     if (s.aux[k] >= 0) t.aux = buffer<A>(s.aux[k]) + row * n.aux;
     if (n.states > 0) {
-      t.state0 = reinterpret_cast<A*>(weights_base_ + layout_.states) + s.state[k];
+      t.state0 = reinterpret_cast<A*>(weights_base_ + layout_.states - weights_first_) + s.state[k];
       t.state1 = t.state0 + n.state_size;
     }
     t.labels = at<int>(layout_.labels) + row;
@@ -72,7 +72,7 @@ template <class N> class Pointers {
     return t;
   }
   T const* weight(int k, int which) const {
-    return reinterpret_cast<T const*>(weights_base_ + layout_.copies) +
+    return reinterpret_cast<T const*>(weights_base_ + layout_.copies - weights_first_) +
            program_.weight[program_.first_weight[k] + which].offset;
   }
   /// Branch p of a sum that a rank is taking. The first are where peers read them and the next round finds them.
@@ -109,7 +109,8 @@ template <class N> class Pointers {
   schedule::Share const& share_;
   schedule::LayoutView const layout_;
   std::byte* base_;
-  std::byte* weights_base_;  // of weights and states: the arena, unless several share them
+  std::byte* weights_base_;  // of weights and states: the arena, unless several share a block of them,
+  long weights_first_ = 0;   // which begins at this offset
   op::Pass const* pass_;
   int round_ = 0;
 };
