@@ -54,8 +54,7 @@ template <ScalesGradients Optimizer, class A> CLEAVE_HD A gradient_scale(double 
   if constexpr (ScalesLoss<Optimizer>) {
     using Scale = typename Optimizer::loss_scale;
     A const inverse = A{1} / Scale::factor(state);
-    constexpr double most = std::numeric_limits<double>::max();  // a constant: devices call no host function
-    bool const finite = squares <= most;
+    bool const finite = squares <= 0x1.fffffffffffffp1023;  // the largest double; false for NaN
     Scale::next(state, finite);
     if (!finite) return 0;
     if constexpr (Clips<Optimizer>) {
