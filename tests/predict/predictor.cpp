@@ -78,6 +78,12 @@ TEST_CASE("a checkpoint of any plan loads: split, on several replicas, in anothe
   double const accuracy = trainer.accuracy(signs::feed<P>(), 40);
   CHECK(std::fabs(right / 40.0 - accuracy) <= 0.05);  // bf16 there, f32 here
 }
+TEST_CASE("what a layer says of splits and messages is for training") {
+  struct Sends : Sequential<Vector<20>, Linear<24, SendFactors>, Relu, Linear<4>, CrossEntropy> {};
+  Trainer<Of<Sends, DataParallel<Sync>>> trainer(2, 7);
+  Predictor<Sends> predict(trainer);
+  CHECK(predict(samples<Of<Dense>>(3)).size() == 12);
+}
 TEST_CASE("probabilities are the softmax of the outputs; classes are the largest") {
   using P = Of<Dense>;
   Trainer<P> trainer(1, 7);

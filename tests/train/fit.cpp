@@ -24,6 +24,9 @@ struct Learn : Plan<Labels, Batch<24>, MicroBatches<8>, DataParallel<Sync>, Adam
   static constexpr Rate rate = Rate::constant(0.05f);
 };
 
+struct Words : Sequential<Vector<4>, Embedding<9, 4>, Linear<2>, CrossEntropy> {};
+struct Read : Plan<Words, Batch<2>> {};
+
 struct Points {
   std::vector<float> x, y;
 };
@@ -138,8 +141,37 @@ TEST_CASE("several labels a sample are learnt; targets beyond 0 and 1 are refuse
   y[5] = 2;
   CHECK_THROWS_WITH_AS(trainer.fit(l.x, y), doctest::Contains("y, sample 2: target 1 is 2.000000"), Error);
 }
+TEST_CASE("a training that ends with an error leaves the best weights; tokens are checked") {
+  Labelled const l = corners(240);
+  Trainer<Classify> trainer({.replicas = 2});
+  double least = INFINITY;
+  CHECK_THROWS_WITH_AS(trainer.fit(l.x, l.y, {.epochs = 10, .validation = 0.2},
+                                   [&](Epoch const& e) -> bool {
+                                     least = std::min(least, e.val_loss);
+                                     if (e.epoch == 4) throw Error("enough");
+                                     return false;
+                                   }),
+                       "enough", Error);
+  auto const [training, held_out] = session::split(session::arrays_of(l.x, l.y, {}, 6, 4), 0.2, 1);
+  std::vector<float> x;
+  std::vector<int> y;
+  for (int i = 0; i < held_out.count; ++i) {
+    x.insert(x.end(), held_out.input(i).begin(), held_out.input(i).end());
+    y.push_back(held_out.label(i));
+  }
+  CHECK(trainer.evaluate(x, y).loss == doctest::Approx(least).epsilon(1e-6));
+
+  std::vector<float> words = {0, 1, 2, 3, 4, 5, 6, 7.5f};
+  std::vector<int> const next = {0, 1};
+  Trainer<Read> reader(1);
+  CHECK_THROWS_WITH_AS(reader.fit(words, next), doctest::Contains("no token of Embedding<9, ...>"), Error);
+  words[7] = 7;
+  CHECK_THROWS_WITH_AS(reader.fit(words, next, {.standardise = true}), doctest::Contains("cannot be scaled"), Error);
+  CHECK(reader.fit(words, next).epochs.size() == 1);
+}
 TEST_CASE("what cannot be trained on is refused before anything is trained") {
   Labelled l = corners(48);
+  float p_nan = NAN;
   Trainer<Classify> trainer({.replicas = 1});
   auto const before = weights(trainer);
   auto const refused = [&](std::string const& why, FitOptions const& how) {
@@ -151,6 +183,11 @@ TEST_CASE("what cannot be trained on is refused before anything is trained") {
   refused("fit: a validation share of 1.000000; say one from 0 to below 1", {.validation = 1});
   refused("fit: 11 samples to train on are fewer than one batch of 24; say a smaller Batch in the plan",
           {.validation = 0.75});
+  std::swap(l.x[9], p_nan);
+  CHECK_THROWS_WITH_AS(trainer.fit(l.x, l.y, {.standardise = true}),
+                       "x, sample 1: number 3 is not finite; leave the sample out", Error);
+  std::swap(l.x[9], p_nan);
+  CHECK(trainer.preprocessing().scaling.empty());
   l.y[7] = 4;
   CHECK_THROWS_WITH_AS(trainer.fit(l.x, l.y),
                        doctest::Contains("y, sample 7: label 4, but there are 4 classes, 0 to 3"), Error);

@@ -73,7 +73,7 @@ inline std::pair<Arrays, Arrays> split(Arrays const& all, double fraction, std::
     auto const end = all.labels.empty()
                          ? order.end()
                          : std::find_if(from, order.end(), [&](int i) { return all.label(i) != all.label(*from); });
-    auto const held = from + std::lround(static_cast<double>(end - from) * fraction);
+    auto const held = from + std::min(std::lround(static_cast<double>(end - from) * fraction), end - from - 1);
     held_out.index.insert(held_out.index.end(), from, held);
     training.index.insert(training.index.end(), held, end);
     from = end;

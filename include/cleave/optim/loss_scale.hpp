@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <bit>
 #include <cmath>
 
 #include "../meta/host_device.hpp"
@@ -15,18 +16,22 @@ struct LossScaleKind {};
 /// The gradient of the loss is multiplied by a power of two, and the gradients of all weights are divided by it before
 /// the update. Without rounding, overflow and underflow this changes no weight. A step in which a gradient of a weight
 /// is inf or NaN updates no weight and halves the factor; `Interval` steps in a row without one double it. Factor and
-/// count are saved in checkpoints. For number formats with small exponents: Precision<f16>. Source: Micikevicius et
-/// al., "Mixed precision training", ICLR 2018; the defaults are those of PyTorch's GradScaler.
+/// count are saved in checkpoints. A step that is skipped counts as a step, for the rate and for Adam's corrections.
+/// For number formats with small exponents: Precision<f16>. Source: Micikevicius et al., "Mixed precision training",
+/// ICLR 2018; the defaults are those of PyTorch's GradScaler.
 template <long Initial = 65536, int Interval = 2000> struct LossScale {
   using kind = optim::LossScaleKind;
   static constexpr long initial = Initial;
   static constexpr int interval = Interval;
-  static constexpr int least = -100, most = 100;  // binary exponents of the factor, relative to Initial
+  // Binary exponents of the factor, relative to Initial: it stays from 2^-100 to 2^100.
+  static constexpr int own = std::bit_width(static_cast<unsigned long>(Initial)) - 1, least = -100 - own,
+                       most = 100 - own;
 
   /// state[0]: the factor is Initial * 2^state[0]. state[1]: the number of the next step, counted from 1, since the
   /// factor has changed.
   template <class A> CLEAVE_HD static A factor(A const* state) {
-    return std::ldexp(static_cast<A>(Initial), static_cast<int>(state[0]));
+    A const exponent = state[0] < A{least} ? A{least} : state[0] > A{most} ? A{most} : state[0];
+    return std::ldexp(static_cast<A>(Initial), static_cast<int>(exponent));
   }
   /// After a step whose gradients were all finite, or not.
   template <class A> CLEAVE_HD static void next(A* state, bool finite) {

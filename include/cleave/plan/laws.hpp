@@ -277,15 +277,25 @@ template <LossScaling Of> struct a_loss_scale_is_a_power_of_two {
                   "and doubles after 1 to 2^24 steps");
   };
 };
-template <class Ops> inline constexpr bool keeps_state = false;
+/// Whether the last operation has weights or a state.
+template <class Ops> inline constexpr bool learns_in_the_loss = false;
 template <class Op, class... Ops>
-inline constexpr bool keeps_state<meta::list<Op, Ops...>> =
-    meta::at<meta::list<Op, Ops...>, sizeof...(Ops)>::is_loss&&
-        meta::at<meta::list<Op, Ops...>, sizeof...(Ops)>::states > 0;
+inline constexpr bool learns_in_the_loss<meta::list<Op, Ops...>> = [] {
+  using Last = meta::at<meta::list<Op, Ops...>, sizeof...(Ops)>;
+  return Last::is_loss && Last::states + Last::weights > 0;
+}();
 template <bool Scales, bool Keeps> struct a_scaled_loss_keeps_no_state {
   static constexpr bool holds = !Scales || !Keeps;
   template <bool Holds> struct tell {
-    static_assert(Holds, "LossScale: the state of the loss is the factor; this loss keeps another");
+    static_assert(Holds, "LossScale: the state of the loss is the factor; this loss keeps another, or has weights");
+  };
+};
+template <bool Scales, bool Feedback, bool InputGradient> struct what_is_scaled_is_unscaled {
+  static constexpr bool holds = !Scales || (!Feedback && !InputGradient);
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "LossScale: only gradients of weights are divided by the factor, not residuals and the gradient of "
+                  "the input; say Compress<..., NoFeedback>, and leave InputGradient out");
   };
 };
 template <bool Scales, bool ByCollectives> struct gradients_are_unscaled_where_they_are_summed {

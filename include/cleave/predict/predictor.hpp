@@ -38,9 +38,9 @@ template <class P> struct Forward {
 
 /// `Predictor<Net> predict("out/mine/checkpoint.safetensors"); std::vector<int> c = predict.classes(x);`
 /// A model with the weights that any plan of it has saved: its splits, replicas, precision and optimizer do not matter.
-/// Inputs are preprocessed as in training. n samples run as n / 32 blocks of 32, and the rest one by one; a sample's
-/// output does not depend on its block. Memory is weights and activations (`bytes`, a constant), and is taken when it
-/// is made. Copies share the weights; a call is not const, so each thread has a copy of its own.
+/// Inputs are preprocessed as in training. n samples run as n / 32 blocks of 32, and the rest one by one; by our
+/// kernels a sample's output does not depend on its block. Memory is weights and activations (`bytes`, a constant), and
+/// is taken when it is made. Copies share the weights; a call is not const, so each thread has a copy of its own.
 template <class Net, class Number = f32> class Predictor {
   template <int Rows> using Of = session::ForwardPlan<Net, Number, Rows>;
   static constexpr int block_ = 32;
@@ -51,6 +51,9 @@ template <class Net, class Number = f32> class Predictor {
   static constexpr schedule::Memory memory_ = session::Forward<Block>::layout.memory;
   static constexpr long arena_bytes_ =
       std::max(Pass::bytes(memory_), Pass::bytes(session::Forward<Single>::layout.memory));
+
+  static_assert(!std::is_same_v<Number, fp8>,
+                "Predictor: in fp8 a sample's output depends on those beside it; say Predictor<Net, bf16>");
 
  public:
   /// Samples that run at once.
@@ -67,6 +70,7 @@ template <class Net, class Number = f32> class Predictor {
   template <class Trained>
   requires requires { typename Trained::plan; }
   explicit Predictor(Trained& trainer) : Predictor(preprocessing_of(trainer)) {
+    static_assert(std::is_same_v<typename Trained::plan::Net, Net>, "Predictor: the trainer is of another model");
     std::vector<session::Kept> const own = session::kept<Block>(),
                                      theirs = session::kept(session::description_of(trainer));
     for (session::Kept const& to : own) {

@@ -31,7 +31,7 @@ struct bf16 {
 };
 
 /// IEEE 754's half precision: 5 bits of exponent, 10 of fraction. Rounded to nearest even, infinite from 65520 on; NaN
-/// stays NaN. Gradients below 2^-24 become 0: see LossScale.
+/// stays NaN. Gradients up to 2^-25 become 0: see LossScale.
 struct f16 {
   std::uint16_t bits;
 

@@ -287,9 +287,11 @@ template <class P> void Trainer<P>::save(std::string const& path) {
   session::save(*this, path, seed_, this->leads(), &preprocessing_);
 }
 template <class P> void Trainer<P>::load(std::string const& path) {
+  session::Preprocessing saved = session::saved_preprocessing(path).value_or(session::Preprocessing{});
+  std::uint64_t const seed = session::saved_seed(path);
   session::load(*this, path);
-  seed_ = session::saved_seed(path);
-  preprocessing_ = session::saved_preprocessing(path).value_or(session::Preprocessing{});
+  seed_ = seed;
+  preprocessing_ = std::move(saved);
 }
 
 }  // namespace cleave

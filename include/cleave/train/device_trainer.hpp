@@ -24,6 +24,7 @@ namespace cleave {
 template <class Plan, class Machine, class Link = backend::gpu::AllHere> class DeviceTrainer {
   using P = session::sent_whole_t<Plan>;
   static_assert(session::stays_on_host<P>().empty(), "this plan says something that runs on the host only");
+  static_assert(!P::infers, "an Inference plan has no gradients; take Predictor<Net>");
   static_assert(!P::served, "replicas around a server are trained by Served, with session::DeviceRanks");
 
  public:

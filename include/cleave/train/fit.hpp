@@ -58,8 +58,23 @@ struct Fitted {
   backend::host::Wanted answers;
   Rate rate;
   std::uint64_t seed = 1;
-  Scaling scaling{};  // of earlier training, if there was any
+  Scaling scaling{};   // of earlier training, if there was any
+  int vocabulary = 0;  // of a model that reads tokens
 };
+
+/// Numbers are finite; tokens are whole, from 0 to below the vocabulary.
+inline void check_inputs(Arrays const& all, int vocabulary) {
+  for (std::size_t i = 0; i < all.inputs.size(); ++i) {
+    float const x = all.inputs[i];
+    bool const good =
+        vocabulary == 0 ? std::isfinite(x) : x >= 0 && x < static_cast<float>(vocabulary) && x == std::floor(x);
+    if (good) continue;
+    throw Error("x, sample " + std::to_string(i / all.each_input) + ": number " + std::to_string(i % all.each_input) +
+                (vocabulary == 0 ? " is not finite; leave the sample out"
+                                 : " is " + std::to_string(x) + ", which is no token of Embedding<" +
+                                       std::to_string(vocabulary) + ", ...>"));
+  }
+}
 
 inline void check(FitOptions const& how, Arrays const& training, Arrays const& held_out, int batch) {
   auto const text = [](auto n) { return std::to_string(n); };
@@ -83,15 +98,19 @@ History fit(Trained& trainer, Arrays const& all, FitOptions const& how, Fitted c
             Scaling& scaling) {
   if (!(how.validation >= 0 && how.validation < 1))
     throw Error("fit: a validation share of " + std::to_string(how.validation) + "; say one from 0 to below 1");
+  check_inputs(all, of.vocabulary);
+  if (of.vocabulary > 0 && how.standardise)
+    throw Error("fit: Embedding reads token numbers, which cannot be scaled; leave .standardise out");
   check_labels("y", all, of.answers);
   check_targets("y", all, of.answers);
   int const batch = trainer.description().batch;
   auto [training, held_out] = how.validation > 0 ? split(all, how.validation, of.seed) : std::pair{all, Arrays{}};
   check(how, training, held_out, batch);
-  scaling = !of.scaling.empty() ? of.scaling : how.standardise ? Scaling::of(training) : Scaling{};
-  Batches<Arrays> batches(training, scaling, batch, of.seed);
+  Scaling const now_scaling = !of.scaling.empty() ? of.scaling : how.standardise ? Scaling::of(training) : Scaling{};
+  Batches<Arrays> batches(training, now_scaling, batch, of.seed);
   std::optional<Batches<Arrays>> test;
-  if (held_out.count > 0) test.emplace(held_out, scaling, batch, of.seed, false);
+  if (held_out.count > 0) test.emplace(held_out, now_scaling, batch, of.seed, false);
+  scaling = now_scaling;
 
   auto const begin = std::chrono::steady_clock::now();
   long const first = trainer.steps(), per_epoch = batches.steps_per_epoch();
@@ -100,34 +119,40 @@ History fit(Trained& trainer, Arrays const& all, FitOptions const& how, Fitted c
   Snapshot<Trained> best;
   double least = std::numeric_limits<double>::infinity();
   int since = 0;
-  for (int e = 0; e < how.epochs && !history.stopped_early; ++e) {
-    long const from = first + e * per_epoch;
-    batches.shuffle(from / per_epoch, from);
-    double sum = 0;
-    for (long step = from; step < from + per_epoch;) {
-      auto const count = static_cast<int>(std::min<long>(from + per_epoch - step, Trained::most_steps));
-      for (double l : trainer.train(step, count, batches.feed())) sum += l;
-      step += count;
+  try {
+    for (int e = 0; e < how.epochs && !history.stopped_early; ++e) {
+      long const from = first + e * per_epoch;
+      batches.shuffle(from / per_epoch, from);
+      double sum = 0;
+      for (long step = from; step < from + per_epoch;) {
+        auto const count = static_cast<int>(std::min<long>(from + per_epoch - step, Trained::most_steps));
+        for (double l : trainer.train(step, count, batches.feed())) sum += l;
+        step += count;
+      }
+      Epoch now;
+      now.epoch = e + 1;
+      now.steps = trainer.steps();
+      now.loss = sum / static_cast<double>(per_epoch);
+      if (test) {
+        backend::host::Score const score = trainer.score(test->feed(), held_out.count);
+        now.val_loss = score.loss;
+        now.val_accuracy = score.accuracy;
+        bool const better = score.loss < least;
+        since = better ? 0 : since + 1;
+        if (better) least = score.loss, best.take(trainer);
+      }
+      now.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      history.epochs.push_back(now);
+      double ends = (watch && watch(now)) || (how.patience > 0 && since >= how.patience) ? 1 : 0;
+      trainer.sum_over_processes(&ends, 1);  // all end, or none
+      history.stopped_early = ends > 0 && e + 1 < how.epochs;
     }
-    Epoch now;
-    now.epoch = e + 1;
-    now.steps = trainer.steps();
-    now.loss = sum / static_cast<double>(per_epoch);
-    if (test) {
-      backend::host::Score const score = trainer.score(test->feed(), held_out.count);
-      now.val_loss = score.loss;
-      now.val_accuracy = score.accuracy;
-      bool const better = score.loss < least;
-      since = better ? 0 : since + 1;
-      if (better) least = score.loss, best.take(trainer);
-    }
-    now.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    history.epochs.push_back(now);
-    double ends = (watch && watch(now)) || (how.patience > 0 && since >= how.patience) ? 1 : 0;
-    trainer.sum_over_processes(&ends, 1);  // all end, or none
-    history.stopped_early = ends > 0 && e + 1 < how.epochs;
+  } catch (...) {
+    if (!best.empty()) best.give_back(trainer);
+    throw;
   }
   if (!best.empty()) best.give_back(trainer);
+  trainer.meet();  // no process reads another's weights before they are given back
   return history;
 }
 

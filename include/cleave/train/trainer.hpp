@@ -48,7 +48,8 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
   /// Trains on samples in memory: x (n, inputs), y (n) classes from 0, or (n, outputs) targets, for a loss that takes
   /// them. Each epoch has its own order; samples beyond the last whole batch of an epoch are left out of it. With
   /// `.validation`, the trainer has the weights of the best epoch in the end. `watch` is called after each epoch; true
-  /// ends the training. Throws Error, before anything is trained, if sizes, labels or targets do not fit.
+  /// ends the training. The learning rate is that of the plan. Throws Error, before anything is trained, if sizes,
+  /// labels or targets do not fit.
   History fit(std::span<float const> x, std::span<int const> y, FitOptions const& how = {},
               session::Watch const& watch = {}) {
     return fit_arrays(arrays(x, y, {}), how, watch);
@@ -87,10 +88,11 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
   }
   History fit_arrays(session::Arrays const& all, FitOptions const& how, session::Watch const& watch) {
     session::HostTrainer<typename P::number>& self = *this;
-    return session::fit(self, all, how, {wanted, P::rate, seed_, preprocessing_.scaling}, watch,
+    return session::fit(self, all, how, {wanted, P::rate, seed_, preprocessing_.scaling, P::tokens.vocabulary}, watch,
                         preprocessing_.scaling);
   }
   backend::host::Score evaluate_arrays(session::Arrays const& all) {
+    session::check_inputs(all, P::tokens.vocabulary);
     session::check_labels("y", all, wanted);
     session::check_targets("y", all, wanted);
     session::Batches<session::Arrays> const batches(all, preprocessing_.scaling, P::batch, 1, false);

@@ -167,7 +167,9 @@ template <class Op> struct RowOf;
 template <> struct RowOf<op::SoftmaxCrossEntropy> { using is = SoftmaxRow; };
 template <> struct RowOf<op::SquaredError> { using is = SquaredRow; };
 template <class F> struct RowOf<op::FeatureLoss<F>> { using is = FeatureRow<F>; };
-template <class Loss, class Scale> struct RowOf<op::ScaledLoss<Loss, Scale>> {
+template <class Loss, class Scale>
+requires requires { typename RowOf<Loss>::is; }
+struct RowOf<op::ScaledLoss<Loss, Scale>> {
   using is = ScaledRow<typename RowOf<Loss>::is, op::ScaledLoss<Loss, Scale>>;
 };
 template <class Op>
