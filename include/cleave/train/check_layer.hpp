@@ -71,7 +71,8 @@ template <class P> struct Probing {
     auto& rank = trainer.at(0);
     double const* g = rank.template at<double>(rank.layout().buffer[P::schedule.input_gradient]);
     schedule::Program const& program = description<P>.program;  // a rank may have a part of the batch only
-    bool const whole_batch = replicas == 1 && program.rounds == 1 && program.input_axes == place::AxisSet{};
+    bool const whole_batch =
+        replicas == 1 && program.rounds == 1 && program.input_axes - place::over_data == place::AxisSet{};
     r.input.assign(g, g + (whole_batch ? P::batch : 0) * P::Net::input::shape.size());
     return r;
   }
