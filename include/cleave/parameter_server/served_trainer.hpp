@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
