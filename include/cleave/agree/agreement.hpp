@@ -17,7 +17,7 @@ enum class Change : int {
 };
 
 /// The step of a server whose replicas push weights, from its weights x to their mean: v = momentum v + (x - mean);
-/// x -= rate (x - mean + momentum v). In percent; at first x becomes the mean.
+/// x -= rate (x - mean + momentum v). In percent; by default x becomes the mean.
 struct OuterStep {
   int rate = 100, momentum = 0;
   constexpr bool is_mean() const { return rate == 100 && momentum == 0; }

@@ -58,6 +58,20 @@ inline Arrays arrays_of(std::span<float const> x, std::span<int const> labels, s
   return {static_cast<int>(n), each, targets.empty() ? 0 : out, x, labels, targets};
 }
 
+/// Numbers are finite; tokens are whole, from 0 to below the vocabulary.
+inline void check_inputs(Arrays const& all, int vocabulary) {
+  for (std::size_t i = 0; i < all.inputs.size(); ++i) {
+    float const x = all.inputs[i];
+    bool const good =
+        vocabulary == 0 ? std::isfinite(x) : x >= 0 && x < static_cast<float>(vocabulary) && x == std::floor(x);
+    if (good) continue;
+    throw Error("x, sample " + std::to_string(i / all.each_input) + ": number " + std::to_string(i % all.each_input) +
+                (vocabulary == 0 ? " is not finite; leave the sample out"
+                                 : " is " + std::to_string(x) + ", which is no token of Embedding<" +
+                                       std::to_string(vocabulary) + ", ...>"));
+  }
+}
+
 /// The samples for training, and those held out: round(n * fraction) of every class, or of all if there are no classes,
 /// drawn from the seed.
 inline std::pair<Arrays, Arrays> split(Arrays const& all, double fraction, std::uint64_t seed) {

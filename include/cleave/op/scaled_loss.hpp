@@ -8,7 +8,8 @@
 
 namespace cleave::op {
 
-/// As Loss, of any kind. The factor is kept as its state, and changes after a step (optim/loss_scale.hpp).
+/// As Loss, which has neither weights nor a state. The factor is kept as its state, and changes after a step
+/// (optim/loss_scale.hpp).
 template <class Loss, class Scale> struct ScaledLoss : Loss {
   static constexpr int states = 2;
   static constexpr Shape state(Shape) { return Shape(1); }

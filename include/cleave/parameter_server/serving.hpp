@@ -49,10 +49,12 @@ struct Serving {
 
   int shards() const { return waits() ? 1 : shards_of_way * ways(); }
   int way(int s) const { return waits() ? 0 : s / shards_of_way; }
-  long begin(int s) const { return waits() ? 0 : part().begin(s % shards_of_way, shards_of_way); }
-  long end(int s) const { return waits() ? elements() * ways() : part().begin(s % shards_of_way + 1, shards_of_way); }
+  long begin(int s) const { return waits() ? 0 : of_shards().begin(s % shards_of_way, shards_of_way); }
+  long end(int s) const {
+    return waits() ? elements() * ways() : of_shards().begin(s % shards_of_way + 1, shards_of_way);
+  }
   long count(int s) const { return end(s) - begin(s); }
-  Partition part() const { return {elements()}; }
+  Partition of_shards() const { return {elements()}; }
   /// visit(shard, first element there, first element of these, how many) for [offset, offset + count) of a way.
   template <class Visit> void each_piece(int of_way, long offset, long many, Visit visit) const {
     long const before = waits() ? of_way * elements() : 0;

@@ -62,20 +62,6 @@ struct Fitted {
   int vocabulary = 0;  // of a model that reads tokens
 };
 
-/// Numbers are finite; tokens are whole, from 0 to below the vocabulary.
-inline void check_inputs(Arrays const& all, int vocabulary) {
-  for (std::size_t i = 0; i < all.inputs.size(); ++i) {
-    float const x = all.inputs[i];
-    bool const good =
-        vocabulary == 0 ? std::isfinite(x) : x >= 0 && x < static_cast<float>(vocabulary) && x == std::floor(x);
-    if (good) continue;
-    throw Error("x, sample " + std::to_string(i / all.each_input) + ": number " + std::to_string(i % all.each_input) +
-                (vocabulary == 0 ? " is not finite; leave the sample out"
-                                 : " is " + std::to_string(x) + ", which is no token of Embedding<" +
-                                       std::to_string(vocabulary) + ", ...>"));
-  }
-}
-
 inline void check(FitOptions const& how, Arrays const& training, Arrays const& held_out, int batch) {
   auto const text = [](auto n) { return std::to_string(n); };
   if (how.epochs < 1) throw Error("fit: " + text(how.epochs) + " epochs; say at least 1");
