@@ -94,8 +94,8 @@ template <class Op> constexpr Law law_on(DeviceMesh const& mesh) {
   Request const request{{0, 1}, 1, 4};
   return place::place(model, propagate_shardings(model, mesh, {}, request), mesh, request).verdict.law;
 }
-static_assert(law_on<All>({1, {0}}) == Law::AcrossReplicas && law_on<Total>({1, {0}}) == Law::AcrossReplicas);
-static_assert(law_on<All>({1, {2}}) == Law::None && law_on<Total>({1, {2}}) == Law::None);
+static_assert(law_on<All>({1, 0}) == Law::AcrossReplicas && law_on<Total>({1, 0}) == Law::AcrossReplicas);
+static_assert(law_on<All>({1, 2}) == Law::None && law_on<Total>({1, 2}) == Law::None);
 
 }  // namespace
 

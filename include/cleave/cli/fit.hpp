@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "../data/data.hpp"
@@ -245,9 +246,9 @@ template <class Trained, class Set> class Fitting {
         .add("steps", trainer_.steps());
     if (std::optional<double> const exposed = trainer_.exposed(0)) line.add("exposed_seconds", *exposed);
     if constexpr (requires { trainer_.ledger(); }) {
-      long dropped = 0;
-      for (long d : trainer_.ledger().dropped) dropped += d;
-      line.add("mean_staleness", trainer_.ledger().mean_age()).add("dropped", dropped);
+      Ledger const ledger = trainer_.ledger();
+      line.add("mean_staleness", ledger.mean_age());
+      line.add("dropped", std::reduce(ledger.dropped.begin(), ledger.dropped.end()));
     }
     if (stopped) line.add("stopped", true);
     if (job_.json && job_.leads) std::printf("%s\n", line.text().c_str());

@@ -76,7 +76,11 @@ template <class F> class ServedTrainer {
   void trace(int steps);
   std::vector<backend::host::Timeline const*> timelines();
 
-  Ledger const& ledger() const { return books_.ledger; }
+  /// A copy. Between two calls of train, replicas that wait for weights still write how long.
+  Ledger ledger() const {
+    std::lock_guard lock(post_);
+    return books_.ledger;
+  }
   /// The largest number of bytes of weights that a shard owed at once: granted to replicas, and not yet taken.
   long most_owed(int shard) const { return server_.most_owed(shard); }
   void forget_most_owed() { server_.forget_most_owed(); }
@@ -165,7 +169,7 @@ template <class F> class ServedTrainer {
   Replica<F> evaluator_;
   Server<F> server_;
 
-  std::mutex post_;  // all below; locked after a shard's lock, never before
+  mutable std::mutex post_;  // all below; locked after a shard's lock, never before
   std::condition_variable changed_;
   std::vector<std::unique_ptr<One>> crew_;
   Account books_;
