@@ -157,3 +157,39 @@ TEST_CASE("what does not fit is refused by one line") {
   std::vector<float> few(7);
   CHECK_THROWS_WITH_AS(predict(std::span(odd).first(20), few), doctest::Contains("room for 7 outputs"), Error);
 }
+TEST_CASE("outputs and metrics do not depend on the number of threads") {
+  using P = Of<Dense, Adam>;
+  Trainer<P> trainer(1, 7);
+  trainer.train(0, 5, signs::feed<P>());
+  for (int n : {1, 31, 64, 1000}) {
+    std::vector<float> const x = samples<P>(n);
+    std::vector<int> const y(static_cast<std::size_t>(n), 2);
+    Predictor<Dense> one(trainer);
+    auto const wanted = one(x);
+    auto const [accuracy, matrix] = one.evaluate(x, y, Accuracy{}, ConfusionMatrix{});
+    auto const classes = one.classes(x);
+    CHECK(accuracy.value() == doctest::Approx(static_cast<double>(std::count(classes.begin(), classes.end(), 2)) / n));
+    for (int threads : {2, 3, 7}) {
+      auto many = trainer.predictor({.threads = threads});
+      CHECK(many(x) == wanted);
+      CHECK(many.evaluate(x, y, ConfusionMatrix{}).text() == matrix.text());
+      auto copy = many;
+      CHECK(copy(x) == wanted);
+    }
+  }
+  CHECK_THROWS_WITH_AS(trainer.predictor({.threads = 0}), "predict: 0 threads; say at least 1", Error);
+}
+TEST_CASE("metrics of targets") {
+  using P = Of<Numbers, Adam>;
+  Trainer<P> trainer(1, 7);
+  std::vector<float> const x = samples<P>(40);
+  auto predict = trainer.predictor();
+  auto const y = predict(x);
+  std::vector<float> shifted(y);
+  for (float& v : shifted) v += 0.5f;
+  CHECK(predict.evaluate(x, y, MeanAbsoluteError{}).value() == 0);
+  CHECK(predict.evaluate(x, shifted, RootMeanSquaredError{}).value() == doctest::Approx(0.5));
+  CHECK_THROWS_WITH_AS(predict.evaluate(x, std::vector<int>(40, 2), Accuracy{}), doctest::Contains("label 2"), Error);
+  CHECK_THROWS_WITH_AS(predict.evaluate(x, std::vector<float>(3), MeanAbsoluteError{}),
+                       doctest::Contains("3 targets for 40 samples of 2"), Error);
+}

@@ -7,9 +7,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "../backend/host/forward_rank.hpp"
+#include "../data/checks.hpp"
+#include "../data/metrics.hpp"
 #include "../data/preprocessing.hpp"
 #include "../lower/host.hpp"
 #include "../plan/plan.hpp"
@@ -39,9 +44,10 @@ template <class P> struct Forward {
 /// `Predictor<Net> predict("out/mine/checkpoint.safetensors"); std::vector<int> c = predict.classes(x);`
 /// A model with the weights that any plan of it has saved: its splits, replicas, precision and optimizer do not matter.
 /// Inputs are preprocessed as in training. n samples run as n / 32 blocks of 32, and the rest one by one; by our
-/// kernels a sample's output does not depend on its block. Memory is weights and activations (`bytes`, a constant), and
-/// is taken when it is made. Copies share the weights; a call is not const, so each thread has a copy of its own.
-template <class Net, class Number = f32> class Predictor {
+/// kernels a sample's output does not depend on its block. Memory is weights and activations (`bytes`, a constant; each
+/// thread beyond the first takes `activation_bytes` more), and is taken when it is made. Copies share the weights; a
+/// call is not const, so each thread of the caller has a copy of its own.
+template <class Net, class Number> class Predictor {
   template <int Rows> using Of = session::ForwardPlan<Net, Number, Rows>;
   static constexpr int block_ = 32;
   using Block = Of<block_>;
@@ -49,8 +55,6 @@ template <class Net, class Number = f32> class Predictor {
   using A = tensor::accumulate_t<Number>;
   using Pass = backend::host::ForwardRank<Number>;
   static constexpr schedule::Memory memory_ = session::Forward<Block>::layout.memory;
-  static constexpr long arena_bytes_ =
-      std::max(Pass::bytes(memory_), Pass::bytes(session::Forward<Single>::layout.memory));
 
   static_assert(!std::is_same_v<Number, fp8>,
                 "Predictor: in fp8 a sample's output depends on those beside it; say Predictor<Net, bf16>");
@@ -62,14 +66,18 @@ template <class Net, class Number = f32> class Predictor {
   static constexpr long inputs = Net::input::shape.size(), outputs = lower::wanted<Block>().outputs;
   /// Of weights and activations: the weights once, whatever the number of copies.
   static constexpr long weight_bytes = memory_.bytes[static_cast<int>(schedule::Category::Weights)],
-                        bytes = weight_bytes + arena_bytes_;
+                        activation_bytes =
+                            std::max(Pass::bytes(memory_), Pass::bytes(session::Forward<Single>::layout.memory)),
+                        bytes = weight_bytes + activation_bytes;
 
   /// Loads a checkpoint. Throws Error if a tensor is missing or has another shape, or if a number is not finite.
-  explicit Predictor(std::string const& file) : Predictor(io::load_safetensors(file), file) {}
+  explicit Predictor(std::string const& file, PredictorOptions const& how = {})
+      : Predictor(io::load_safetensors(file), file, how.threads) {}
   /// The weights that a trainer has now, and its scaling of inputs.
   template <class Trained>
   requires requires { typename Trained::plan; }
-  explicit Predictor(Trained& trainer) : Predictor(preprocessing_of(trainer)) {
+  explicit Predictor(Trained& trainer, PredictorOptions const& how = {})
+      : Predictor(preprocessing_of(trainer), how.threads) {
     static_assert(std::is_same_v<typename Trained::plan::Net, Net>, "Predictor: the trainer is of another model");
     std::vector<session::Kept> const own = session::kept<Block>(),
                                      theirs = session::kept(session::description_of(trainer));
@@ -81,13 +89,11 @@ template <class Net, class Number = f32> class Predictor {
     }
     shared_->weights.refresh_copies();
   }
-  Predictor(Predictor const& other) : Predictor(other.shared_) {}
+  Predictor(Predictor const& other) : Predictor(other.shared_, static_cast<int>(other.runners_.size())) {}
   Predictor(Predictor&&) noexcept = default;
   Predictor& operator=(Predictor other) noexcept {
     std::swap(shared_, other.shared_);
-    std::swap(arena_, other.arena_);
-    std::swap(blocks_, other.blocks_);
-    std::swap(single_, other.single_);
+    std::swap(runners_, other.runners_);
     return *this;
   }
   ~Predictor() = default;
@@ -98,7 +104,7 @@ template <class Net, class Number = f32> class Predictor {
     run(x, out.data());
     return out;
   }
-  /// The same into `out` (n, outputs); allocates nothing.
+  /// The same into `out` (n, outputs); allocates nothing with one thread.
   void operator()(std::span<float const> x, std::span<float> out) {
     std::size_t const n = samples_of(x);
     if (out.size() != n * static_cast<std::size_t>(outputs))
@@ -129,6 +135,23 @@ template <class Net, class Number = f32> class Predictor {
       c.push_back(static_cast<int>(std::max_element(at, at + outputs) - at));
     return c;
   }
+  /// Metrics (data/metrics.hpp) of all samples, x (n, inputs) with their classes or (n, outputs) targets y:
+  /// `predict.evaluate(x, y, Accuracy{}).value()`, `auto [top1, top5] = predict.evaluate(x, y, Accuracy{},
+  /// TopKAccuracy<5>{});`. Throws Error if sizes, labels or targets do not fit.
+  template <class... Metrics> auto evaluate(std::span<float const> x, std::span<int const> y, Metrics... metrics) {
+    constexpr bool fits = (ClassMetric<Metrics> && ...);
+    static_assert(fits,
+                  "evaluate: with classes a metric takes outputs and an int: Accuracy, TopKAccuracy<k>, "
+                  "ConfusionMatrix, MacroF1");
+    return measure(session::arrays_of(x, y, {}, inputs, outputs), metrics...);
+  }
+  template <class... Metrics> auto evaluate(std::span<float const> x, std::span<float const> y, Metrics... metrics) {
+    constexpr bool fits = (TargetMetric<Metrics> && ...);
+    static_assert(fits,
+                  "evaluate: with targets a metric takes outputs and targets: MeanAbsoluteError, "
+                  "RootMeanSquaredError; with labels of 0 and 1: Accuracy, MacroF1");
+    return measure(session::arrays_of(x, {}, y, inputs, outputs), metrics...);
+  }
   /// The name of each sample's class. Throws Error if the file has no class names.
   std::vector<std::string> names(std::span<float const> x) {
     std::vector<std::string> out;
@@ -158,15 +181,31 @@ template <class Net, class Number = f32> class Predictor {
     std::vector<float> mean, inverse;
   };
 
-  explicit Predictor(std::shared_ptr<Shared> shared)
-      : shared_(std::move(shared)),
-        arena_(arena_bytes_),
-        blocks_(session::Forward<Block>::make(shared_->weights, arena_.get())),
-        single_(session::Forward<Single>::make(shared_->weights, arena_.get())) {}
-  explicit Predictor(session::Preprocessing preprocessing)
-      : Predictor(std::make_shared<Shared>(std::move(preprocessing))) {}
-  Predictor(io::SafeTensors const& file, std::string const& path)
-      : Predictor(session::saved_preprocessing(file, path).value_or(session::Preprocessing{})) {
+  /// What one thread runs with.
+  struct Runner {
+    explicit Runner(Shared& shared)
+        : arena(activation_bytes),
+          blocks(session::Forward<Block>::make(shared.weights, arena.get())),
+          single(session::Forward<Single>::make(shared.weights, arena.get())) {}
+    backend::host::AlignedBlock arena;
+    std::unique_ptr<Pass> blocks, single;
+  };
+
+  struct Joined {
+    std::vector<std::thread> of{};
+    ~Joined() {
+      for (std::thread& t : of) t.join();
+    }
+  };
+
+  Predictor(std::shared_ptr<Shared> shared, int threads) : shared_(std::move(shared)) {
+    if (threads < 1) throw Error("predict: " + std::to_string(threads) + " threads; say at least 1");
+    for (int t = 0; t < threads; ++t) runners_.emplace_back(*shared_);
+  }
+  Predictor(session::Preprocessing preprocessing, int threads)
+      : Predictor(std::make_shared<Shared>(std::move(preprocessing)), threads) {}
+  Predictor(io::SafeTensors const& file, std::string const& path, int threads)
+      : Predictor(session::saved_preprocessing(file, path).value_or(session::Preprocessing{}), threads) {
     for (session::Kept const& k : session::kept<Block>()) {
       session::read_tensor(file, path, k, shared_->weights.region(k.region) + k.offset);
     }
@@ -183,16 +222,56 @@ template <class Net, class Number = f32> class Predictor {
                   std::to_string(inputs));
     return x.size() / static_cast<std::size_t>(inputs);
   }
+  /// Whole blocks are shared by the threads; the last one has the rest.
   void run(std::span<float const> x, float* out) {
-    std::size_t const n = samples_of(x);
+    std::size_t const n = samples_of(x), blocks = n / std::size_t{block};
+    std::size_t const used = std::clamp(blocks, std::size_t{1}, runners_.size());
+    auto const from = [&](std::size_t w) { return w == used ? n : blocks * w / used * std::size_t{block}; };
+    auto const part = [&](std::size_t w) {
+      run(runners_[w], x.data() + from(w) * static_cast<std::size_t>(inputs), from(w + 1) - from(w),
+          out + from(w) * static_cast<std::size_t>(outputs));
+    };
+    Joined others;
+    for (std::size_t w = 1; w < used; ++w) others.of.emplace_back([&part, w] { part(w); });
+    part(0);
+  }
+  void run(Runner& runner, float const* x, std::size_t n, float* out) const {
     for (std::size_t i = 0; i < n;) {
       auto const rows = static_cast<std::size_t>(n - i >= std::size_t{block} ? block : 1);
-      Pass const& by = rows == 1 ? *single_ : *blocks_;
-      load(x.data() + i * static_cast<std::size_t>(inputs), static_cast<long>(rows), by.input());
+      Pass& by = rows == 1 ? *runner.single : *runner.blocks;
+      load(x + i * static_cast<std::size_t>(inputs), static_cast<long>(rows), by.input());
       by.run();
       Number const* const y = by.output();
       for (std::size_t k = 0; k < rows * static_cast<std::size_t>(outputs); ++k) *out++ = static_cast<float>(y[k]);
       i += rows;
+    }
+  }
+  /// Adds samples in their order, whatever the number of threads.
+  template <class... Metrics> auto measure(session::Arrays const& all, Metrics&... metrics) {
+    constexpr backend::host::Wanted wanted = lower::wanted<Block>();
+    session::check_labels("y", all, wanted);
+    session::check_targets("y", all, wanted);
+    std::size_t const at_once = 8 * static_cast<std::size_t>(block) * runners_.size(), n = samples_of(all.inputs);
+    std::vector<float> y(std::min(n, at_once) * static_cast<std::size_t>(outputs));
+    for (std::size_t first = 0; first < n; first += at_once) {
+      std::size_t const count = std::min(at_once, n - first);
+      run(all.inputs.subspan(first * static_cast<std::size_t>(inputs), count * static_cast<std::size_t>(inputs)),
+          y.data());
+      for (std::size_t i = 0; i < count; ++i) {
+        std::span<float const> const of(y.data() + i * static_cast<std::size_t>(outputs),
+                                        static_cast<std::size_t>(outputs));
+        auto const sample = static_cast<int>(first + i);
+        if (all.labels.empty()) {
+          if constexpr ((TargetMetric<Metrics> && ...)) (metrics.add(of, all.target(sample)), ...);
+        } else {
+          if constexpr ((ClassMetric<Metrics> && ...)) (metrics.add(of, all.label(sample)), ...);
+        }
+      }
+    }
+    if constexpr (sizeof...(Metrics) == 1) {
+      return std::get<0>(std::tuple(std::move(metrics)...));
+    } else {
+      return std::tuple(std::move(metrics)...);
     }
   }
   /// As batches.hpp preprocesses samples.
@@ -218,8 +297,11 @@ template <class Net, class Number = f32> class Predictor {
   }
 
   std::shared_ptr<Shared> shared_;
-  backend::host::AlignedBlock arena_;
-  std::unique_ptr<Pass> blocks_, single_;
+  std::vector<Runner> runners_;
 };
+
+template <class P> Predictor<typename P::Net, typename P::number> Trainer<P>::predictor(PredictorOptions const& how) {
+  return Predictor<typename P::Net, typename P::number>(*this, how);
+}
 
 }  // namespace cleave

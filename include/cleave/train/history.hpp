@@ -1,4 +1,4 @@
-// train/history.hpp - what Trainer::fit is told, and what it tells.
+// train/history.hpp - what a trainer, Trainer::fit and a predictor are told, and the history of a training.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -15,6 +15,11 @@ namespace cleave {
 struct TrainerOptions {
   int replicas = 0;  ///< 0: as many as the plan fixes; else as this machine has cores for, at most one a micro-batch
   std::uint64_t seed = 1;
+};
+
+/// Of a predictor: `Predictor<Net> predict("mine.safetensors", {.threads = 4});`
+struct PredictorOptions {
+  int threads = 1;  ///< that share the blocks of one call; outputs do not depend on it
 };
 
 /// Of a training: `trainer.fit(x, y, {.epochs = 20, .validation = 0.1, .patience = 5});`

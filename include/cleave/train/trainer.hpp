@@ -15,6 +15,8 @@
 
 namespace cleave {
 
+template <class Net, class Number = f32> class Predictor;
+
 namespace session {
 
 template <class P>
@@ -75,6 +77,9 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
   /// in checkpoint.hpp.
   void save(std::string const& path);
   void load(std::string const& path);
+  /// The model as it is now, as a function: with copies of the weights and the scaling, in the plan's number format. It
+  /// is in predict/predictor.hpp.
+  Predictor<typename P::Net, typename P::number> predictor(PredictorOptions const& how = {});
   /// The scaling of inputs, that of `fit` or of the loaded file.
   session::Preprocessing const& preprocessing() const { return preprocessing_; }
 
