@@ -17,6 +17,8 @@ TEST_CASE("gradients of the losses agree with differences") {
   CHECK_MESSAGE(d.ok, d.text);
   auto const a = session::numeric<P<CrossEntropy>>("CrossEntropy");
   CHECK_MESSAGE(a.ok, a.text);
+  auto const e = session::numeric<P<SmoothedCrossEntropy<20>>>("SmoothedCrossEntropy");
+  CHECK_MESSAGE(e.ok, e.text);
   auto const b = session::numeric<P<MeanSquaredError>>("MeanSquaredError");
   CHECK_MESSAGE(b.ok, b.text);
 }
@@ -32,6 +34,25 @@ TEST_CASE("at equal outputs the cross-entropy of n classes is log n, and survive
   constexpr op::Local l{2, 2, Shape(4), Shape(), Shape(1), Shape(), Shape()};
   op::SoftmaxCrossEntropy::forward<l>(backend::host::Context{}, t);
   CHECK(loss == doctest::Approx(std::log(4.0)));
+}
+
+TEST_CASE("smoothed, the target has a share of every class") {
+  op::Operands<double> t;
+  double x[3] = {1, 2, 4}, loss = 0, dx[3];
+  int const label = 1;
+  t.x = x;
+  t.dx = dx;
+  t.labels = &label;
+  t.loss = &loss;
+  constexpr op::Local l{1, 1, Shape(3), Shape(), Shape(1), Shape(), Shape()};
+  using Op = op::SoftmaxWithSmoothing<30>;
+  Op::forward<l>(backend::host::Context{}, t);
+  Op::backward_input<l>(backend::host::Context{}, t);
+  double const sum = std::exp(1.) + std::exp(2.) + std::exp(4.), log_sum = std::log(sum);
+  CHECK(loss == doctest::Approx(0.1 * (log_sum - 1) + 0.8 * (log_sum - 2) + 0.1 * (log_sum - 4)).epsilon(1e-14));
+  CHECK(dx[0] == doctest::Approx(std::exp(1.) / sum - 0.1).epsilon(1e-14));
+  CHECK(dx[1] == doctest::Approx(std::exp(2.) / sum - 0.8).epsilon(1e-14));
+  CHECK(dx[2] == doctest::Approx(std::exp(4.) / sum - 0.1).epsilon(1e-14));
 }
 
 namespace {

@@ -17,3 +17,12 @@ TEST_CASE("AvgPool with padding") {
     CHECK_MESSAGE(report.ok, report.text);
   }
 }
+TEST_CASE("GlobalAvgPool, before a convolution and before a dense layer") {
+  auto const report = check_layer<GlobalAvgPool, Image<4, 5, 3>>();
+  CHECK_MESSAGE(report.ok, report.text);
+  struct Net : Sequential<Image<2, 6, 6>, Conv<4, 3>, GlobalAvgPool, Conv<6, 1>, Linear<3>, CrossEntropy> {};
+  using P = session::Probe<Net>;
+  static_assert(P::schedule.weight_elements == 4 * 18 + 4 + 4 * 6 + 6 + 6 * 3 + 3);
+  auto const numeric = session::numeric<P>("GlobalAvgPool");
+  CHECK_MESSAGE(numeric.ok, numeric.text);
+}

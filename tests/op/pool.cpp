@@ -52,3 +52,12 @@ TEST_CASE("the mean counts padding as zeros and spreads its gradient evenly") {
   CHECK(p.y == std::vector<float>{1, 2, 3, 4});
   CHECK(p.dx == std::vector<float>{0.25f, 0.5f, 0.75f, 1});
 }
+
+TEST_CASE("the mean of a channel is one number, and its gradient the same everywhere") {
+  using Op = op::ChannelMean;
+  static constexpr op::Local l = test::local<Op>(1, Shape(2, 1, 2));
+  static_assert(l.y == Shape(2, 1, 1));
+  Pooled<Op, l> const p({4, 8, 12, 20}, {1, 4});
+  CHECK(p.y == std::vector<float>{6, 16});
+  CHECK(p.dx == std::vector<float>{0.5f, 0.5f, 2, 2});
+}

@@ -73,10 +73,11 @@ void show_by(std::string const& folder, std::string const& name, std::string con
   if constexpr (P::clips) clip = std::to_string(Optimizer::clip_norm);
   io::save_safetensors(folder + "/" + name + ".safetensors", std::move(all),
                        {{"layer", layer},
-                        {"loss", std::is_same_v<Loss, CrossEntropy>         ? "cross_entropy"
-                                 : std::is_same_v<Loss, BinaryCrossEntropy> ? "binary_cross_entropy"
-                                 : std::is_same_v<Loss, Huber<1, 2>>        ? "huber"
-                                                                            : "mse"},
+                        {"loss", std::is_same_v<Loss, CrossEntropy>               ? "cross_entropy"
+                                 : std::is_same_v<Loss, BinaryCrossEntropy>       ? "binary_cross_entropy"
+                                 : std::is_same_v<Loss, Huber<1, 2>>              ? "huber"
+                                 : std::is_same_v<Loss, SmoothedCrossEntropy<10>> ? "smoothed_cross_entropy"
+                                                                                  : "mse"},
                         {"clip", clip}});
 }
 template <class Loss, class Input, class... Layers>
@@ -117,6 +118,8 @@ int main(int, char** argv) {
                                                                                             "F.max_pool2d(x, 3, 2, 1)");
   show<Image<any<32, 1, 5>, any<33, 3, 12>, any<34, 3, 12>>, AvgPool<3, Stride<2>, Pad<1>>>(to, "avg_pool",
                                                                                             "F.avg_pool2d(x, 3, 2, 1)");
+  show<Image<any<32, 1, 5>, any<33, 3, 12>, any<34, 3, 12>>, GlobalAvgPool>(to, "global_avg_pool",
+                                                                            "F.adaptive_avg_pool2d(x, 1)");
   show<Vector<any<35, 1, 40>>, Relu>(to, "relu", "F.relu(x)");
   show<Vector<any<36, 1, 40>>, Gelu>(to, "gelu", "F.gelu(x)");
   show<Vector<any<37, 1, 40>>, Tanh>(to, "tanh", "torch.tanh(x)");
@@ -141,6 +144,8 @@ int main(int, char** argv) {
   show_loss<Huber<1, 2>, Vector<any<58, 1, 20>>, Linear<any<59, 2, 12>>>(to, "huber", "F.linear(x, w[0].T, w[1])");
   show_loss<CrossEntropy, Vector<any<58, 1, 20>>, Linear<any<59, 2, 12>>>(to, "cross_entropy",
                                                                           "F.linear(x, w[0].T, w[1])");
+  show_loss<SmoothedCrossEntropy<10>, Vector<any<58, 1, 20>>, Linear<any<59, 2, 12>>>(to, "smoothed_cross_entropy",
+                                                                                      "F.linear(x, w[0].T, w[1])");
   show_by<Clipped<1>, CrossEntropy, Vector<any<60, 1, 20>>, Linear<any<61, 2, 12>>>(to, "clipped",
                                                                                     "F.linear(x, w[0].T, w[1])");
   show_by<Clipped<10000>, CrossEntropy, Vector<any<62, 1, 20>>, Linear<any<63, 2, 12>>>(to, "not_clipped",

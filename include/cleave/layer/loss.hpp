@@ -1,4 +1,4 @@
-// layer/loss.hpp - the last layer: CrossEntropy, BinaryCrossEntropy, MeanSquaredError or Huber.
+// layer/loss.hpp - the last layer: CrossEntropy, SmoothedCrossEntropy, BinaryCrossEntropy, MeanSquaredError or Huber.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -42,6 +42,12 @@ template <int Delta, int Per> struct HuberFunction {
 
 /// Of logits, against a class: softmax and logarithm in one.
 struct CrossEntropy : layer::Chain<op::SoftmaxCrossEntropy> {};
+/// The same with label smoothing: of the target, `Percent` per cent is shared by all classes, so that the model grows
+/// less certain. `SmoothedCrossEntropy<10>` is PyTorch's CrossEntropyLoss(label_smoothing=0.1).
+template <int Percent = 10> struct SmoothedCrossEntropy : layer::Chain<op::SoftmaxWithSmoothing<Percent>> {
+  static_assert(Percent >= 1 && Percent <= 99,
+                "SmoothedCrossEntropy<n>: n per cent of the target are shared by all classes, from 1 to 99");
+};
 /// With targets of the feed, or with classes as one-hot targets.
 struct MeanSquaredError : layer::Chain<op::SquaredError> {};
 

@@ -1,4 +1,5 @@
-// layer/pool.hpp - `MaxPool<3, Stride<2>>`, `AvgPool<2>`: windows of K x K, side by side unless a stride is given.
+// layer/pool.hpp - `MaxPool<3, Stride<2>>`, `AvgPool<2>`: windows of K x K, side by side unless a stride is given; and
+// `GlobalAvgPool`.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -27,5 +28,8 @@ struct AvgPool : layer::Chain<op::MeanWindow<K, layer::number_in<Stride, meta::l
   using takes = meta::list<Stride<1>, Pad<0>>;
   using law = layer::pool_law<K, policies>;
 };
+
+/// (c, h, w) to (c, 1, 1): the mean of each channel, whatever the size of the image. As PyTorch's AdaptiveAvgPool2d(1).
+struct GlobalAvgPool : layer::Chain<op::ChannelMean> {};
 
 }  // namespace cleave

@@ -9,12 +9,31 @@
 
 namespace cleave::op {
 
-/// The loss of a batch is the mean over its samples. `scale` is 1/batch.
-struct SoftmaxCrossEntropy : Base {
-  static constexpr auto name = "cross_entropy";
+/// Of logits x and a class: log(sum exp x) - sum q x, where q is 1 at the class; smoothed by `Percent` p, q is 1 - p /
+/// 100 at the class, and p / (100 n) more at each of the n. The loss of a batch is the mean over its samples; `scale`
+/// is 1/batch. Source of smoothing: Szegedy et al., "Rethinking the Inception architecture", 2016.
+template <int Percent> struct SoftmaxWithSmoothing : Base {
+  static constexpr auto name = Percent == 0 ? "cross_entropy" : "smoothed_cross_entropy";
   static constexpr auto equation = "bFGH->b";
-  static constexpr bool is_loss = true, reads_x = true;
+  static constexpr bool is_loss = true, reads_x = true, smoothed = Percent > 0;
   static constexpr Shape output(Shape) { return Shape(1); }
+
+  /// q of a class, which is the label or is not.
+  template <class A> CLEAVE_HD static A target(bool is_label, long n) {
+    if constexpr (Percent == 0) {
+      return is_label ? A{1} : A{0};
+    } else {
+      return (is_label ? A{100 - Percent} / A{100} : A{0}) + A{Percent} / (A{100} * static_cast<A>(n));
+    }
+  }
+  /// The sum of q x, with `sum_x` the sum of all x (of no interest without smoothing).
+  template <class A> CLEAVE_HD static A of_target(A x_of_label, A sum_x, long n) {
+    if constexpr (Percent == 0) {
+      return x_of_label;
+    } else {
+      return A{100 - Percent} / A{100} * x_of_label + A{Percent} / (A{100} * static_cast<A>(n)) * sum_x;
+    }
+  }
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
@@ -23,10 +42,11 @@ struct SoftmaxCrossEntropy : Base {
       A total = 0;
       for (long b = 0; b < L.rows; ++b) {
         T const* const x = t.x + b * n;
-        A top = static_cast<A>(x[0]), sum = 0;
+        A top = static_cast<A>(x[0]), sum = 0, sum_x = 0;
         for (long i = 1; i < n; ++i) top = static_cast<A>(x[i]) > top ? static_cast<A>(x[i]) : top;
         for (long i = 0; i < n; ++i) sum += std::exp(static_cast<A>(x[i]) - top);
-        total += std::log(sum) + top - static_cast<A>(x[t.labels[b]]);
+        for (long i = 0; smoothed && i < n; ++i) sum_x += static_cast<A>(x[i]);
+        total += std::log(sum) + top - of_target(static_cast<A>(x[t.labels[b]]), sum_x, n);
       }
       *t.loss = total;
     });
@@ -41,11 +61,12 @@ struct SoftmaxCrossEntropy : Base {
       for (long i = 0; i < n; ++i) sum += std::exp(static_cast<A>(x[i]) - top);
       for (long i = 0; i < n; ++i) {
         A const p = std::exp(static_cast<A>(x[i]) - top) / sum;
-        t.dx[b * n + i] = static_cast<T>((p - (i == t.labels[b] ? A{1} : A{0})) * t.scale);
+        t.dx[b * n + i] = static_cast<T>((p - target<A>(i == t.labels[b], n)) * t.scale);
       }
     });
   }
 };
+using SoftmaxCrossEntropy = SoftmaxWithSmoothing<0>;
 
 /// The target of feature i of sample b: that of the feed, or, if the feed has classes, of a one-hot vector.
 template <class T> CLEAVE_HD tensor::accumulate_t<T> target(Operands<T> const& t, long b, long i, long n) {

@@ -1,4 +1,5 @@
-// op/pool.hpp - the maximum, or the mean, of each K x K window: "bcHW->bcHW"; samples and channels may be split.
+// op/pool.hpp - the maximum or the mean of each K x K window, or the mean of a channel: "bcHW->bcHW"; samples and
+// channels may be split.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -96,6 +97,29 @@ template <int K, int Stride = K, int Pad = 0> struct MeanWindow : Window<K, Stri
       }
       t.dx[e] = static_cast<T>(sum / A{K * K});
     });
+  }
+};
+
+/// The mean of each channel: one number.
+struct ChannelMean : Base {
+  static constexpr auto name = "global_avg_pool";
+  static constexpr auto equation = "bcHW->bcHW";
+  static constexpr bool linear = true;
+  static constexpr Shape output(Shape x) { return Shape(x[0], 1, 1); }
+
+  template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    constexpr long n = L.x.stride(0);
+    ctx.each(L.rows * L.x[0], [&](long e) {
+      A sum = 0;
+      for (long i = 0; i < n; ++i) sum += static_cast<A>(t.x[e * n + i]);
+      t.y[e] = static_cast<T>(sum / A{n});
+    });
+  }
+  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    constexpr long n = L.x.stride(0);
+    ctx.each(L.rows * L.x.size(), [&](long e) { t.dx[e] = static_cast<T>(static_cast<A>(t.dy[e / n]) / A{n}); });
   }
 };
 

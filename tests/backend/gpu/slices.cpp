@@ -220,6 +220,7 @@ TEST_CASE("what runs by its definition") {
   as_one_by_one<op::Map<layer::GeluFunction>, some<op::Map<layer::GeluFunction>>(3, 5, Shape(77))>();
   as_one_by_one<op::Drop<30>, some<op::Drop<30>>(3, 5, Shape(77))>();
   as_one_by_one<op::MaxWindow<3, 2, 1>, some<op::MaxWindow<3, 2, 1>>(2, 3, Shape(3, 9, 7))>();
+  as_one_by_one<op::ChannelMean, some<op::ChannelMean>(2, 3, Shape(3, 4, 5))>();
   as_one_by_one<op::MeanWindow<2>, some<op::MeanWindow<2>>(2, 3, Shape(3, 8, 6)), false, layer::ReluFunction>();
   as_one_by_one<op::ResponseNorm<5, Constants>, some<op::ResponseNorm<5, Constants>>(2, 3, Shape(7, 3, 3))>();
   as_one_by_one<op::Add, some<op::Add>(3, 4, Shape(17), Shape(17))>();

@@ -46,6 +46,7 @@ TEST_CASE("maps, dropout, pools, response normalisation, joins, squared error") 
   compare_all<op::Map<layer::SigmoidFunction>, local<op::Map<layer::SigmoidFunction>>(5, Shape(3, 5, 7))>();
   compare_all<op::Drop<30>, local<op::Drop<30>>(5, Shape(77))>();
   compare_all<op::MaxWindow<3, 2, 1>, local<op::MaxWindow<3, 2, 1>>(2, Shape(3, 9, 7))>();
+  compare_all<op::ChannelMean, local<op::ChannelMean>(2, Shape(3, 4, 5))>();
   compare_all<op::MeanWindow<2>, local<op::MeanWindow<2>>(2, Shape(3, 8, 6))>();
   compare_all<op::ResponseNorm<5, Usual>, local<op::ResponseNorm<5, Usual>>(2, Shape(7, 3, 3))>();
   compare_all<op::Add, local<op::Add>(3, Shape(17), Shape(17))>();

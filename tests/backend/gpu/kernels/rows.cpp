@@ -27,6 +27,9 @@ TEST_CASE("rows of all lengths: less than a warp, a warp, more than a block take
   compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(65, Shape(1030))>();
   compare_all<op::SoftmaxCrossEntropy, local<op::SoftmaxCrossEntropy>(2, Shape(1500))>();
   compare_all<op::SquaredError, local<op::SquaredError>(3, Shape(10))>();
+  using Smoothed = op::SoftmaxWithSmoothing<10>;
+  compare_all<Smoothed, local<Smoothed>(40, Shape(33))>();
+  compare_all<Smoothed, local<Smoothed>(2, Shape(1500))>();
   using Binary = op::FeatureLoss<layer::BinaryCrossEntropyFunction>;
   compare_all<Binary, local<Binary>(40, Shape(33))>();
   using Robust = op::FeatureLoss<layer::HuberFunction<1, 2>>;

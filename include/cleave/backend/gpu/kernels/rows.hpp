@@ -13,7 +13,7 @@ namespace cleave::backend::gpu {
 
 // The loss of row b of `rows` and, with `WithGradient`, the gradient of its features, by one team; past the last row
 // the team only takes part in barriers.
-struct SoftmaxRow {
+template <class Op> struct SoftmaxRow {
   template <class Of, op::Local L, bool WithGradient, class Ctx, class T>
   CLEAVE_HD static tensor::accumulate_t<T> loss(Ctx const& c, op::Operands<T> const& t, long b, long rows) {
     using A = tensor::accumulate_t<T>;
@@ -26,15 +26,20 @@ struct SoftmaxRow {
     top = Of::template over<Max>(c, top);
     for (long i = me; i < n; i += Of::size) sum += std::exp(static_cast<A>(x[i]) - top);
     sum = Of::template over<Sum>(c, sum);
+    A sum_x = 0;
+    if constexpr (Op::smoothed) {
+      for (long i = me; i < n; i += Of::size) sum_x += static_cast<A>(x[i]);
+      sum_x = Of::template over<Sum>(c, sum_x);
+    }
     if (!there) return 0;
     int const label = t.labels[b];
     if constexpr (WithGradient) {
       for (long i = me; i < n; i += Of::size) {
         A const p = std::exp(static_cast<A>(x[i]) - top) / sum;
-        t.dx[b * n + i] = static_cast<T>((p - (i == label ? A{1} : A{0})) * t.scale);
+        t.dx[b * n + i] = static_cast<T>((p - Op::template target<A>(i == label, n)) * t.scale);
       }
     }
-    return std::log(sum) + top - static_cast<A>(x[label]);
+    return std::log(sum) + top - Op::of_target(static_cast<A>(x[label]), sum_x, n);
   }
 };
 struct SquaredRow {
@@ -164,7 +169,9 @@ template <class Op, class Row> struct LossKernel : ByDefinition<Op> {
   }
 };
 template <class Op> struct RowOf;
-template <> struct RowOf<op::SoftmaxCrossEntropy> { using is = SoftmaxRow; };
+template <int Percent> struct RowOf<op::SoftmaxWithSmoothing<Percent>> {
+  using is = SoftmaxRow<op::SoftmaxWithSmoothing<Percent>>;
+};
 template <> struct RowOf<op::SquaredError> { using is = SquaredRow; };
 template <class F> struct RowOf<op::FeatureLoss<F>> { using is = FeatureRow<F>; };
 template <class Loss, class Scale>
