@@ -104,7 +104,7 @@ template <int K, int Stride = K, int Pad = 0> struct MeanWindow : Window<K, Stri
 struct ChannelMean : Base {
   static constexpr auto name = "global_avg_pool";
   static constexpr auto equation = "bcHW->bcHW";
-  static constexpr bool linear = true;
+  static constexpr bool linear = true, of_images = true;
   static constexpr Shape output(Shape x) { return Shape(x[0], 1, 1); }
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {

@@ -51,6 +51,9 @@ template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
     int const side = x[1] < x[2] ? x[1] : x[2];
     if (Op::kernel > side + 2 * Op::pad) return {Law::Window, side + 2 * Op::pad, Op::kernel, leaf};
   }
+  if constexpr (requires { Op::of_images; }) {
+    if (x.dims != 3) return {Law::Dimensions, x.dims, 3, leaf};
+  }
   if constexpr (requires { Op::groups; }) {
     if (x[0] % Op::groups != 0) return {Law::GroupsOfChannels, x[0], Op::groups, leaf};
   }
