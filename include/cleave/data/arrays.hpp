@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -56,6 +57,21 @@ inline Arrays arrays_of(std::span<float const> x, std::span<int const> labels, s
   if (labels.empty() && targets.size() != n * out)
     throw Error("y: " + text(targets.size()) + " targets for " + text(n) + " samples of " + text(out));
   return {static_cast<int>(n), each, targets.empty() ? 0 : out, x, labels, targets};
+}
+
+/// Of sizes and of the first and the last sample: for processes that are to have the same.
+inline std::uint64_t checksum_of(Arrays const& all) {
+  std::uint64_t sum = 0xCBF29CE484222325u;
+  auto const add = [&](std::uint64_t n) { sum = (sum ^ n) * 0x100000001B3u; };
+  add(static_cast<std::uint64_t>(all.count));
+  for (int const i : {0, all.count - 1}) {
+    for (float x : all.input(i)) add(std::bit_cast<std::uint32_t>(x));
+    if (!all.labels.empty()) add(static_cast<std::uint64_t>(all.label(i)));
+    if (all.labels.empty()) {
+      for (float t : all.target(i)) add(std::bit_cast<std::uint32_t>(t));
+    }
+  }
+  return sum;
 }
 
 /// Numbers are finite; tokens are whole, from 0 to below the vocabulary.

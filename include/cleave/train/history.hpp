@@ -11,10 +11,16 @@
 
 namespace cleave {
 
+class ProcessGroup;
+
 /// Of a trainer: `Trainer<Train> trainer({.replicas = 2});`
 struct TrainerOptions {
-  int replicas = 0;  ///< 0: as many as the plan fixes; else as this machine has cores for, at most one a micro-batch
+  /// 0: as many as the plan fixes; else as this machine has cores for, at most one a micro-batch; of several processes,
+  /// as many as they make.
+  int replicas = 0;
   std::uint64_t seed = 1;
+  ProcessGroup* processes =
+      nullptr;  ///< each is a rank (process_group.hpp); none, or a group of one: ranks are threads
 };
 
 /// Of a predictor: `Predictor<Net> predict("mine.safetensors", {.threads = 4});`

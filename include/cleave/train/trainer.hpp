@@ -11,6 +11,7 @@
 #include "../lower/host.hpp"
 #include "fit.hpp"
 #include "host_trainer.hpp"
+#include "process_group.hpp"
 #include "untrained.hpp"
 
 namespace cleave {
@@ -30,6 +31,18 @@ template <class P> int default_replicas() {
   return P::replicas > 0 ? P::replicas : std::clamp(cores / P::ways, 1, P::micro_batches);
 }
 
+template <class P> int replicas_of(TrainerOptions const& setup) {
+  bool const several = setup.processes && setup.processes->size() > 1;
+  if (several) return setup.processes->replicas(P::ways, setup.replicas);
+  return setup.replicas > 0 ? setup.replicas : default_replicas<P>();
+}
+/// Of whole numbers, in their order.
+template <class... Numbers> std::uint64_t checksum_of(Numbers... numbers) {
+  std::uint64_t sum = 0xCBF29CE484222325u;
+  ((sum = (sum ^ static_cast<std::uint64_t>(numbers)) * 0x100000001B3u), ...);
+  return sum;
+}
+
 }  // namespace session
 
 /// `Trainer<Train> trainer({.replicas = 2}); trainer.fit(x, y, {.epochs = 20}); trainer.save("mine.safetensors");`
@@ -45,7 +58,12 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
   explicit Trainer(int replicas, std::uint64_t seed = 1, backend::host::Remote* remote = nullptr)
       : session::HostTrainer<typename P::number>(session::training<P>, replicas, seed, remote), seed_(seed) {}
   explicit Trainer(TrainerOptions const& setup)
-      : Trainer(setup.replicas > 0 ? setup.replicas : session::default_replicas<P>(), setup.seed) {}
+      : Trainer(session::replicas_of<P>(setup), setup.seed, setup.processes ? setup.processes->remote() : nullptr) {
+    processes_ = setup.processes;
+    if (processes_)
+      processes_->check_same(session::checksum_of(P::batch, P::schedule.steps, P::schedule.weight_elements, setup.seed),
+                             "another plan or seed");
+  }
 
   /// Trains on samples in memory: x (n, inputs), y (n) classes from 0, or (n, outputs) targets, for a loss that takes
   /// them. Each epoch has its own order; samples beyond the last whole batch of an epoch are left out of it. With
@@ -93,6 +111,9 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
   }
   History fit_arrays(session::Arrays const& all, FitOptions const& how, session::Watch const& watch) {
     session::HostTrainer<typename P::number>& self = *this;
+    if (processes_)
+      processes_->check_same(session::checksum_of(session::checksum_of(all), how.epochs, how.patience),
+                             "other samples or options");
     return session::fit(self, all, how, {wanted, P::rate, seed_, preprocessing_.scaling, P::tokens.vocabulary}, watch,
                         preprocessing_.scaling);
   }
@@ -105,6 +126,7 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
   }
 
   std::uint64_t seed_;
+  ProcessGroup* processes_ = nullptr;
   session::Preprocessing preprocessing_;
 };
 template <class P>

@@ -11,6 +11,7 @@ if [ "$stage" = build ]; then
   build "$source/tests/backend/mpi/ranks.cpp" "$work/ranks"
   [[ $mpirun == *openmpi* ]] || exit 0  # the rest is the same program
   build "$source/examples/02_cifar_data_parallel.cpp" "$work/cifar"
+  build "$source/tests/backend/mpi/fit.cpp" "$work/fit"
   build "$source/tests/examples/stop.cpp" "$work/stop"
   build "$source/examples/08_sandblaster.cpp" "$work/sandblaster"
   "$cxx" -std=c++20 -O0 -I "$source/include" -pthread "$source/examples/02_cifar_data_parallel.cpp" -o "$work/alone"
@@ -52,6 +53,20 @@ if [ -n "${CLEAVE_DATA:-}" ]; then
   [ "$(wc -l <blast3.txt)" -eq 1 ]
   grep -q "processes, over MPI" blast3.log
 fi
+
+# A program's own training loop: as many processes as one likes, and an error of one ends all.
+./fit fit1.safetensors >fit1.txt
+for n in 2 4; do
+  timeout 60 "$mpirun" -n $n ./fit fit$n.safetensors >fit$n.txt
+  cmp fit$n.txt fit1.txt && cmp fit$n.safetensors fit1.safetensors
+done
+wrong() {
+  ! said=$(timeout 60 "$mpirun" -n 2 ./fit none.safetensors "$1" 2>&1) || exit 1
+  [[ $said == *"$2"* && ! -e none.safetensors ]] || { echo "$said"; exit 1; }
+}
+wrong data "rank 1 has other samples or options than rank 0"
+wrong alone "rank 1: no data here"
+wrong watch "rank 1: enough"
 
 ! said=$(timeout 60 "$mpirun" -n 2 ./cifar --ranks 4 2>&1) || exit 1
 [[ $said == *"--ranks 4, but"*"has started 2 processes"* ]] || { echo "$said"; exit 1; }

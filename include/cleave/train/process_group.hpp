@@ -1,0 +1,78 @@
+// train/process_group.hpp - the processes that mpirun or srun has started, for a program with a trainer of its own.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "../backend/mpi/process.hpp"
+#include "../meta/error.hpp"
+#include "launch.hpp"
+
+namespace cleave {
+
+/// `ProcessGroup group; Trainer<Train> trainer({.processes = &group});` in a program built with cleave::mpi: each
+/// process that mpirun or srun has started is one rank. A process that nobody has started is a group of one, and its
+/// trainer runs on threads. Make it once, before any trainer, and let it outlive them. Every process makes the same
+/// calls with the same data. Catch exceptions where the group still lives, and hand them to `fail`.
+class ProcessGroup {
+ public:
+  /// Throws Error if several processes were started, but this program was built without MPI.
+  ProcessGroup() : ProcessGroup(session::launched()) {}
+  ProcessGroup(ProcessGroup const&) = delete;
+  ProcessGroup& operator=(ProcessGroup const&) = delete;
+  /// If an exception passes, ends all processes: the others would wait for this one.
+  ~ProcessGroup() {
+    if (std::uncaught_exceptions() <= exceptions_ || size() == 1) return;
+    std::fprintf(stderr, "rank %d: an exception passes, and the others cannot go on; all %d processes end\n", rank(),
+                 size());
+    process_.abort(2);
+  }
+
+  int rank() const { return process_.rank(); }
+  int size() const { return process_.size(); }
+  /// Whether this process is rank 0, which prints and writes.
+  bool leads() const { return rank() == 0; }
+  /// Says on stderr what is wrong, with the rank, and ends all processes, with code 2. Of a group of one: returns 2.
+  int fail(std::exception const& e) {
+    if (size() == 1) {
+      std::fprintf(stderr, "%s\n", e.what());
+    } else {
+      std::fprintf(stderr, "rank %d: %s\n", rank(), e.what());
+    }
+    process_.abort(2);
+    return 2;
+  }
+
+  /// The number of replicas if a replica has so many ranks. Throws Error if the processes are no whole replicas, or if
+  /// `wanted` (0: any) is another number.
+  int replicas(int ways, int wanted) const {
+    if (size() % ways != 0)
+      throw Error(std::to_string(size()) + " processes: this plan splits layers over " + std::to_string(ways) +
+                  " ways; start a multiple of " + std::to_string(ways));
+    if (wanted > 0 && wanted * ways != size())
+      throw Error(".replicas = " + std::to_string(wanted) + " need " + std::to_string(wanted * ways) +
+                  " processes, but there are " + std::to_string(size()) + "; leave it out");
+    return size() / ways;
+  }
+  /// Throws Error, on every process, unless all give the same number; `what` is what they would differ in.
+  void check_same(std::uint64_t number, std::string const& what) const {
+    if (int const other = process_.stranger(number); other >= 0)
+      throw Error("rank " + std::to_string(other) + " has " + what + " than rank 0");
+  }
+  backend::host::Remote* remote() const { return process_.remote(); }
+
+ private:
+  explicit ProcessGroup(session::Launch const& launch)
+      : process_(backend::mpi::Process::has_mpi && launch.mpi && launch.size > 1) {
+    if (launch.size > 1 && size() == 1)
+      throw Error(launch.by + " has started " + std::to_string(launch.size) +
+                  " processes, and each would train alone: build with cleave::mpi and start by mpirun or srun");
+  }
+  backend::mpi::Process process_;
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+}  // namespace cleave

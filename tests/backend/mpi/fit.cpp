@@ -1,0 +1,38 @@
+// backend/mpi/fit.cpp - a program with a trainer of its own, as processes: the same history as threads. Run by run.sh.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cleave.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+using namespace cleave;
+
+struct Net : Sequential<Vector<1>, Linear<32>, Tanh, Linear<1>, MeanSquaredError> {};
+struct Train : Plan<Net, Batch<32>, MicroBatches<4>, DataParallel<Sync>, Adam> {};
+
+/// fit FILE [MISTAKE]: on rank 1, "data" changes a sample, "alone" throws where the others train, "watch" after an
+/// epoch.
+int main(int argc, char** argv) {
+  ProcessGroup group;
+  try {
+    std::string const mistake = argc > 2 && group.rank() == 1 ? argv[2] : "";
+    std::vector<float> x(2000), y(2000);
+    for (std::size_t i = 0; i < x.size(); ++i) y[i] = std::sin(x[i] = 0.00314f * static_cast<float>(i));
+    if (mistake == "data") x[0] = 3;
+    Trainer<Train> trainer({.processes = &group});
+    if (mistake == "alone") throw Error("no data here");
+    History const h = trainer.fit(x, y, {.epochs = 10, .validation = 0.1, .patience = 5}, [&](Epoch const& e) {
+      if (mistake == "watch" && e.epoch == 3) throw Error("enough");
+      return false;
+    });
+    trainer.save(argv[1]);
+    auto predict = trainer.predictor();
+    double const error = predict.evaluate(x, y, MeanAbsoluteError{}).value();
+    if (group.leads())
+      std::printf("%zu epochs, val_loss %.9g, error %.9g\n", h.epochs.size(), h.best().val_loss, error);
+    return 0;
+  } catch (std::exception const& e) {
+    return group.fail(e);
+  }
+}
