@@ -19,6 +19,7 @@ struct Request {
   Portions portions = {};
   bool clips = false;   // weights are updated after the norm over all gradients is known
   bool infers = false;  // the forward pass up to the loss is all there is
+  int frozen = 0;       // the first layers, whose weights do not change
 };
 
 }  // namespace cleave::place

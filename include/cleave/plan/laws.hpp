@@ -313,6 +313,22 @@ template <bool Infers, bool Served> struct what_infers_pushes_nothing {
     static_assert(Holds, "Inference: a trained model has no gradients for a server; leave the agreement out");
   };
 };
+template <bool Freezes, bool Served, bool InputGradient> struct frozen_layers_have_no_gradients {
+  static constexpr bool holds = !Freezes || !(Served || InputGradient);
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "Freeze<n>: frozen layers have no gradients, for a server or below them; leave out the agreement with "
+        "a server, and InputGradient");
+  };
+};
+template <int Frozen, bool Said, bool SomeLearn> struct freeze_leaves_weights_to_learn {
+  static constexpr bool holds = !Said || (Frozen >= 1 && SomeLearn);
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Freeze<n>: the first n layers keep their weights; n is from 1 on, and a layer with weights follows");
+  };
+};
 /// Told by `fits`. Its own teller, not enforce: each level of instantiation costs three lines of clang's answer.
 template <long NeededBytes, long GivenBytes, class... About> struct the_plan_fits_its_memory {
   static_assert(NeededBytes <= GivenBytes,

@@ -43,6 +43,7 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr bool compressed = !std::is_void_v<codec>;
   static constexpr bool codec_known = !compressed || std::is_base_of_v<send::Codec, codec>;
   static constexpr bool infers = plan::said<plan::PassKind, Policies...> > 0;
+  static constexpr int frozen = policy<plan::FreezeKind, Freeze<0>>::layers;
   static constexpr bool ordered = policy<plan::SumKind, Ordered>::ordered;
 
   using route_said = typename policy<plan::RouteKind, plan::NoRoute>::route;
@@ -103,6 +104,8 @@ template <class NetT, class... Policies> struct Plan {
                     loss_scale>,
       meta::enforce<plan::gradients_are_unscaled_where_they_are_summed<scales_loss, !served>, loss_scale>,
       meta::enforce<plan::what_infers_pushes_nothing<infers, served>>,
+      meta::enforce<
+          plan::frozen_layers_have_no_gradients<frozen != 0, served, plan::said<plan::InputKind, Policies...> != 0>>,
       meta::enforce<plan::compress_names_a_codec<codec, codec_known>>,
       meta::enforce<typename plan::law_of_sending<codec>::is, compress>,
       meta::enforce<plan::only_gradients_are_compressed<compressed, agreed::change>, agreement>,
@@ -138,7 +141,8 @@ template <class NetT, class... Policies> struct Plan {
                                           (bucket_bytes + long{sizeof(number)} - 1) / long{sizeof(number)},
                                           plan::portions<portions_said>(rows),
                                           waits_for_norm,
-                                          infers};
+                                          infers,
+                                          frozen};
   static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<word_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static constexpr bool factors = plan::always_factors(signatures);
@@ -148,6 +152,9 @@ template <class NetT, class... Policies> struct Plan {
       word_law,
       plan::law_of_verdict<Net, signatures.verdict.law, signatures.verdict.a, signatures.verdict.b,
                            signatures.verdict.leaf>,
+      meta::enforce<plan::freeze_leaves_weights_to_learn<frozen, plan::said<plan::FreezeKind, Policies...> != 0,
+                                                         plan::learns_above(signatures, frozen)>,
+                    Freeze<frozen>>,
       meta::enforce<plan::factors_are_of_products<no_product.none>, plan::leaf<Net, no_product.at>>,
       meta::enforce<plan::factors_are_there_at_once<factors, rounds>, plan::leaf<Net, plan::factored(signatures)>>,
       meta::enforce<plan::factors_go_between_ranks<factors && !infers, cuts_batch && !served>,

@@ -33,6 +33,7 @@ struct WorkspaceKind {};
 struct ConversionKind {};
 struct InputKind {};
 struct PassKind {};
+struct FreezeKind {};
 }  // namespace plan
 
 /// The samples of one update. Replicas that wait for each other share them; one that does not wait uses this number for
@@ -178,6 +179,14 @@ template <class How> struct Conversions { using kind = plan::ConversionKind; };
 /// no optimizer. Predictor runs it.
 struct Inference {
   using kind = plan::PassKind;
+};
+
+/// `Freeze<6>`: the weights of layers 0 to 5 stay as they were loaded, and the backward pass ends above them: nothing
+/// is computed or sent for them. Layers are numbered as in the printed plan and in checkpoints. BatchNorm among them
+/// still takes the statistics of the batch, as in PyTorch with requires_grad off.
+template <int Layers> struct Freeze {
+  using kind = plan::FreezeKind;
+  static constexpr int layers = Layers;
 };
 
 /// The gradient of the model's input is computed too.

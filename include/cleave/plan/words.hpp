@@ -14,7 +14,7 @@ namespace cleave::plan {
 
 using kinds = meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, MeshKind, PrecisionKind,
                          SumKind, CompressKind, RouteKind, BucketKind, WorkspaceKind, ConversionKind, InputKind,
-                         PassKind, optim::LossScaleKind, optim::OptimizerKind>;
+                         PassKind, FreezeKind, optim::LossScaleKind, optim::OptimizerKind>;
 template <class P, class Kinds> inline constexpr bool is_policy = false;
 template <Policy P, class... Kinds>
 inline constexpr bool is_policy<P, meta::list<Kinds...>> = (is_kind<Kinds, P> || ...);
@@ -144,4 +144,12 @@ constexpr place::Placed<N> placed(place::Signatures<N> const& model, place::Shar
     return {};
   }
 }
+/// Whether a layer from `first` on has weights.
+template <int N> constexpr bool learns_above(place::Signatures<N> const& model, int first) {
+  for (auto const& op : model.op) {
+    if (op.weights > 0 && op.leaf >= first) return true;
+  }
+  return false;
+}
+
 }  // namespace cleave::plan

@@ -35,16 +35,17 @@ template <int Ops> struct Bucketing {
       place::AxisSet const over = place::axes_of(m.node(k).w, place::replicate);
       Bucket* last = out.buckets > 0 ? &out.bucket[out.buckets - 1] : nullptr;
       int const row = s.sparse_row, reads = row > 0 ? static_cast<int>(local.x.size()) : 0;
+      out.weight[out.weights++] = {k, w, out.weight_elements, count};
+      out.weight_elements += count;
+      if (!m.learns(k)) continue;
       if (!last || last->leaf != s.leaf || !(last->over == over) || last->row != row) {
-        out.bucket[out.buckets++] = {out.weight_elements, 0, k, s.leaf, over, row, reads};
+        out.bucket[out.buckets++] = {out.weight_elements - count, 0, k, s.leaf, over, row, reads};
         last = &out.bucket[out.buckets - 1];
       }
       last->count += count;
-      out.weight[out.weights++] = {k, w, out.weight_elements, count};
-      out.weight_elements += count;
       leaf += count;
     }
-    if (s.contracts && s.weights > 0) offer_factors(out.bucket[out.buckets - 1], k);
+    if (s.contracts && m.learns(k)) offer_factors(out.bucket[out.buckets - 1], k);
     if (leaf > out.most_weight_leaf) out.most_weight_leaf = leaf;
     long const sum = s.sums_batch ? local.y.size() : s.stats_input ? local.x2.size() : 0;
     if (sum > out.most_sum_leaf) out.most_sum_leaf = sum;

@@ -59,7 +59,7 @@ template <int Ops> struct Differentiation {
     out.needs[0] = m.request.input_gradient;
     for (int k = 0; k < m.count; ++k) {
       out.gradient[k] = -1;
-      out.needs[k + 1] = (m.is_op(k) && m.op(k).weights > 0) || out.needed(m.node(k).in0) || out.needed(m.node(k).in1);
+      out.needs[k + 1] = (m.is_op(k) && m.learns(k)) || out.needed(m.node(k).in0) || out.needed(m.node(k).in1);
     }
   }
   constexpr void convert(int k) {
@@ -85,7 +85,7 @@ template <int Ops> struct Differentiation {
   }
   /// After the gradient of the input, which needs the old weights.
   constexpr void weights(int k) {
-    if (m.op(k).weights == 0) return;
+    if (!m.learns(k)) return;
     if (!m.op(k).stats_input) return emit(Do::BackwardWeight, k);
     int const in1 = m.node(k).in1;
     out.gradient[in1] = number(in1);

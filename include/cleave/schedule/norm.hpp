@@ -30,6 +30,7 @@ template <class P, class Visit> constexpr void each_of_norm(Visit visit) {
   OfNorm n;
   for (int i = 0; i < s.weights; ++i) {
     Weight const& w = s.weight[i];
+    if (leaf(w) < P::request.frozen) continue;
     if (n.count == 0) n = {n.bucket, w.offset, 0, alike(w)};
     while (!in(s.bucket[n.bucket], w)) ++n.bucket;
     n.count += w.count;

@@ -18,6 +18,7 @@ template <int Ops> struct PlacedModel {
   constexpr place::Node const& node(int k) const { return placed.node[k]; }
   constexpr place::Signature const& op(int k) const { return model.op[placed.node[k].op]; }
   constexpr bool is_op(int k) const { return placed.node[k].op >= 0; }
+  constexpr bool learns(int k) const { return op(k).weights > 0 && op(k).leaf >= request.frozen; }
   /// Of the value of node k, -1: of the model's input.
   constexpr place::AxisSet batch_axes(int k) const {
     return k < 0 ? place::axes_of(placed.input, place::shard(place::batch)) : node(k).batch_axes;

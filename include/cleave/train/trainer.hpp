@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <string>
 #include <thread>
@@ -95,6 +96,11 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
   /// in checkpoint.hpp.
   void save(std::string const& path);
   void load(std::string const& path);
+  /// Weights and running statistics of the first layers (default: all), from a checkpoint of this model or of another
+  /// one that begins with the same layers; any plan's. Optimizer, step and the other layers stay; inputs are scaled as
+  /// in the file if this trainer has no scaling yet. With `Freeze<n>` in the plan, these layers then stay as they are.
+  /// Throws Error, and changes nothing, if a tensor is missing or has another shape. It is in pretrained.hpp.
+  void load_weights(std::string const& path, int layers = std::numeric_limits<int>::max());
   /// The model as it is now, as a function: with copies of the weights and the scaling, in the plan's number format. It
   /// is in predict/predictor.hpp.
   Predictor<typename P::Net, typename P::number> predictor(PredictorOptions const& how = {});

@@ -1,0 +1,52 @@
+// train/pretrained.hpp - Trainer::load_weights: the first layers of a trained model in another one, for fine-tuning.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "checkpoint.hpp"
+#include "trainer.hpp"
+
+namespace cleave {
+
+namespace session {
+
+/// Writes the weights and running statistics of layers 0 to `layers` - 1 into every rank of a trainer. Nothing is
+/// changed unless the file has all of them.
+template <class Trained> void load_layers(Trained& trainer, std::string const& path, int layers) {
+  using A = typename Trained::A;
+  Description const& plan = description_of(trainer);
+  io::SafeTensors const file = io::load_safetensors(path);
+  std::vector<Kept> wanted;
+  for (Kept& k : kept(plan)) {
+    if (k.region != backend::host::Region::Moments && std::stoi(k.name) < layers) wanted.push_back(std::move(k));
+  }
+  if (wanted.empty())
+    throw Error("load_weights: layers 0 to " + std::to_string(layers - 1) + " of this model have no weights");
+  std::vector<std::vector<A>> values;
+  for (Kept const& k : wanted) {
+    values.emplace_back(static_cast<std::size_t>(k.shape.size()));
+    read_tensor(file, path, k, values.back().data());
+  }
+  place::DeviceMesh const& mesh = plan.program.mesh;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    for (int way = 0; way < mesh.ways(); ++way) {
+      schedule::each_run(wanted[i].shape, wanted[i].sharding, mesh, way, [&](long local, long global, long count) {
+        trainer.write(way, wanted[i].region, wanted[i].offset + local, count, values[i].data() + global);
+      });
+    }
+  }
+  trainer.refresh_copies();
+}
+
+}  // namespace session
+
+template <class P> void Trainer<P>::load_weights(std::string const& path, int layers) {
+  session::Preprocessing saved = session::saved_preprocessing(path).value_or(session::Preprocessing{});
+  session::load_layers(session::common(*this), path, layers);
+  if (preprocessing_.scaling.empty()) preprocessing_.scaling = std::move(saved.scaling);
+}
+
+}  // namespace cleave
