@@ -1,4 +1,4 @@
-// refused: Freeze<n>: frozen layers have no gradients, for a server or below them; leave out the agreement with a server
+// refused: Freeze<n>: frozen layers have no gradients, for a server or below them
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 
