@@ -146,10 +146,9 @@ constexpr place::Placed<N> placed(place::Signatures<N> const& model, place::Shar
 }
 /// Whether a layer from `first` on has weights.
 template <int N> constexpr bool learns_above(place::Signatures<N> const& model, int first) {
-  for (auto const& op : model.op) {
-    if (op.weights > 0 && op.leaf >= first) return true;
-  }
-  return false;
+  bool any = false;
+  for (auto const& op : model.op) any |= op.weights > 0 && op.leaf >= first;
+  return any;
 }
 
 }  // namespace cleave::plan
