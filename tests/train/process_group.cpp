@@ -18,6 +18,7 @@ TEST_CASE("a group of one") {
                        Error);
   group.check_same(7, "another number");
   CHECK(group.fail(Error("as it should be")) == 2);
+  CHECK(group.fail(Diverged("as it should be")) == 3);
 }
 TEST_CASE("an exception passes through a group of one as through anything else") {
   CHECK_THROWS_AS(

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <utility>
@@ -59,17 +60,21 @@ inline Arrays arrays_of(std::span<float const> x, std::span<int const> labels, s
   return {static_cast<int>(n), each, targets.empty() ? 0 : out, x, labels, targets};
 }
 
-/// Of sizes and of the first and the last sample: for processes that are to have the same.
+/// A number for numbers that several processes must have alike (FNV-1a, a word at a time).
+inline std::uint64_t checksum_of(std::initializer_list<long> numbers, std::uint64_t sum = 0xCBF29CE484222325u) {
+  for (long const n : numbers) sum = (sum ^ static_cast<std::uint64_t>(n)) * 0x100000001B3u;
+  return sum;
+}
+/// Of the sizes, and of the first and the last sample.
 inline std::uint64_t checksum_of(Arrays const& all) {
-  std::uint64_t sum = 0xCBF29CE484222325u;
-  auto const add = [&](std::uint64_t n) { sum = (sum ^ n) * 0x100000001B3u; };
-  add(static_cast<std::uint64_t>(all.count));
+  std::uint64_t sum = checksum_of({all.count});
+  auto const add = [&](std::span<float const> values) {
+    for (float const v : values) sum = checksum_of({std::bit_cast<std::int32_t>(v)}, sum);
+  };
   for (int const i : {0, all.count - 1}) {
-    for (float x : all.input(i)) add(std::bit_cast<std::uint32_t>(x));
-    if (!all.labels.empty()) add(static_cast<std::uint64_t>(all.label(i)));
-    if (all.labels.empty()) {
-      for (float t : all.target(i)) add(std::bit_cast<std::uint32_t>(t));
-    }
+    add(all.input(i));
+    if (all.labels.empty()) add(all.target(i));
+    if (!all.labels.empty()) sum = checksum_of({all.label(i)}, sum);
   }
   return sum;
 }

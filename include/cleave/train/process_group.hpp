@@ -10,6 +10,7 @@
 #include "../backend/mpi/process.hpp"
 #include "../meta/error.hpp"
 #include "launch.hpp"
+#include "stop.hpp"
 
 namespace cleave {
 
@@ -28,22 +29,24 @@ class ProcessGroup {
     if (std::uncaught_exceptions() <= exceptions_ || size() == 1) return;
     std::fprintf(stderr, "rank %d: an exception passes, and the others cannot go on; all %d processes end\n", rank(),
                  size());
-    process_.abort(2);
+    process_.abort(session::ExitCode::error);
   }
 
   int rank() const { return process_.rank(); }
   int size() const { return process_.size(); }
   /// Whether this process is rank 0, which prints and writes.
   bool leads() const { return rank() == 0; }
-  /// Says on stderr what is wrong, with the rank, and ends all processes, with code 2. Of a group of one: returns 2.
+  /// Says on stderr what is wrong, with the rank, and ends all processes with this code: 2, or 3 if training has
+  /// diverged. Of a group of one: returns the code.
   int fail(std::exception const& e) {
     if (size() == 1) {
       std::fprintf(stderr, "%s\n", e.what());
     } else {
       std::fprintf(stderr, "rank %d: %s\n", rank(), e.what());
     }
-    process_.abort(2);
-    return 2;
+    int const code = dynamic_cast<Diverged const*>(&e) ? session::ExitCode::diverged : session::ExitCode::error;
+    process_.abort(code);
+    return code;
   }
 
   /// The number of replicas if a replica has so many ranks. Throws Error if the processes are no whole replicas, or if

@@ -33,15 +33,12 @@ template <class P> int default_replicas() {
 }
 
 template <class P> int replicas_of(TrainerOptions const& setup) {
-  bool const several = setup.processes && setup.processes->size() > 1;
-  if (several) return setup.processes->replicas(P::ways, setup.replicas);
-  return setup.replicas > 0 ? setup.replicas : default_replicas<P>();
-}
-/// Of whole numbers, in their order.
-template <class... Numbers> std::uint64_t checksum_of(Numbers... numbers) {
-  std::uint64_t sum = 0xCBF29CE484222325u;
-  ((sum = (sum ^ static_cast<std::uint64_t>(numbers)) * 0x100000001B3u), ...);
-  return sum;
+  if (!setup.processes || setup.processes->size() == 1)
+    return setup.replicas > 0 ? setup.replicas : default_replicas<P>();
+  setup.processes->check_same(checksum_of({P::batch, P::schedule.steps, P::schedule.weight_elements, P::micro_batches,
+                                           static_cast<long>(setup.seed)}),
+                              "another plan or seed");
+  return setup.processes->replicas(P::ways, setup.replicas);
 }
 
 }  // namespace session
@@ -61,9 +58,6 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
   explicit Trainer(TrainerOptions const& setup)
       : Trainer(session::replicas_of<P>(setup), setup.seed, setup.processes ? setup.processes->remote() : nullptr) {
     processes_ = setup.processes;
-    if (processes_)
-      processes_->check_same(session::checksum_of(P::batch, P::schedule.steps, P::schedule.weight_elements, setup.seed),
-                             "another plan or seed");
   }
 
   /// Trains on samples in memory: x (n, inputs), y (n) classes from 0, or (n, outputs) targets, for a loss that takes
@@ -118,7 +112,8 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
   History fit_arrays(session::Arrays const& all, FitOptions const& how, session::Watch const& watch) {
     session::HostTrainer<typename P::number>& self = *this;
     if (processes_)
-      processes_->check_same(session::checksum_of(session::checksum_of(all), how.epochs, how.patience),
+      processes_->check_same(session::checksum_of({static_cast<long>(session::checksum_of(all)), how.epochs,
+                                                   how.patience, std::lround(how.validation * 1e9), how.standardise}),
                              "other samples or options");
     return session::fit(self, all, how, {wanted, P::rate, seed_, preprocessing_.scaling, P::tokens.vocabulary}, watch,
                         preprocessing_.scaling);

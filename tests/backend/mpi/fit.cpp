@@ -11,8 +11,8 @@ using namespace cleave;
 struct Net : Sequential<Vector<1>, Linear<32>, Tanh, Linear<1>, MeanSquaredError> {};
 struct Train : Plan<Net, Batch<32>, MicroBatches<4>, DataParallel<Sync>, Adam> {};
 
-/// fit FILE [MISTAKE]: on rank 1, "data" changes a sample, "alone" throws where the others train, "watch" after an
-/// epoch.
+/// fit FILE [MISTAKE]: on rank 1, "data" changes a sample, "seed" the seed, "alone" throws where the others train,
+/// "watch" after an epoch.
 int main(int argc, char** argv) {
   ProcessGroup group;
   try {
@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
     std::vector<float> x(2000), y(2000);
     for (std::size_t i = 0; i < x.size(); ++i) y[i] = std::sin(x[i] = 0.00314f * static_cast<float>(i));
     if (mistake == "data") x[0] = 3;
-    Trainer<Train> trainer({.processes = &group});
+    Trainer<Train> trainer({.seed = mistake == "seed" ? 2u : 1u, .processes = &group});
     if (mistake == "alone") throw Error("no data here");
     History const h = trainer.fit(x, y, {.epochs = 10, .validation = 0.1, .patience = 5}, [&](Epoch const& e) {
       if (mistake == "watch" && e.epoch == 3) throw Error("enough");

@@ -65,6 +65,7 @@ wrong() {
   [[ $said == *"$2"* && ! -e none.safetensors ]] || { echo "$said"; exit 1; }
 }
 wrong data "rank 1 has other samples or options than rank 0"
+wrong seed "rank 1 has another plan or seed than rank 0"
 wrong alone "rank 1: no data here"
 wrong watch "rank 1: enough"
 
