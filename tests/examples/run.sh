@@ -65,11 +65,15 @@ case $case in
     head -c 100000 half/checkpoint.safetensors >torn.safetensors
     rm -rf out && refuses "torn.safetensors" "$bin/02_cifar_data_parallel" --limit 512 --resume torn.safetensors
     ;;
-  arrays)  # a curve learnt from arrays and predicted from the file
+  arrays)  # a curve and classes learnt from arrays, by fit and by a loop of one's own, and predicted from the file
     "$bin/10_own_arrays" >out.txt
     cat out.txt
     [ -s sine.safetensors ]
     awk '/val_loss/ { loss = $NF } /^sine/ { s = $NF } END { exit !(loss > 0 && loss < 0.01 && s > 0.43 && s < 0.53) }' out.txt
+    "$bin/11_own_loop" >loop.txt
+    cat loop.txt
+    [ -s spiral.safetensors ]
+    awk '/accuracy/ { a = $NF } { n = NF } END { exit !(a > 0.98 && n == 3 && NR == 4) }' loop.txt
     ;;
   mnist)  # 97 % on the 10,000 test images; the same bits on 1, 2 and 4 ranks
     needs_data

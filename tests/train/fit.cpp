@@ -200,3 +200,32 @@ TEST_CASE("what cannot be trained on is refused before anything is trained") {
   Trainer<Sine> curve({.replicas = 1});
   CHECK_THROWS_WITH_AS(curve.fit(p.x, p.y), doctest::Contains("y, sample 3: target 0 is not a finite number"), Error);
 }
+TEST_CASE("a loop of one's own has the bits of fit") {
+  Labelled const l = corners(480);
+  Trainer<Classify> a({.replicas = 2}), b({.replicas = 3});
+  History const h = a.fit(l.x, l.y, {.epochs = 4, .standardise = true});
+  std::vector<double> losses;
+  double sum = 0;
+  for (auto const& at : b.batches(l.x, l.y, {.epochs = 4, .standardise = true})) {
+    sum += b.step(at);
+    if (at.ends_epoch) losses.push_back(std::exchange(sum, 0) / 20);
+  }
+  REQUIRE(losses.size() == 4);
+  for (std::size_t e = 0; e < 4; ++e) CHECK(losses[e] == h.epochs[e].loss);
+  CHECK(weights(b) == weights(a));
+  CHECK(b.steps() == 80);
+  CHECK_THROWS_WITH_AS(b.batches(l.x, l.y, {.validation = 0.1}), doctest::Contains("EarlyStopping"), Error);
+  CHECK_THROWS_WITH_AS(b.batches(l.x, l.y, {.epochs = 0}), doctest::Contains("say at least 1"), Error);
+}
+TEST_CASE("early stopping counts epochs since the smallest loss") {
+  EarlyStopping stop{.patience = 2};
+  std::vector<bool> stops, improves;
+  for (double loss : {3.0, 2.0, 2.5, 1.0, 1.0, std::nan(""), 0.5}) {
+    stops.push_back(stop(loss));
+    improves.push_back(stop.improved());
+  }
+  CHECK(stops == std::vector<bool>{false, false, false, false, false, true, false});
+  CHECK(improves == std::vector<bool>{true, true, false, true, false, false, true});
+  EarlyStopping never;
+  for (int i = 0; i < 100; ++i) CHECK(!never(1));
+}

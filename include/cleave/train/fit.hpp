@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../data/arrays.hpp"
+#include "../data/batch_range.hpp"
 #include "../data/batches.hpp"
 #include "../data/checks.hpp"
 #include "../optim/rate.hpp"
@@ -77,11 +78,7 @@ inline void check(FitOptions const& how, Arrays const& training, Arrays const& h
                 "; say a smaller Batch in the plan");
 }
 
-/// Trains on arrays (x, y) that are checked first. Returns the epochs; the trainer then has the weights of the best
-/// one, if there is validation. `scaling` becomes that of the inputs.
-template <class Trained>
-History fit(Trained& trainer, Arrays const& all, FitOptions const& how, Fitted const& of, Watch const& watch,
-            Scaling& scaling) {
+inline void check(FitOptions const& how, Arrays const& all, Fitted const& of) {
   if (!(how.validation >= 0 && how.validation < 1))
     throw Error("fit: a validation share of " + std::to_string(how.validation) + "; say one from 0 to below 1");
   check_inputs(all, of.vocabulary);
@@ -89,6 +86,14 @@ History fit(Trained& trainer, Arrays const& all, FitOptions const& how, Fitted c
     throw Error("fit: Embedding reads token numbers, which cannot be scaled; leave .standardise out");
   check_labels("y", all, of.answers);
   check_targets("y", all, of.answers);
+}
+
+/// Trains on arrays (x, y) that are checked first. Returns the epochs; the trainer then has the weights of the best
+/// one, if there is validation. `scaling` becomes that of the inputs.
+template <class Trained>
+History fit(Trained& trainer, Arrays const& all, FitOptions const& how, Fitted const& of, Watch const& watch,
+            Scaling& scaling) {
+  check(how, all, of);
   int const batch = trainer.description().batch;
   auto [training, held_out] = how.validation > 0 ? split(all, how.validation, of.seed) : std::pair{all, Arrays{}};
   check(how, training, held_out, batch);
@@ -103,8 +108,7 @@ History fit(Trained& trainer, Arrays const& all, FitOptions const& how, Fitted c
   trainer.set_rate(of.rate.over(first + per_epoch * how.epochs));
   History history;
   Snapshot<Trained> best;
-  double least = std::numeric_limits<double>::infinity();
-  int since = 0;
+  EarlyStopping stop{.patience = how.patience};
   try {
     for (int e = 0; e < how.epochs && !history.stopped_early; ++e) {
       long const from = first + e * per_epoch;
@@ -119,17 +123,17 @@ History fit(Trained& trainer, Arrays const& all, FitOptions const& how, Fitted c
       now.epoch = e + 1;
       now.steps = trainer.steps();
       now.loss = sum / static_cast<double>(per_epoch);
+      bool ended = false;
       if (test) {
         backend::host::Score const score = trainer.score(test->feed(), held_out.count);
         now.val_loss = score.loss;
         now.val_accuracy = score.accuracy;
-        bool const better = score.loss < least;
-        since = better ? 0 : since + 1;
-        if (better) least = score.loss, best.take(trainer);
+        ended = stop(score.loss);
+        if (stop.improved()) best.take(trainer);
       }
       now.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       history.epochs.push_back(now);
-      double ends = (watch && watch(now)) || (how.patience > 0 && since >= how.patience) ? 1 : 0;
+      double ends = (watch && watch(now)) || ended ? 1 : 0;
       trainer.sum_over_processes(&ends, 1);  // all end, or none
       history.stopped_early = ends > 0 && e + 1 < how.epochs;
     }
@@ -140,6 +144,19 @@ History fit(Trained& trainer, Arrays const& all, FitOptions const& how, Fitted c
   if (!best.empty()) best.give_back(trainer);
   trainer.meet();  // no process reads another's weights before they are given back
   return history;
+}
+
+/// The batches of a loop of one's own, with the trainer's rate set for as many steps.
+template <class Trained>
+BatchRange batches(Trained& trainer, Arrays const& all, FitOptions const& how, Fitted const& of, Scaling& scaling) {
+  if (how.validation != 0 || how.patience != 0)
+    throw Error("batches: validation and patience are of fit; hold samples out, and say EarlyStopping in the loop");
+  check(how, all, of);
+  check(how, all, Arrays{}, trainer.description().batch);
+  scaling = !of.scaling.empty() ? of.scaling : how.standardise ? Scaling::of(all) : Scaling{};
+  BatchRange range(all, scaling, trainer.description().batch, of.seed, trainer.steps(), how.epochs);
+  trainer.set_rate(of.rate.over(trainer.steps() + range.steps()));
+  return range;
 }
 
 }  // namespace cleave::session

@@ -39,6 +39,23 @@ struct FitOptions {
   bool standardise = false;
 };
 
+/// Ends a training that no longer improves: `EarlyStopping stop{.patience = 10};`, and after each epoch
+/// `if (stop(val_loss)) break;`.
+struct EarlyStopping {
+  int patience = 0;  ///< epochs without a smaller loss; 0: never
+  double least = std::numeric_limits<double>::infinity();
+  int since = 0;  ///< epochs since the smallest loss
+
+  /// Whether to stop, told the loss of an epoch.
+  bool operator()(double loss) {
+    since = loss < least ? 0 : since + 1;
+    if (since == 0) least = loss;
+    return patience > 0 && since >= patience;
+  }
+  /// Whether the last loss was the smallest so far.
+  bool improved() const { return since == 0; }
+};
+
 /// One epoch of a training. What is not known is NaN.
 struct Epoch {
   int epoch = 0;                                               ///< counted from 1

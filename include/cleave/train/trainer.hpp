@@ -76,6 +76,17 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
                   "MeanSquaredError");
     return fit_arrays(arrays(x, {}, y), how, watch);
   }
+  /// For a loop of one's own: `for (auto const& at : trainer.batches(x, y, {.epochs = 20})) { trainer.step(at); }`. Of
+  /// the options, epochs and standardise count; the samples are all to train on. Throws Error as `fit` does.
+  session::BatchRange batches(std::span<float const> x, std::span<int const> y, FitOptions const& how = {}) {
+    return batches_of(arrays(x, y, {}), how);
+  }
+  session::BatchRange batches(std::span<float const> x, std::span<float const> y, FitOptions const& how = {}) {
+    return batches_of(arrays(x, {}, y), how);
+  }
+  /// Trains one step, and returns its loss, the mean over the batch.
+  double step(session::BatchAt const& at) { return this->train(at.step, 1, at.feed)[0]; }
+
   /// Mean loss, and accuracy if y are classes (else NaN), over all samples; inputs are scaled as in `fit`.
   backend::host::Score evaluate(std::span<float const> x, std::span<int const> y) {
     return evaluate_arrays(arrays(x, y, {}));
@@ -111,12 +122,19 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
   }
   History fit_arrays(session::Arrays const& all, FitOptions const& how, session::Watch const& watch) {
     session::HostTrainer<typename P::number>& self = *this;
-    if (processes_)
-      processes_->check_same(session::checksum_of({static_cast<long>(session::checksum_of(all)), how.epochs,
-                                                   how.patience, std::lround(how.validation * 1e9), how.standardise}),
-                             "other samples or options");
-    return session::fit(self, all, how, {wanted, P::rate, seed_, preprocessing_.scaling, P::tokens.vocabulary}, watch,
-                        preprocessing_.scaling);
+    check_same(all, how);
+    return session::fit(self, all, how, fitted(), watch, preprocessing_.scaling);
+  }
+  session::BatchRange batches_of(session::Arrays const& all, FitOptions const& how) {
+    check_same(all, how);
+    return session::batches(*this, all, how, fitted(), preprocessing_.scaling);
+  }
+  session::Fitted fitted() const { return {wanted, P::rate, seed_, preprocessing_.scaling, P::tokens.vocabulary}; }
+  void check_same(session::Arrays const& all, FitOptions const& how) const {
+    if (!processes_) return;
+    processes_->check_same(session::checksum_of({static_cast<long>(session::checksum_of(all)), how.epochs, how.patience,
+                                                 std::lround(how.validation * 1e9), how.standardise}),
+                           "other samples or options");
   }
   backend::host::Score evaluate_arrays(session::Arrays const& all) {
     session::check_inputs(all, P::tokens.vocabulary);
