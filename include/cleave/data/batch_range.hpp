@@ -54,7 +54,7 @@ class BatchRange {
     long at_ = 0;
   };
   Iterator begin() { return Iterator(this); }
-  std::default_sentinel_t end() const { return {}; }
+  static std::default_sentinel_t end() { return {}; }
 
   /// Samples beyond the last whole batch of an epoch are left out of it.
   long steps_per_epoch() const { return batches_->steps_per_epoch(); }
