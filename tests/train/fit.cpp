@@ -61,6 +61,7 @@ template <class P> std::vector<double> weights(Trainer<P>& trainer) {
 
 TEST_CASE("a curve is learnt, validated, stopped early; the trainer ends with the weights of the best epoch") {
   Points const p = sine(640);
+  static_assert(std::is_default_constructible_v<Trainer<Sine>>);  // as many replicas as there are cores
   Trainer<Sine> trainer({.replicas = 2});
   History const h = trainer.fit(p.x, p.y, {.epochs = 200, .validation = 0.1, .patience = 5});
   CHECK(h.stopped_early);

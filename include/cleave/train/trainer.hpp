@@ -55,6 +55,7 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
   /// With `remote`, this process is one of the ranks and every call is made by all of them.
   explicit Trainer(int replicas, std::uint64_t seed = 1, backend::host::Remote* remote = nullptr)
       : session::HostTrainer<typename P::number>(session::training<P>, replicas, seed, remote), seed_(seed) {}
+  Trainer() : Trainer(TrainerOptions{}) {}
   explicit Trainer(TrainerOptions const& setup)
       : Trainer(session::replicas_of<P>(setup), setup.seed, setup.processes ? setup.processes->remote() : nullptr) {
     processes_ = setup.processes;

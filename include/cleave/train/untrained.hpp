@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../backend/host/execution/feed.hpp"
+#include "../data/batch_range.hpp"
 #include "history.hpp"
 #include "laws.hpp"
 
@@ -25,6 +26,8 @@ template <class P> struct Untrained {
   backend::host::Score evaluate(auto&&...) { return {}; }
   void save(auto&&...) {}
   void load(auto&&...) {}
+  void load_weights(auto&&...) {}
+  std::vector<BatchAt> batches(auto&&...) { return {}; }
   double accuracy(auto&&...) { return 0; }
   double loss() const { return 0; }
   long steps() const { return 0; }
