@@ -246,7 +246,7 @@ template <class Trained, class Set> class Fitting {
         .add("steps", trainer_.steps());
     if (std::optional<double> const exposed = trainer_.exposed(0)) line.add("exposed_seconds", *exposed);
     if constexpr (requires { trainer_.ledger(); }) {
-      Ledger const ledger = trainer_.ledger();
+      auto const ledger = trainer_.ledger();
       line.add("mean_staleness", ledger.mean_age());
       line.add("dropped", std::reduce(ledger.dropped.begin(), ledger.dropped.end()));
     }
