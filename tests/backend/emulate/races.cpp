@@ -50,7 +50,8 @@ void softmax() {
   int const labels[] = {3, 1000};
   op::Operands<float> t;
   t.x = x.data(), t.dx = dx.data(), t.loss = loss.data(), t.labels = labels;
-  emulate::launch<Mutant<gpu::LossOfSlice<gpu::SoftmaxRow, l, true, float>>, emulate::Threads>(1, t);
+  emulate::launch<Mutant<gpu::LossOfSlice<gpu::SoftmaxRow<op::SoftmaxCrossEntropy>, l, true, float>>, emulate::Threads>(
+      1, t);
 }
 void softmax_rows() {
   constexpr op::Local l = rows(2, 1100);
@@ -58,7 +59,8 @@ void softmax_rows() {
   int const labels[] = {3, 1000};
   op::Operands<float> t;
   t.x = x.data(), t.dx = dx.data(), t.labels = labels;
-  emulate::launch<Mutant<gpu::LossOfRows<gpu::SoftmaxRow, l, true, float>>, emulate::Threads>(1, {t, losses.data()});
+  emulate::launch<Mutant<gpu::LossOfRows<gpu::SoftmaxRow<op::SoftmaxCrossEntropy>, l, true, float>>, emulate::Threads>(
+      1, {t, losses.data()});
 }
 void add_up() {
   auto of = floats(1500), loss = floats(1);
