@@ -116,10 +116,10 @@ template <class T> void products() {
   if constexpr (std::is_same_v<T, tf32> || std::is_same_v<T, fp8>) return;  // the others are those of f32 and bf16
   use<gpu::SumLeaves<T, T, sizeof(T) == 2>>();
   use<gpu::SumLines<T>>();
-  use<gpu::LossOfSlice<gpu::SoftmaxRow, rows_of(128, 10), true, T>>();
-  use<gpu::LossOfSlice<gpu::SoftmaxRow, rows_of(4, 5000), true, T>>();
+  use<gpu::LossOfSlice<gpu::SoftmaxRow<op::SoftmaxCrossEntropy>, rows_of(128, 10), true, T>>();
+  use<gpu::LossOfSlice<gpu::SoftmaxRow<op::SoftmaxCrossEntropy>, rows_of(4, 5000), true, T>>();
   use<gpu::LossOfRows<gpu::SquaredRow, rows_of(1024, 10), true, T>>();
-  use<gpu::LossOfRows<gpu::SoftmaxRow, rows_of(1024, 10), true, T>>();
+  use<gpu::LossOfRows<gpu::SoftmaxRow<op::SoftmaxCrossEntropy>, rows_of(1024, 10), true, T>>();
   use<gpu::Summed<gpu::BatchSum<c, T>>>();
   use<gpu::JoinSums<gpu::BatchSum<c, T>>>();
   use<gpu::Update<Momentum, T, A>>();
