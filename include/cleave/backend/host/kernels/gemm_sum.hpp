@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "branches.hpp"
@@ -22,8 +24,8 @@ template <class S, class E, long M, long N, long K, class T, class A, class B> s
   static constexpr bool a_in_place = readable<E, A>() && (N + width - 1) / width <= 2;
   static constexpr long fitting = panel_bytes / (width * K * long{sizeof(E)});
   static constexpr long together = fitting < 1 ? 1 : fitting < 64 ? fitting : 64;  // slices
-  static constexpr long size = long{tile.rows} * width;
-  static_assert(together * K * width * long{sizeof(E)} <= 2 * panel_bytes && 16 * size * long{sizeof(E)} <= sums_bytes);
+  static_assert(together * K * width * long{sizeof(E)} <= 2 * panel_bytes);
+  static_assert(16L * tile.rows * width * long{sizeof(E)} <= sums_bytes);
 
   A a;
   B b;
@@ -88,9 +90,11 @@ template <class S, class E, long M, long N, long K, class T, class A, class B> s
     }
   }
 
-  /// The tile at (i, j). Branches [low, high) are here, one behind the other, the others in memory.
+  /// The tile at (i, j). Branches [low, high) are here, one behind the other, the others in memory. Merges with those
+  /// that are here happen in registers, but where a sum is rounded before each; and a sum that nothing follows goes
+  /// from there to memory.
   template <int R, int V, int Columns> void one(long i, E const* packed, long j) const {
-    constexpr long row = V * lanes;
+    constexpr long row = V * lanes, size = R * row;
     for (int r = 0; r < R; ++r) {
       for (int l = 0; l < Columns; l += 64 / static_cast<int>(sizeof(E)))
         __builtin_prefetch(to.at(last) + (i + r) * N + j + l);
@@ -98,13 +102,22 @@ template <class S, class E, long M, long N, long K, class T, class A, class B> s
     int low = top, high = top;
     std::uint64_t left = merges;
     for (long s = 0; s < slices; ++s, left >>= 1) {
-      E* c = sums + (high++ - low) * size;
+      E const* const on_top = sums + (high - 1 - low) * size;
+      int const merging = rounded ? 0 : std::min(std::countr_one(left), high - low);
+      high -= merging;
+      left >>= merging;
+      bool const ends = Columns == row && !rounded && s + 1 == slices && high == low && (left & 1) == 0;
+      E* c = ends ? to.at(low) + i * N + j : sums + (high - low) * size;
+      long const row_c = ends ? N : row;
       E const* const right = panel + s * K * row;
       if constexpr (a_in_place) {
-        S::template tile<E, R, V, A::line>(K, a.at(i, (slice + s) * K), A::step, right, row, c, row, false);
+        E const* const a_slice = a.at(i, (slice + s) * K);
+        S::template tile_merged<E, R, V, A::line>(K, a_slice, A::step, right, c, row_c, on_top, merging);
       } else {
-        S::template tile<E, R, V, 1>(K, packed + s * K * R, R, right, row, c, row, false);
+        S::template tile_merged<E, R, V, 1>(K, packed + s * K * R, R, right, c, row_c, on_top, merging);
       }
+      if (ends) return;
+      ++high;
       round<R * row>(c);
       for (; left & 1; left >>= 1) {
         --high;
