@@ -1,9 +1,7 @@
-// data/arrays.cpp - a program's own arrays as a set: sizes are checked; what is held out is the same share of every class.
+// data/arrays.cpp - a program's own arrays: sizes are checked, and as a source they have the same samples.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave/data/arrays.hpp>
-
-#include <set>
 
 using namespace cleave;
 using session::Arrays;
@@ -37,34 +35,22 @@ TEST_CASE("sizes that do not fit are told with their numbers") {
   CHECK_THROWS_WITH_AS(of(x, labels, {}), "y: 2 labels for 3 samples", Error);
   CHECK_THROWS_WITH_AS(of(x, {}, y), "y: 5 targets for 3 samples of 2", Error);
 }
-TEST_CASE("a share of every class is held out, every sample is in one part, and the seed draws them") {
-  std::vector<float> const x = numbers(100);
-  std::vector<int> labels(100);
-  for (std::size_t i = 0; i < 100; ++i) labels[i] = i < 70 ? 0 : i < 90 ? 1 : 2;
-  Arrays const all = session::arrays_of(x, labels, {}, 1, 3);
-  auto const [training, held_out] = session::split(all, 0.2, 7);
-  CHECK(training.count == 80);
-  CHECK(held_out.count == 20);
-  std::set<float> seen;
-  int of_class[3]{};
-  for (int i = 0; i < training.count; ++i) seen.insert(training.input(i)[0]);
-  for (int i = 0; i < held_out.count; ++i) {
-    seen.insert(held_out.input(i)[0]);
-    ++of_class[held_out.label(i)];
-    CHECK(held_out.label(i) == labels[static_cast<std::size_t>(held_out.input(i)[0])]);
-  }
-  CHECK(seen.size() == 100);
-  CHECK(of_class[0] == 14);
-  CHECK(of_class[1] == 4);
-  CHECK(of_class[2] == 2);
-  CHECK(session::split(all, 0.2, 7).second.index == held_out.index);
-  CHECK(session::split(all, 0.2, 8).second.index != held_out.index);
-}
-TEST_CASE("targets without classes are held out at random") {
-  std::vector<float> const x = numbers(10);
-  Arrays const all = session::arrays_of(x, {}, x, 1, 1);
-  auto const [training, held_out] = session::split(all, 0.3, 1);
-  CHECK(training.count == 7);
-  CHECK(held_out.count == 3);
-  CHECK(held_out.index != std::vector<int>{7, 8, 9});
+TEST_CASE("as a source, its samples are those of the arrays") {
+  std::vector<float> const x = numbers(12), y = numbers(6);
+  session::SampleSource const all = session::source_of(session::arrays_of(x, {}, y, 4, 2));
+  CHECK(all.size() == 3);
+  CHECK(all.outputs == 2);
+  CHECK(!all.has_labels());
+  CHECK(all.in_memory);
+  CHECK(all.channels() == 4);
+  std::vector<float> in(4), targets(2);
+  all.read(2, nullptr, in.data(), nullptr, targets.data());
+  CHECK(in == std::vector<float>{8, 9, 10, 11});
+  CHECK(targets == std::vector<float>{4, 5});
+  std::vector<int> const labels = {5, 6, 7};
+  session::SampleSource const classes = session::source_of(session::arrays_of(x, labels, {}, 4, 8));
+  int label = 0;
+  classes.read(1, nullptr, in.data(), &label, nullptr);
+  CHECK(label == 6);
+  CHECK(classes.label_of(classes.data.get(), 2) == 7);
 }

@@ -1,6 +1,7 @@
 // data/batch_range.cpp - the steps of several epochs: numbers, ends of epochs, each sample once an epoch.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
+#include <cleave/data/arrays.hpp>
 #include <cleave/data/batch_range.hpp>
 
 #include <iterator>
@@ -17,7 +18,11 @@ std::vector<float> const x = [] {
 }();
 std::vector<int> const y(11, 0);
 session::BatchRange range(long first_step, int epochs) {
-  return {session::arrays_of(x, y, {}, 1, 2), {}, 4, 7, first_step, epochs};
+  return {session::source_of(session::arrays_of(x, y, {}, 1, 2)),
+          {},
+          {.batch = 4, .seed = 7, .check = {}},
+          first_step,
+          epochs};
 }
 std::vector<float> read(session::BatchAt const& at) {
   std::vector<float> out(4);

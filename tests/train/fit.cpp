@@ -70,9 +70,10 @@ TEST_CASE("a curve is learnt, validated, stopped early; the trainer ends with th
   CHECK(h.best().val_loss < 0.05);
   CHECK(std::isnan(h.best().val_accuracy));
   for (Epoch const& e : h.epochs) CHECK(e.steps == e.epoch * (576 / 32));
-  auto const [training, held_out] = session::split(session::arrays_of(p.x, {}, p.y, 1, 1), 0.1, 1);
+  auto const parts = session::split(session::source_of(session::arrays_of(p.x, {}, p.y, 1, 1)), 0.1, 1);
   std::vector<float> x, y;
-  for (int i = 0; i < held_out.count; ++i) x.push_back(held_out.input(i)[0]), y.push_back(held_out.target(i)[0]);
+  for (int i : *parts.second.part)
+    x.push_back(p.x[static_cast<std::size_t>(i)]), y.push_back(p.y[static_cast<std::size_t>(i)]);
   CHECK(trainer.evaluate(x, y).loss == doctest::Approx(h.best().val_loss).epsilon(1e-6));
 }
 TEST_CASE("classes: any number of replicas has the same history and weights") {
@@ -153,12 +154,12 @@ TEST_CASE("a training that ends with an error leaves the best weights; tokens ar
                                      return false;
                                    }),
                        "enough", Error);
-  auto const [training, held_out] = session::split(session::arrays_of(l.x, l.y, {}, 6, 4), 0.2, 1);
+  auto const parts = session::split(session::source_of(session::arrays_of(l.x, l.y, {}, 6, 4)), 0.2, 1);
   std::vector<float> x;
   std::vector<int> y;
-  for (int i = 0; i < held_out.count; ++i) {
-    x.insert(x.end(), held_out.input(i).begin(), held_out.input(i).end());
-    y.push_back(held_out.label(i));
+  for (int i : *parts.second.part) {
+    x.insert(x.end(), l.x.begin() + 6 * i, l.x.begin() + 6 * i + 6);
+    y.push_back(l.y[static_cast<std::size_t>(i)]);
   }
   CHECK(trainer.evaluate(x, y).loss == doctest::Approx(least).epsilon(1e-6));
 

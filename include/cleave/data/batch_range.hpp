@@ -3,13 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <utility>
 
-#include "arrays.hpp"
-#include "batches.hpp"
+#include "loader.hpp"
 
 namespace cleave::session {
 
@@ -22,14 +20,11 @@ struct BatchAt {
 };
 
 /// `for (auto const& at : trainer.batches(x, y, {.epochs = 20}))`. Each epoch has its own order, the same as in `fit`;
-/// to be gone through once, from begin to end. Views the arrays, which must outlive it.
+/// to be gone through once, from begin to end. Views the arrays or the data set, which must outlive it.
 class BatchRange {
  public:
-  BatchRange(Arrays samples, Scaling scaling, int batch, std::uint64_t seed, long first_step, int epochs)
-      : samples_(std::make_unique<Arrays>(std::move(samples))),
-        batches_(std::make_unique<Batches<Arrays>>(*samples_, std::move(scaling), batch, seed)),
-        first_(first_step),
-        epochs_(epochs) {}
+  BatchRange(SampleSource samples, Scaling const& scaling, LoaderOptions const& how, long first_step, int epochs)
+      : loader_(std::make_unique<Loader>(std::move(samples), scaling, how)), first_(first_step), epochs_(epochs) {}
 
   class Iterator {
    public:
@@ -39,7 +34,7 @@ class BatchRange {
     explicit Iterator(BatchRange* range) : range_(range) { range_->begin_epoch(0); }
     BatchAt operator*() const {
       long const each = range_->steps_per_epoch();
-      return {range_->first_ + at_, static_cast<int>(at_ / each) + 1, (at_ + 1) % each == 0, range_->batches_->feed()};
+      return {range_->first_ + at_, static_cast<int>(at_ / each) + 1, (at_ + 1) % each == 0, range_->loader_->feed()};
     }
     Iterator& operator++() {
       ++at_;
@@ -57,14 +52,13 @@ class BatchRange {
   static std::default_sentinel_t end() { return {}; }
 
   /// Samples beyond the last whole batch of an epoch are left out of it.
-  long steps_per_epoch() const { return batches_->steps_per_epoch(); }
+  long steps_per_epoch() const { return loader_->steps_per_epoch(); }
   long steps() const { return steps_per_epoch() * epochs_; }
 
  private:
-  void begin_epoch(long at) { batches_->shuffle((first_ + at) / steps_per_epoch(), first_ + at); }
+  void begin_epoch(long at) { loader_->begin_epoch((first_ + at) / steps_per_epoch(), first_ + at); }
 
-  std::unique_ptr<Arrays> samples_;
-  std::unique_ptr<Batches<Arrays>> batches_;
+  std::unique_ptr<Loader> loader_;
   long first_;
   int epochs_;
 };

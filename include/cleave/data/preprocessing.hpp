@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,27 +20,55 @@ struct Scaling {
   std::vector<float> mean, deviation;
 
   /// For images by channel, for other samples by feature.
-  template <class Set> static Scaling of(Set const& set) {
-    Scaling s;
-    for (int c = 0; c < set.channel_count(); ++c) {
-      std::size_t const plane = set.input(0).size() / static_cast<std::size_t>(set.channel_count());
-      double const origin = static_cast<double>(set.input(0)[static_cast<std::size_t>(c) * plane]);
-      double sum = 0, squares = 0;  // of differences from one of the numbers, which keeps them small
-      for (int i = 0; i < set.count; ++i) {
-        for (auto const x : set.input(i).subspan(static_cast<std::size_t>(c) * plane, plane)) {
-          double const d = static_cast<double>(x) - origin;
-          sum += d;
-          squares += d * d;
-        }
+  template <class Set> static Scaling of(Set const& set);
+  bool empty() const { return mean.empty(); }
+};
+
+/// The scaling of samples that are added one after the other.
+class ScalingSum {
+ public:
+  explicit ScalingSum(int channels) : channel_(static_cast<std::size_t>(channels)) {}
+
+  /// x (channels, the numbers of each).
+  template <class T> void add(std::span<T const> x) {
+    std::size_t const plane = x.size() / channel_.size();
+    for (std::size_t c = 0; c < channel_.size(); ++c) {
+      Channel& of = channel_[c];
+      if (count_ == 0) of.origin = static_cast<double>(x[c * plane]);
+      for (T const v : x.subspan(c * plane, plane)) {
+        double const d = static_cast<double>(v) - of.origin;
+        of.sum += d;
+        of.squares += d * d;
       }
-      double const n = static_cast<double>(plane) * set.count, mean = sum / n, variance = squares / n - mean * mean;
-      s.mean.push_back(static_cast<float>(origin + mean));
+    }
+    count_ += static_cast<double>(plane);
+  }
+  Scaling result() const {
+    Scaling s;
+    for (Channel const& of : channel_) {
+      double const mean = of.sum / count_, variance = of.squares / count_ - mean * mean;
+      s.mean.push_back(static_cast<float>(of.origin + mean));
       s.deviation.push_back(static_cast<float>(std::sqrt(variance > 0 ? variance : 1)));
     }
     return s;
   }
-  bool empty() const { return mean.empty(); }
+
+ private:
+  struct Channel {
+    double origin = 0, sum = 0, squares = 0;  // of differences from one of the numbers, which keeps them small
+  };
+  std::vector<Channel> channel_;
+  double count_ = 0;  // of numbers of a channel
 };
+
+template <class Set> Scaling Scaling::of(Set const& set) {
+  ScalingSum sum(set.channel_count());
+  for (int i = 0; i < set.count; ++i) {
+    auto const x = set.input(i);
+    sum.add(std::span<typename decltype(x)::value_type const>(x));
+  }
+  return sum.result();
+}
 
 struct Preprocessing {
   Scaling scaling;

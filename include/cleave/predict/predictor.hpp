@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "../backend/host/forward_rank.hpp"
+#include "../data/arrays.hpp"
 #include "../data/checks.hpp"
+#include "../data/laws.hpp"
 #include "../data/metrics.hpp"
 #include "../data/preprocessing.hpp"
 #include "../lower/host.hpp"
@@ -143,14 +145,22 @@ template <class Net, class Number> class Predictor {
     static_assert(fits,
                   "evaluate: with classes a metric takes outputs and an int: Accuracy, TopKAccuracy<k>, "
                   "ConfusionMatrix, MacroF1");
-    return measure(session::arrays_of(x, y, {}, inputs, outputs), metrics...);
+    return measure(arrays(x, y, {}), metrics...);
   }
   template <class... Metrics> auto evaluate(std::span<float const> x, std::span<float const> y, Metrics... metrics) {
     constexpr bool fits = (TargetMetric<Metrics> && ...);
     static_assert(fits,
                   "evaluate: with targets a metric takes outputs and targets: MeanAbsoluteError, "
                   "RootMeanSquaredError; with labels of 0 and 1: Accuracy, MacroF1");
-    return measure(session::arrays_of(x, {}, y, inputs, outputs), metrics...);
+    return measure(arrays(x, {}, y), metrics...);
+  }
+  /// Of all samples of a data set (data/dataset.hpp): `predict.evaluate(test, Accuracy{})`.
+  template <Dataset D, class... Metrics> auto evaluate(D const& all, Metrics... metrics) {
+    constexpr auto wanted = lower::wanted<Block>();
+    static_assert(sizeof(session::law_of_data<typename Net::input, D, wanted.outputs, wanted.target>) > 0);
+    constexpr bool fits = ClassDataset<D> ? (ClassMetric<Metrics> && ...) : (TargetMetric<Metrics> && ...);
+    static_assert(fits, "evaluate: of classes a metric takes outputs and an int; of values, outputs and targets");
+    return measure(session::source_of(all), metrics...);
   }
   /// The name of each sample's class. Throws Error if the file has no class names.
   std::vector<std::string> names(std::span<float const> x) {
@@ -246,25 +256,37 @@ template <class Net, class Number> class Predictor {
       i += rows;
     }
   }
-  /// Adds samples in their order, whatever the number of threads.
-  template <class... Metrics> auto measure(session::Arrays const& all, Metrics&... metrics) {
+  static session::SampleSource arrays(std::span<float const> x, std::span<int const> labels,
+                                      std::span<float const> targets) {
     constexpr backend::host::Wanted wanted = lower::wanted<Block>();
+    session::Arrays const all = session::arrays_of(x, labels, targets, inputs, outputs);
     session::check_labels("y", all, wanted);
     session::check_targets("y", all, wanted);
-    std::size_t const at_once = 8 * static_cast<std::size_t>(block) * runners_.size(), n = samples_of(all.inputs);
-    std::vector<float> y(std::min(n, at_once) * static_cast<std::size_t>(outputs));
+    return session::source_of(all);
+  }
+  /// Adds samples in their order, whatever the number of threads.
+  template <class... Metrics> auto measure(session::SampleSource const& all, Metrics&... metrics) {
+    session::SampleCheck const check{lower::wanted<Block>(), 0};
+    constexpr auto in = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(outputs);
+    auto const n = static_cast<std::size_t>(all.size()), each = static_cast<std::size_t>(all.outputs);
+    std::size_t const at_once = std::min(n, 8 * static_cast<std::size_t>(block) * runners_.size());
+    std::vector<float> x(at_once * in), y(at_once * out), targets(at_once * each);
+    std::vector<int> labels(at_once);
     for (std::size_t first = 0; first < n; first += at_once) {
       std::size_t const count = std::min(at_once, n - first);
-      run(all.inputs.subspan(first * static_cast<std::size_t>(inputs), count * static_cast<std::size_t>(inputs)),
-          y.data());
       for (std::size_t i = 0; i < count; ++i) {
-        std::span<float const> const of(y.data() + i * static_cast<std::size_t>(outputs),
-                                        static_cast<std::size_t>(outputs));
-        auto const sample = static_cast<int>(first + i);
-        if (all.labels.empty()) {
-          if constexpr ((TargetMetric<Metrics> && ...)) (metrics.add(of, all.target(sample)), ...);
+        auto const sample = static_cast<long>(first + i);
+        all.read(sample, nullptr, &x[i * in], &labels[i], targets.data() + i * each);
+        if (!all.checked) check(all, sample, &x[i * in], labels[i], targets.data() + i * each);
+      }
+      run(std::span<float const>(x).first(count * in), y.data());
+      for (std::size_t i = 0; i < count; ++i) {
+        std::span<float const> const of(&y[i * out], out);
+        if (all.has_labels()) {
+          if constexpr ((ClassMetric<Metrics> && ...)) (metrics.add(of, labels[i]), ...);
         } else {
-          if constexpr ((ClassMetric<Metrics> && ...)) (metrics.add(of, all.label(sample)), ...);
+          if constexpr ((TargetMetric<Metrics> && ...))
+            (metrics.add(of, std::span<float const>(&targets[i * each], each)), ...);
         }
       }
     }

@@ -9,10 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "../data/arrays.hpp"
 #include "../data/batch_range.hpp"
-#include "../data/batches.hpp"
-#include "../data/checks.hpp"
+#include "../data/loader.hpp"
 #include "../optim/rate.hpp"
 #include "history.hpp"
 #include "losses.hpp"
@@ -63,45 +61,57 @@ struct Fitted {
   int vocabulary = 0;  // of a model that reads tokens
 };
 
-inline void check(FitOptions const& how, Arrays const& training, Arrays const& held_out, int batch) {
+inline void check(FitOptions const& how, long samples, int batch) {
   auto const text = [](auto n) { return std::to_string(n); };
   if (how.epochs < 1) throw Error("fit: " + text(how.epochs) + " epochs; say at least 1");
-  if (how.patience < 0) throw Error("fit: a patience of " + text(how.patience) + " epochs; say at least 0");
-  if (how.patience > 0 && how.validation == 0)
-    throw Error(
-        "fit: patience counts epochs without a smaller val_loss; say which share is held out: .validation = 0.1");
-  if (how.validation > 0 && held_out.count == 0)
-    throw Error("fit: a validation share of " + text(how.validation) + " of " + text(training.count) +
-                " samples holds out none; say a larger one");
-  if (training.count < batch)
-    throw Error("fit: " + text(training.count) + " samples to train on are fewer than one batch of " + text(batch) +
+  if (how.readers < 0) throw Error("fit: " + text(how.readers) + " readers; say at least 0");
+  if (samples < batch)
+    throw Error("fit: " + text(samples) + " samples to train on are fewer than one batch of " + text(batch) +
                 "; say a smaller Batch in the plan");
 }
-
-inline void check(FitOptions const& how, Arrays const& all, Fitted const& of) {
-  if (!(how.validation >= 0 && how.validation < 1))
-    throw Error("fit: a validation share of " + std::to_string(how.validation) + "; say one from 0 to below 1");
-  check_inputs(all, of.vocabulary);
-  if (of.vocabulary > 0 && how.standardise)
+inline void check_scaling(FitOptions const& how, int vocabulary) {
+  if (vocabulary > 0 && how.standardise)
     throw Error("fit: Embedding reads token numbers, which cannot be scaled; leave .standardise out");
-  check_labels("y", all, of.answers);
-  check_targets("y", all, of.answers);
 }
 
-/// Trains on arrays (x, y) that are checked first. Returns the epochs; the trainer then has the weights of the best
-/// one, if there is validation. `scaling` becomes that of the inputs.
+/// The samples to train on, and those held out: a part of the same, by `.validation`, or others.
+struct TrainingSets {
+  SampleSource training, held_out;  // the latter may be of no samples
+};
+inline TrainingSets sets_of(SampleSource const& all, FitOptions const& how, std::uint64_t seed) {
+  auto const text = [](auto n) { return std::to_string(n); };
+  if (!(how.validation >= 0 && how.validation < 1))
+    throw Error("fit: a validation share of " + text(how.validation) + "; say one from 0 to below 1");
+  if (how.validation == 0) return {all, {}};
+  auto [training, held_out] = split(all, how.validation, seed);
+  if (held_out.size() == 0)
+    throw Error("fit: a validation share of " + text(how.validation) + " of " + text(all.size()) +
+                " samples holds out none; say a larger one");
+  return {std::move(training), std::move(held_out)};
+}
+
+inline Scaling scaling_for(SampleSource const& training, FitOptions const& how, Fitted const& of) {
+  return !of.scaling.empty() ? of.scaling : how.standardise ? scaling_of(training) : Scaling{};
+}
+
+/// Trains, and returns the epochs; the trainer then has the weights of the best one, if samples are held out.
+/// `scaling` becomes that of the inputs. Throws Error.
 template <class Trained>
-History fit(Trained& trainer, Arrays const& all, FitOptions const& how, Fitted const& of, Watch const& watch,
+History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, Fitted const& of, Watch const& watch,
             Scaling& scaling) {
-  check(how, all, of);
+  check_scaling(how, of.vocabulary);
+  if (how.patience < 0) throw Error("fit: a patience of " + std::to_string(how.patience) + " epochs; say at least 0");
+  if (how.patience > 0 && sets.held_out.size() == 0)
+    throw Error(
+        "fit: patience counts epochs without a smaller val_loss; say which share is held out: .validation = 0.1");
   int const batch = trainer.description().batch;
-  auto [training, held_out] = how.validation > 0 ? split(all, how.validation, of.seed) : std::pair{all, Arrays{}};
-  check(how, training, held_out, batch);
-  Scaling const now_scaling = !of.scaling.empty() ? of.scaling : how.standardise ? Scaling::of(training) : Scaling{};
-  Batches<Arrays> batches(training, now_scaling, batch, of.seed);
-  std::optional<Batches<Arrays>> test;
-  if (held_out.count > 0) test.emplace(held_out, now_scaling, batch, of.seed, false);
-  scaling = now_scaling;
+  check(how, sets.training.size(), batch);
+  scaling = scaling_for(sets.training, how, of);
+  LoaderOptions loading{batch, of.seed, true, how.readers, {of.answers, of.vocabulary}};
+  Loader batches(sets.training, scaling, loading);
+  std::optional<Loader> test;
+  loading.shuffled = false;
+  if (sets.held_out.size() > 0) test.emplace(sets.held_out, scaling, loading);
 
   auto const begin = std::chrono::steady_clock::now();
   long const first = trainer.steps(), per_epoch = batches.steps_per_epoch();
@@ -112,7 +122,7 @@ History fit(Trained& trainer, Arrays const& all, FitOptions const& how, Fitted c
   try {
     for (int e = 0; e < how.epochs && !history.stopped_early; ++e) {
       long const from = first + e * per_epoch;
-      batches.shuffle(from / per_epoch, from);
+      batches.begin_epoch(from / per_epoch, from);
       double sum = 0;
       for (long step = from; step < from + per_epoch;) {
         auto const count = static_cast<int>(std::min<long>(from + per_epoch - step, Trained::most_steps));
@@ -125,7 +135,8 @@ History fit(Trained& trainer, Arrays const& all, FitOptions const& how, Fitted c
       now.loss = sum / static_cast<double>(per_epoch);
       bool ended = false;
       if (test) {
-        backend::host::Score const score = trainer.score(test->feed(), held_out.count);
+        test->begin_epoch(0, 0);
+        backend::host::Score const score = trainer.score(test->feed(), sets.held_out.size());
         now.val_loss = score.loss;
         now.val_accuracy = score.accuracy;
         ended = stop(score.loss);
@@ -148,13 +159,16 @@ History fit(Trained& trainer, Arrays const& all, FitOptions const& how, Fitted c
 
 /// The batches of a loop of one's own, with the trainer's rate set for as many steps.
 template <class Trained>
-BatchRange batches(Trained& trainer, Arrays const& all, FitOptions const& how, Fitted const& of, Scaling& scaling) {
+BatchRange batches(Trained& trainer, SampleSource const& all, FitOptions const& how, Fitted const& of,
+                   Scaling& scaling) {
   if (how.validation != 0 || how.patience != 0)
     throw Error("batches: validation and patience are of fit; hold samples out, and say EarlyStopping in the loop");
-  check(how, all, of);
-  check(how, all, Arrays{}, trainer.description().batch);
-  scaling = !of.scaling.empty() ? of.scaling : how.standardise ? Scaling::of(all) : Scaling{};
-  BatchRange range(all, scaling, trainer.description().batch, of.seed, trainer.steps(), how.epochs);
+  check_scaling(how, of.vocabulary);
+  int const batch = trainer.description().batch;
+  check(how, all.size(), batch);
+  scaling = scaling_for(all, how, of);
+  BatchRange range(all, scaling, {batch, of.seed, true, how.readers, {of.answers, of.vocabulary}}, trainer.steps(),
+                   how.epochs);
   trainer.set_rate(of.rate.over(trainer.steps() + range.steps()));
   return range;
 }

@@ -37,6 +37,8 @@ struct FitOptions {
   int patience = 0;
   /// Inputs are scaled to mean 0 and deviation 1 over the training samples, by feature (of an image by channel).
   bool standardise = false;
+  /// Threads that read a data set ahead of the steps, where it is not in memory; 0: ranks read what they need.
+  int readers = 1;
 };
 
 /// Ends a training that no longer improves: `EarlyStopping stop{.patience = 10};`, and after each epoch

@@ -8,6 +8,9 @@
 #include <string>
 #include <thread>
 
+#include "../data/arrays.hpp"
+#include "../data/checks.hpp"
+#include "../data/laws.hpp"
 #include "../data/preprocessing.hpp"
 #include "../lower/host.hpp"
 #include "fit.hpp"
@@ -68,14 +71,24 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
   /// labels or targets do not fit.
   History fit(std::span<float const> x, std::span<int const> y, FitOptions const& how = {},
               session::Watch const& watch = {}) {
-    return fit_arrays(arrays(x, y, {}), how, watch);
+    return fit_source(arrays(x, y, {}), how, watch);
   }
   History fit(std::span<float const> x, std::span<float const> y, FitOptions const& how = {},
               session::Watch const& watch = {}) {
     static_assert(wanted.target != op::Target::Class,
                   "fit: CrossEntropy compares with classes; give them as int (std::vector<int>), or end the model with "
                   "MeanSquaredError");
-    return fit_arrays(arrays(x, {}, y), how, watch);
+    return fit_source(arrays(x, {}, y), how, watch);
+  }
+  /// The same on a data set (data/dataset.hpp), which is read as training goes; with `.validation`, on a part of it, or
+  /// with the samples of `held_out` held out.
+  template <Dataset D> History fit(D const& all, FitOptions const& how = {}, session::Watch const& watch = {}) {
+    return fit_sources(session::sets_of(source(all), how, seed_), how, watch);
+  }
+  template <Dataset D, Dataset V>
+  History fit(D const& training, V const& held_out, FitOptions const& how = {}, session::Watch const& watch = {}) {
+    if (how.validation != 0) throw Error("fit: samples to hold out are given; leave .validation out");
+    return fit_sources({source(training), source(held_out)}, how, watch);
   }
   /// For a loop of one's own: `for (auto const& at : trainer.batches(x, y, {.epochs = 20})) { trainer.step(at); }`. Of
   /// the options, epochs and standardise count; the samples are all to train on. Throws Error as `fit` does.
@@ -85,18 +98,22 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
   session::BatchRange batches(std::span<float const> x, std::span<float const> y, FitOptions const& how = {}) {
     return batches_of(arrays(x, {}, y), how);
   }
+  template <Dataset D> session::BatchRange batches(D const& all, FitOptions const& how = {}) {
+    return batches_of(source(all), how);
+  }
   /// Trains one step, and returns its loss, the mean over the batch.
   double step(session::BatchAt const& at) { return this->train(at.step, 1, at.feed)[0]; }
 
   /// Mean loss, and accuracy if y are classes (else NaN), over all samples; inputs are scaled as in `fit`.
   backend::host::Score evaluate(std::span<float const> x, std::span<int const> y) {
-    return evaluate_arrays(arrays(x, y, {}));
+    return evaluate_source(arrays(x, y, {}));
   }
   backend::host::Score evaluate(std::span<float const> x, std::span<float const> y) {
     static_assert(wanted.target != op::Target::Class,
                   "evaluate: CrossEntropy compares with classes; give them as int (std::vector<int>)");
-    return evaluate_arrays(arrays(x, {}, y));
+    return evaluate_source(arrays(x, {}, y));
   }
+  template <Dataset D> backend::host::Score evaluate(D const& all) { return evaluate_source(source(all)); }
 
   /// Saves weights, optimizer state, step and the scaling of inputs, atomically; and loads them. Throw Error. They are
   /// in checkpoint.hpp.
@@ -115,34 +132,46 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
 
  private:
   static constexpr backend::host::Wanted wanted = lower::wanted<P>();
-  static session::Arrays arrays(std::span<float const> x, std::span<int const> labels, std::span<float const> targets) {
-    constexpr Shape input = P::Net::input::shape;
-    session::Arrays out = session::arrays_of(x, labels, targets, input.size(), wanted.outputs);
-    if (input.dims == 3) out.channels = input[0];
+  static session::SampleSource arrays(std::span<float const> x, std::span<int const> labels,
+                                      std::span<float const> targets) {
+    session::Arrays out = session::arrays_of(x, labels, targets, P::Net::input::shape.size(), wanted.outputs);
+    out.shape = P::Net::input::shape;
+    session::check_inputs(out, P::tokens.vocabulary);
+    session::check_labels("y", out, wanted);
+    session::check_targets("y", out, wanted);
+    return session::source_of(out);
+  }
+  template <class D> static session::SampleSource source(D const& of) {
+    static_assert(sizeof(session::law_of_data<typename P::Net::input, D, wanted.outputs, wanted.target>) > 0);
+    return session::source_of(of);
+  }
+  History fit_source(session::SampleSource const& all, FitOptions const& how, session::Watch const& watch) {
+    return fit_sources(session::sets_of(all, how, seed_), how, watch);
+  }
+  History fit_sources(session::TrainingSets const& sets, FitOptions const& how, session::Watch const& watch) {
+    session::HostTrainer<typename P::number>& self = *this;
+    check_same(sets.training, how);
+    if (sets.held_out.size() > 0) check_same(sets.held_out, how);
+    History const out = session::fit(self, sets, how, fitted(), watch, preprocessing_.scaling);
+    if (!sets.training.class_names.empty()) preprocessing_.class_names = sets.training.class_names;
     return out;
   }
-  History fit_arrays(session::Arrays const& all, FitOptions const& how, session::Watch const& watch) {
-    session::HostTrainer<typename P::number>& self = *this;
+  session::BatchRange batches_of(session::SampleSource const& all, FitOptions const& how) {
     check_same(all, how);
-    return session::fit(self, all, how, fitted(), watch, preprocessing_.scaling);
-  }
-  session::BatchRange batches_of(session::Arrays const& all, FitOptions const& how) {
-    check_same(all, how);
+    if (!all.class_names.empty()) preprocessing_.class_names = all.class_names;
     return session::batches(*this, all, how, fitted(), preprocessing_.scaling);
   }
   session::Fitted fitted() const { return {wanted, P::rate, seed_, preprocessing_.scaling, P::tokens.vocabulary}; }
-  void check_same(session::Arrays const& all, FitOptions const& how) const {
+  void check_same(session::SampleSource const& all, FitOptions const& how) const {
     if (!processes_) return;
     processes_->check_same(session::checksum_of({static_cast<long>(session::checksum_of(all)), how.epochs, how.patience,
                                                  std::lround(how.validation * 1e9), how.standardise}),
                            "other samples or options");
   }
-  backend::host::Score evaluate_arrays(session::Arrays const& all) {
-    session::check_inputs(all, P::tokens.vocabulary);
-    session::check_labels("y", all, wanted);
-    session::check_targets("y", all, wanted);
-    session::Batches<session::Arrays> const batches(all, preprocessing_.scaling, P::batch, 1, false);
-    return this->score(batches.feed(), all.count);
+  backend::host::Score evaluate_source(session::SampleSource const& all) {
+    session::Loader batches(all, preprocessing_.scaling, {P::batch, 1, false, 1, {wanted, P::tokens.vocabulary}});
+    batches.begin_epoch(0, 0);
+    return this->score(batches.feed(), all.size());
   }
 
   std::uint64_t seed_;

@@ -1,0 +1,167 @@
+// data/csv.hpp - a CSV file as a data set: columns of numbers as inputs, others as the class or the values.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../io/csv.hpp"
+#include "../io/parse_double.hpp"
+#include "dataset.hpp"
+
+namespace cleave {
+
+/// A column is named as in the header, or by its number from 0 where there is none.
+struct CsvOptions {
+  std::string target{};                ///< the column of the class, or of the only value; default: the last one
+  std::vector<std::string> targets{};  ///< the columns of several values, in their order; default: the last ones
+  std::vector<std::string> ignore{};   ///< columns that are neither inputs nor targets
+  std::vector<std::string> classes{};  ///< the texts of the classes, in the order of their numbers; default: sorted
+  char separator = ',';
+  bool header = true;  ///< the first line has the names of the columns
+};
+
+/// `Csv<Vector<4>, Class<3>> const iris("iris.csv", {.target = "species"});`: all other columns are inputs, in their
+/// order. Texts of classes get the numbers 0, 1, ... in sorted order (whole numbers in theirs), and are saved with the
+/// weights. The file is read whole. Throws Error, with file and line, if a cell is no number or there are other columns
+/// or classes than the types say.
+template <class InputT, class TargetT> class Csv {
+ public:
+  using Input = InputT;
+  using Target = TargetT;
+  static constexpr bool in_memory = true;
+
+  explicit Csv(std::string const& path, CsvOptions const& how = {}) : path_(path) {
+    std::vector<io::CsvLine> lines = io::read_csv(path, how.separator);
+    if (lines.size() < (how.header ? 2u : 1u)) throw Error(path + ": no samples");
+    for (std::size_t c = 0; c < lines[0].cells.size(); ++c)
+      names_.push_back(how.header ? lines[0].cells[c] : std::to_string(c));
+    if (how.header) lines.erase(lines.begin());
+    choose_columns(how);
+    rows_ = lines.size();
+    for (io::CsvLine const& line : lines) {
+      if (line.cells.size() != names_.size())
+        fail(line,
+             std::to_string(line.cells.size()) + " cells, but there are " + std::to_string(names_.size()) + " columns");
+      for (std::size_t c : inputs_) x_.push_back(number(line, c));
+      if constexpr (!of_classes)
+        for (std::size_t c : targets_) y_.push_back(number(line, c));
+    }
+    if constexpr (of_classes) read_classes(lines, how);
+  }
+
+  long size() const { return static_cast<long>(rows_); }
+  void read(long i, std::span<float> x, typename Target::Read y) const {
+    std::copy_n(x_.begin() + i * static_cast<long>(x.size()), x.size(), x.begin());
+    if constexpr (of_classes) {
+      y = label(i);
+    } else {
+      std::copy_n(y_.begin() + i * static_cast<long>(y.size()), y.size(), y.begin());
+    }
+  }
+  int label(long i) const requires requires { TargetT::classes; }
+  { return labels_[static_cast<std::size_t>(i)]; }
+  std::vector<std::string> const& class_names() const { return class_names_; }
+  /// Names of the columns that are inputs, in their order.
+  std::vector<std::string> input_names() const {
+    std::vector<std::string> out;
+    for (std::size_t c : inputs_) out.push_back(names_[c]);
+    return out;
+  }
+
+ private:
+  static constexpr bool of_classes = requires { TargetT::classes; };
+  static constexpr std::size_t target_columns = [] {
+    if constexpr (of_classes) return std::size_t{1};
+    if constexpr (!of_classes) return static_cast<std::size_t>(TargetT::values);
+  }();
+
+  [[noreturn]] void fail(io::CsvLine const& at, std::string const& what) const {
+    throw Error(path_ + ":" + std::to_string(at.number) + ": " + what);
+  }
+  std::size_t column(std::string const& name) const {
+    auto const at = std::find(names_.begin(), names_.end(), name);
+    if (at != names_.end()) return static_cast<std::size_t>(at - names_.begin());
+    std::string all;
+    for (std::string const& n : names_) all += (all.empty() ? "" : ", ") + n;
+    throw Error(path_ + ": no column \"" + name + "\"; there are " + all);
+  }
+  void choose_columns(CsvOptions const& how) {
+    std::vector<std::string> wanted = how.targets;
+    if (!how.target.empty()) wanted.insert(wanted.begin(), how.target);
+    std::vector<bool> used(names_.size());
+    auto const use = [&](std::size_t c) {
+      if (used[c]) throw Error(path_ + ": column \"" + names_[c] + "\" is named twice in the options");
+      used[c] = true;
+    };
+    for (std::string const& name : how.ignore) use(column(name));
+    for (std::string const& name : wanted) targets_.push_back(column(name)), use(targets_.back());
+    for (std::size_t c = names_.size(); wanted.empty() && c > 0 && targets_.size() < target_columns; --c) {
+      if (used[c - 1]) continue;
+      targets_.insert(targets_.begin(), c - 1);
+      used[c - 1] = true;
+    }
+    for (std::size_t c = 0; c < names_.size(); ++c)
+      if (!used[c]) inputs_.push_back(c);
+    auto const text = [](auto n) { return std::to_string(n); };
+    if (targets_.size() != target_columns)
+      throw Error(path_ + ": " + text(targets_.size()) + " columns of targets, but the data set's type has " +
+                  text(target_columns));
+    if (static_cast<long>(inputs_.size()) != Input::shape.size())
+      throw Error(path_ + ": " + text(inputs_.size()) + " columns of inputs, but the data set's type has " +
+                  text(Input::shape.size()) + "; .ignore names columns that are neither inputs nor targets");
+  }
+  float number(io::CsvLine const& line, std::size_t c) const {
+    std::string const& cell = line.cells[c];
+    if (cell.empty()) fail(line, "column \"" + names_[c] + "\" is empty; fill it in, or leave the line out");
+    double value = 0;
+    char const* const begin = cell.data() + (cell[0] == '+' && cell.size() > 1 ? 1 : 0);
+    char const* const end = cell.data() + cell.size();
+    auto const [stop, error] = io::parse_double(begin, end, value);
+    auto const out = static_cast<float>(value);
+    if (error != std::errc{} || stop != end || !std::isfinite(out))
+      fail(line, "column \"" + names_[c] + "\": \"" + cell + "\" is no number that a float can hold");
+    return out;
+  }
+  void read_classes(std::vector<io::CsvLine> const& lines, CsvOptions const& how) {
+    std::size_t const column = targets_[0];
+    class_names_ = how.classes;
+    if (class_names_.empty()) {
+      for (io::CsvLine const& line : lines) class_names_.push_back(line.cells[column]);
+      auto const by_text = [](std::string const& a, std::string const& b) { return a < b; };
+      std::sort(class_names_.begin(), class_names_.end(), by_text);
+      class_names_.erase(std::unique(class_names_.begin(), class_names_.end()), class_names_.end());
+      auto const digits = [](std::string const& s) {
+        return !s.empty() && s.size() < 10 && s.find_first_not_of("0123456789") == std::string::npos;
+      };
+      if (std::all_of(class_names_.begin(), class_names_.end(), digits))
+        std::sort(class_names_.begin(), class_names_.end(),
+                  [](std::string const& a, std::string const& b) { return std::stol(a) < std::stol(b); });
+    }
+    if (class_names_.size() != static_cast<std::size_t>(Target::classes)) {
+      std::string some;
+      for (std::size_t i = 0; i < class_names_.size() && i < 5; ++i) some += (i > 0 ? ", " : "") + class_names_[i];
+      throw Error(path_ + ": column \"" + names_[column] + "\" has " + std::to_string(class_names_.size()) +
+                  " classes (" + some + (class_names_.size() > 5 ? ", ...)" : ")") + ", but the data set's type has " +
+                  std::to_string(Target::classes) + "; say Class<n>, or all of them in .classes");
+    }
+    for (io::CsvLine const& line : lines) {
+      auto const at = std::find(class_names_.begin(), class_names_.end(), line.cells[column]);
+      if (at == class_names_.end())
+        fail(line, "column \"" + names_[column] + "\": \"" + line.cells[column] + "\" is none of .classes");
+      labels_.push_back(static_cast<int>(at - class_names_.begin()));
+    }
+  }
+
+  std::string path_;
+  std::vector<std::string> names_, class_names_;
+  std::vector<std::size_t> inputs_, targets_;  // columns
+  std::size_t rows_ = 0;
+  std::vector<float> x_, y_;  // (rows, inputs), (rows, values)
+  std::vector<int> labels_;   // (rows)
+};
+
+}  // namespace cleave

@@ -1,0 +1,69 @@
+// data/dataset.hpp - the data set concept: samples by number, with an input and a class or values to compare with.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <span>
+
+#include "../tensor/philox.hpp"
+#include "../tensor/shape.hpp"
+
+namespace cleave {
+
+/// The target of a sample that is in one of n classes: its number, from 0.
+template <int N> struct Class {
+  static_assert(N >= 1, "Class<n>: n, the number of classes, is at least 1");
+  static constexpr int classes = N;
+  using Read = int&;
+};
+/// The target of a sample that has n numbers, or n labels of 0 or 1.
+template <int N> struct Values {
+  static_assert(N >= 1, "Values<n>: n, the targets of a sample, is at least 1");
+  static constexpr int values = N;
+  using Read = std::span<float>;
+};
+
+/// The random numbers of one sample in one epoch: a function of the seed, the epoch, the sample's number and k, hence
+/// the same on any number of ranks. Each transform of a data set has a `stage` of its own.
+struct Draw {
+  std::uint64_t seed = 1;
+  std::uint32_t epoch = 0, stage = 0;
+  std::uint64_t sample = 0;
+
+  /// k is below 256.
+  constexpr tensor::Words at(std::uint32_t k) const {
+    return tensor::Random{seed, tensor::Purpose::Augment, epoch}.at(sample, stage * 256 + k);
+  }
+  /// In [0, 1).
+  constexpr float uniform(std::uint32_t k) const { return static_cast<float>(at(k).a >> 8) * 0x1p-24f; }
+  /// From 0 to below n.
+  constexpr int below(int n, std::uint32_t k) const {
+    return static_cast<int>((std::uint64_t{at(k).a} * static_cast<std::uint32_t>(n)) >> 32);
+  }
+};
+
+/// A data set: `Input` is what the model begins with (Vector<n>, Image<c, h, w>), `Target` is Class<n> or Values<n>.
+/// `size` is constant. `read(i, x, y)` fills x, all of the input, and y, which is an int& or the span of all values; it
+/// depends on i alone, may be called by several threads at once, and throws Error where a sample cannot be read. May
+/// have: `static constexpr bool in_memory = true`, where reading is no more than copying; `series = true`, where
+/// samples follow each other, so that the last ones are held out; `int label(i)`, the class alone; `class_names()`, a
+/// vector of strings.
+template <class D>
+concept Dataset = requires(D const& data, long i, std::span<float> x, typename D::Target::Read y) {
+  { D::Input::shape } -> std::convertible_to<Shape>;
+  { data.size() } -> std::integral;
+  { data.read(i, x, y) } -> std::same_as<void>;
+};
+/// One whose samples are varied at random in training, and only there.
+template <class D>
+concept VariedDataset = Dataset<D> &&
+    requires(D const& data, long i, Draw const& draw, std::span<float> x, typename D::Target::Read y) {
+  { data.read(i, draw, x, y) } -> std::same_as<void>;
+};
+template <class D>
+concept ClassDataset = Dataset<D> && requires {
+  D::Target::classes;
+};
+
+}  // namespace cleave

@@ -1,0 +1,60 @@
+// data/laws.hpp - what must hold between a data set and the model that is trained on it.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../backend/host/execution/feed.hpp"
+#include "../meta/law.hpp"
+
+namespace cleave::session {
+
+template <class Samples, class Model, bool Same> struct samples_have_the_shape_of_the_models_input {
+  static constexpr bool holds = Same;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "fit: the samples of this data set have another shape than the model's input; begin the model with "
+                  "the data set's Input, or read samples of the model's shape");
+  };
+};
+template <int Classes, long Outputs> struct classes_are_as_many_as_outputs {
+  static constexpr bool holds = Classes == Outputs;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "fit: the data set has another number of classes than the model has outputs; end the model with "
+                  "Linear<classes> before the loss");
+  };
+};
+template <int Values, long Outputs> struct values_are_as_many_as_outputs {
+  static constexpr bool holds = Values == Outputs;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "fit: a sample of this data set has another number of values than the model has outputs; end the "
+                  "model with Linear<values> before the loss");
+  };
+};
+template <class Target, bool Takes> struct the_loss_takes_the_target {
+  static constexpr bool holds = Takes;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "fit: CrossEntropy compares with classes, Target = Class<n>; MeanSquaredError, Huber and "
+                  "BinaryCrossEntropy with values, Target = Values<n>");
+  };
+};
+
+/// Of a model whose loss reads `Outputs` numbers and compares with Wanted.
+template <class Input, class D, long Outputs, op::Target Wanted> constexpr auto law_of_data_() {
+  using shape = meta::enforce<
+      samples_have_the_shape_of_the_models_input<typename D::Input, Input, D::Input::shape == Input::shape>, D>;
+  if constexpr (requires { D::Target::classes; }) {
+    return meta::first_broken<
+        shape, meta::enforce<the_loss_takes_the_target<typename D::Target, Wanted != op::Target::Numbers>, D>,
+        meta::enforce<classes_are_as_many_as_outputs<D::Target::classes, Outputs>, D>>{};
+  } else {
+    return meta::first_broken<
+        shape, meta::enforce<the_loss_takes_the_target<typename D::Target, Wanted != op::Target::Class>, D>,
+        meta::enforce<values_are_as_many_as_outputs<D::Target::values, Outputs>, D>>{};
+  }
+}
+template <class Input, class D, long Outputs, op::Target Wanted>
+using law_of_data = decltype(law_of_data_<Input, D, Outputs, Wanted>());
+
+}  // namespace cleave::session

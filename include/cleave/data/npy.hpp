@@ -1,0 +1,61 @@
+// data/npy.hpp - inputs and targets in two .npy files of NumPy as a data set: mapped, so it may be larger than memory.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <string>
+
+#include "../io/npy.hpp"
+#include "dataset.hpp"
+
+namespace cleave {
+
+/// `Npy<Vector<20>, Values<5>> const songs("x.npy", "y.npy");`: x (n, ...) with as many numbers in a row as the input
+/// has, y (n, values), or of classes (n), whole numbers. Throws Error if they are not.
+template <class InputT, class TargetT> class Npy {
+ public:
+  using Input = InputT;
+  using Target = TargetT;
+
+  Npy(std::string const& inputs, std::string const& targets) : x_(inputs), y_(targets) {
+    auto const text = [](std::size_t n) { return std::to_string(n); };
+    if (x_.row() != input)
+      throw Error(inputs + ": rows of " + text(x_.row()) + " numbers, but the data set's input has " + text(input));
+    if (y_.row() != target)
+      throw Error(targets + ": rows of " + text(y_.row()) + " numbers, but the data set's target has " + text(target));
+    if (x_.shape()[0] != y_.shape()[0])
+      throw Error(targets + ": " + text(y_.shape()[0]) + " rows, but " + inputs + " has " + text(x_.shape()[0]));
+    if (classes && !y_.whole_numbers())
+      throw Error(targets + ": classes are whole numbers, these are '" + y_.type() + "'; save y.astype('int32')");
+  }
+
+  long size() const { return static_cast<long>(x_.shape()[0]); }
+  void read(long i, std::span<float> x, typename Target::Read y) const {
+    auto const row = static_cast<std::size_t>(i);
+    x_.read(row * input, input, x.data());
+    if constexpr (classes) {
+      y = label(i);
+    } else {
+      y_.read(row * target, target, y.data());
+    }
+  }
+  int label(long i) const requires requires { TargetT::classes; }
+  {
+    long c = 0;
+    y_.read(static_cast<std::size_t>(i), 1, &c);
+    if (c < 0 || c >= Target::classes)
+      throw Error(y_.path() + ", row " + std::to_string(i) + ": label " + std::to_string(c) + ", but there are " +
+                  std::to_string(Target::classes) + " classes, 0 to " + std::to_string(Target::classes - 1));
+    return static_cast<int>(c);
+  }
+
+ private:
+  static constexpr bool classes = requires { TargetT::classes; };
+  static constexpr std::size_t input = static_cast<std::size_t>(InputT::shape.size());
+  static constexpr std::size_t target = [] {
+    if constexpr (classes) return std::size_t{1};
+    if constexpr (!classes) return static_cast<std::size_t>(TargetT::values);
+  }();
+  io::NpyFile x_, y_;
+};
+
+}  // namespace cleave

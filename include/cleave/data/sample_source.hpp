@@ -1,0 +1,197 @@
+// data/sample_source.hpp - a data set of any type, or a part of it, behind one function: what loops over samples see.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../backend/host/execution/feed.hpp"
+#include "dataset.hpp"
+#include "preprocessing.hpp"
+
+namespace cleave::session {
+
+/// Samples of a data set, which must outlive it unless `data` owns it.
+struct SampleSource {
+  std::shared_ptr<void const> data;
+  /// Writes the input, and the label or the targets; a null draw: as the sample is.
+  void (*read_one)(void const* data, long i, Draw const* draw, float* x, int* label, float* targets) = nullptr;
+  int (*label_of)(void const* data, long i) = nullptr;  // null: only known by reading
+  long all = 0;                                         // of the data set
+  Shape input;
+  int outputs = 0;  // targets of a sample; 0: it has a label
+  int classes = 0;  // labels are below it; 0: unknown
+  bool in_memory = false, varied = false, series = false;
+  bool checked = false;                          // all samples are, before
+  std::shared_ptr<std::vector<int> const> part;  // numbers of samples; null: all
+  std::vector<std::string> class_names{};
+
+  long size() const { return part ? static_cast<long>(part->size()) : all; }
+  /// The number in the data set of sample i.
+  long number(long i) const { return part ? (*part)[static_cast<std::size_t>(i)] : i; }
+  bool has_labels() const { return outputs == 0; }
+  int channels() const { return input.dims == 3 ? input[0] : static_cast<int>(input.size()); }
+  void read(long i, Draw const* draw, float* x, int* label, float* targets) const {
+    read_one(data.get(), number(i), draw, x, label, targets);
+  }
+  SampleSource only(std::vector<int> numbers) const {
+    SampleSource out = *this;
+    out.part = std::make_shared<std::vector<int> const>(std::move(numbers));
+    return out;
+  }
+};
+
+template <Dataset D> SampleSource source_of(D const& of) {
+  SampleSource s;
+  s.data = std::shared_ptr<void const>(std::shared_ptr<void const>(), &of);
+  s.all = static_cast<long>(of.size());
+  if (s.all > std::numeric_limits<int>::max())
+    throw Error("a data set of " + std::to_string(s.all) + " samples; at most " +
+                std::to_string(std::numeric_limits<int>::max()) + " are possible");
+  s.input = D::Input::shape;
+  s.varied = VariedDataset<D>;
+  if constexpr (requires { D::in_memory; }) s.in_memory = D::in_memory;
+  if constexpr (requires { D::series; }) s.series = D::series;
+  if constexpr (requires { of.class_names(); }) s.class_names = of.class_names();
+  if constexpr (ClassDataset<D>) {
+    s.classes = D::Target::classes;
+  } else {
+    s.outputs = D::Target::values;
+  }
+  s.read_one = [](void const* self, long i, Draw const* draw, float* to, int* label, float* targets) {
+    D const& d = *static_cast<D const*>(self);
+    std::span<float> const x(to, static_cast<std::size_t>(D::Input::shape.size()));
+    auto const read = [&](auto&& y) {
+      if constexpr (VariedDataset<D>) {
+        if (draw) return d.read(i, *draw, x, y);
+      }
+      d.read(i, x, y);
+    };
+    if constexpr (ClassDataset<D>) {
+      *label = -1;
+      read(*label);
+    } else {
+      read(std::span<float>(targets, static_cast<std::size_t>(D::Target::values)));
+    }
+  };
+  if constexpr (requires {
+                  { of.label(0L) } -> std::convertible_to<int>;
+                }) {
+    s.label_of = [](void const* self, long i) { return static_cast<int>(static_cast<D const*>(self)->label(i)); };
+  }
+  return s;
+}
+
+/// What is read is checked: inputs are finite (or tokens of a vocabulary), labels are classes, targets are finite.
+/// Throws Error with the sample's number.
+struct SampleCheck {
+  backend::host::Wanted answers;
+  int vocabulary = 0;  // of a model that reads tokens
+
+  void operator()(SampleSource const& of, long i, float const* x, int label, float const* targets) const {
+    auto const fail = [&](std::string const& what) {
+      throw Error("sample " + std::to_string(of.number(i)) + ": " + what);
+    };
+    auto const number = [](float v) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%g", static_cast<double>(v));
+      return std::string(text);
+    };
+    for (long k = 0; k < of.input.size(); ++k) {
+      if (vocabulary > 0 && !(x[k] >= 0 && x[k] < static_cast<float>(vocabulary) && x[k] == std::floor(x[k])))
+        fail("number " + std::to_string(k) + " is " + number(x[k]) + ", which is no token of Embedding<" +
+             std::to_string(vocabulary) + ", ...>");
+      if (!std::isfinite(x[k])) fail("number " + std::to_string(k) + " is not finite; leave the sample out");
+    }
+    if (of.has_labels()) {
+      if (label < 0 || label >= answers.outputs)
+        fail("label " + std::to_string(label) + ", but there are " + std::to_string(answers.outputs) +
+             " classes, 0 to " + std::to_string(answers.outputs - 1));
+      return;
+    }
+    for (long k = 0; k < of.outputs; ++k) {
+      bool const share = answers.target != op::Target::Shares || (targets[k] >= 0 && targets[k] <= 1);
+      if (!std::isfinite(targets[k]) || !share)
+        fail("target " + std::to_string(k) + " is " + number(targets[k]) +
+             (share ? ", not a finite number; leave the sample out" : ", but labels are from 0 to 1"));
+    }
+  }
+};
+
+/// Of all samples of a source, each read once.
+inline Scaling scaling_of(SampleSource const& of) {
+  ScalingSum sum(of.channels());
+  std::vector<float> x(static_cast<std::size_t>(of.input.size())), targets(static_cast<std::size_t>(of.outputs));
+  int label = 0;
+  for (long i = 0; i < of.size(); ++i) {
+    of.read(i, nullptr, x.data(), &label, targets.data());
+    sum.add(std::span<float const>(x));
+  }
+  return sum.result();
+}
+
+/// A number for numbers that several processes must have alike (FNV-1a, a word at a time).
+inline std::uint64_t checksum_of(std::initializer_list<long> numbers, std::uint64_t sum = 0xCBF29CE484222325u) {
+  for (long const n : numbers) sum = (sum ^ static_cast<std::uint64_t>(n)) * 0x100000001B3u;
+  return sum;
+}
+/// Of the sizes, and of the first and the last sample.
+inline std::uint64_t checksum_of(SampleSource const& all) {
+  std::uint64_t sum = checksum_of({all.size(), all.input.size(), all.outputs});
+  std::vector<float> x(static_cast<std::size_t>(all.input.size())), targets(static_cast<std::size_t>(all.outputs));
+  for (long const i : {0L, all.size() - 1}) {
+    int label = 0;
+    if (i < 0 || i >= all.size()) continue;
+    all.read(i, nullptr, x.data(), &label, targets.data());
+    for (auto const* values : {&x, &targets})
+      for (float const v : *values) sum = checksum_of({std::bit_cast<std::int32_t>(v)}, sum);
+    sum = checksum_of({label}, sum);
+  }
+  return sum;
+}
+
+/// The samples for training, and those held out: round(n * fraction) of every class where labels are known without
+/// reading, else of all; drawn from the seed. Of a series they are the last ones.
+inline std::pair<SampleSource, SampleSource> split(SampleSource const& all, double fraction, std::uint64_t seed) {
+  std::vector<int> order(static_cast<std::size_t>(all.size()));
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+  if (all.series) {
+    long const held = std::min(std::lround(static_cast<double>(all.size()) * fraction), all.size() - 1);
+    for (int& i : order) i = static_cast<int>(all.number(i));
+    return {all.only({order.begin(), order.end() - held}), all.only({order.end() - held, order.end()})};
+  }
+  tensor::Random const draw{seed, tensor::Purpose::Shuffle, 0xffffffffu};  // the number of no epoch
+  for (std::size_t i = order.empty() ? 0 : order.size() - 1; i > 0; --i)
+    std::swap(order[i], order[draw.below(static_cast<std::uint32_t>(i + 1), i)]);
+  std::vector<int> labels;
+  if (all.label_of)
+    for (long i = 0; i < all.size(); ++i) labels.push_back(all.label_of(all.data.get(), all.number(i)));
+  auto const label = [&](int i) { return labels[static_cast<std::size_t>(i)]; };
+  if (!labels.empty()) std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return label(a) < label(b); });
+  std::vector<int> training, held_out;
+  for (auto from = order.begin(); from != order.end();) {
+    auto const end =
+        labels.empty() ? order.end() : std::find_if(from, order.end(), [&](int i) { return label(i) != label(*from); });
+    auto const held = from + std::min(std::lround(static_cast<double>(end - from) * fraction), end - from - 1);
+    held_out.insert(held_out.end(), from, held);
+    training.insert(training.end(), held, end);
+    from = end;
+  }
+  for (auto* part : {&training, &held_out}) {
+    std::sort(part->begin(), part->end());
+    for (int& i : *part) i = static_cast<int>(all.number(i));
+  }
+  return {all.only(std::move(training)), all.only(std::move(held_out))};
+}
+
+}  // namespace cleave::session

@@ -1,0 +1,68 @@
+// data/subset.hpp - a part of a data set, as a data set; and split: a share of one held out.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sample_source.hpp"
+
+namespace cleave {
+
+/// The samples of `of` with these numbers; `of` must outlive it. Throws Error if a number is none of a sample.
+template <Dataset D> class Subset {
+ public:
+  using Input = typename D::Input;
+  using Target = typename D::Target;
+  static constexpr bool in_memory = [] {
+    if constexpr (requires { D::in_memory; }) return bool{D::in_memory};
+    return false;
+  }();
+  static constexpr bool series = [] {
+    if constexpr (requires { D::series; }) return bool{D::series};
+    return false;
+  }();
+
+  Subset(D const& of, std::vector<int> numbers) : of_(&of), numbers_(std::move(numbers)) {
+    for (int const i : numbers_) {
+      if (i < 0 || i >= static_cast<long>(of.size()))
+        throw Error("Subset: sample " + std::to_string(i) + " of " + std::to_string(of.size()));
+    }
+  }
+  Subset(D const&& of, std::vector<int> numbers) = delete;
+
+  long size() const { return static_cast<long>(numbers_.size()); }
+  std::vector<int> const& numbers() const { return numbers_; }
+  void read(long i, std::span<float> x, typename Target::Read y) const { of_->read(number(i), x, y); }
+  void read(long i, Draw const& draw, std::span<float> x, typename Target::Read y) const requires VariedDataset<D> {
+    of_->read(number(i), draw, x, y);
+  }
+  int label(long i) const requires requires(D const& d) { d.label(0L); }
+  { return of_->label(number(i)); }
+  auto class_names() const requires requires(D const& d) { d.class_names(); }
+  { return of_->class_names(); }
+
+ private:
+  long number(long i) const { return numbers_[static_cast<std::size_t>(i)]; }
+
+  D const* of_;
+  std::vector<int> numbers_;
+};
+
+/// `auto const [training, test] = split(all, 0.2);`: round(n * fraction) samples are held out, of every class the same
+/// share where the data set has `label`, drawn from the seed. Throws Error if a part is empty.
+template <Dataset D> std::pair<Subset<D>, Subset<D>> split(D const& all, double fraction, std::uint64_t seed = 1) {
+  if (!(fraction > 0 && fraction < 1))
+    throw Error("split: a share of " + std::to_string(fraction) + "; say one above 0 and below 1");
+  auto const [training, held_out] = session::split(session::source_of(all), fraction, seed);
+  if (training.size() == 0 || held_out.size() == 0)
+    throw Error("split: a share of " + std::to_string(fraction) + " of " + std::to_string(all.size()) +
+                " samples leaves a part empty");
+  return {Subset<D>(all, *training.part), Subset<D>(all, *held_out.part)};
+}
+template <Dataset D>
+void split(D const&& all, double fraction, std::uint64_t seed = 1) = delete;  // the parts view the data set
+
+}  // namespace cleave
