@@ -11,6 +11,7 @@
 
 // Laws come first, so that the compiler names few files before the sentence of a violated law.
 #include "cleave/agree/laws.hpp"
+#include "cleave/data/laws.hpp"
 #include "cleave/layer/laws.hpp"
 #include "cleave/place/laws.hpp"
 #include "cleave/plan/laws.hpp"

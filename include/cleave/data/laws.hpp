@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../backend/host/execution/feed.hpp"
 #include "../meta/law.hpp"
 
 namespace cleave::session {
@@ -40,21 +39,20 @@ template <class Target, bool Takes> struct the_loss_takes_the_target {
   };
 };
 
-/// Of a model whose loss reads `Outputs` numbers and compares with Wanted.
-template <class Input, class D, long Outputs, op::Target Wanted> constexpr auto law_of_data_() {
-  using shape = meta::enforce<
-      samples_have_the_shape_of_the_models_input<typename D::Input, Input, D::Input::shape == Input::shape>, D>;
-  if constexpr (requires { D::Target::classes; }) {
-    return meta::first_broken<
-        shape, meta::enforce<the_loss_takes_the_target<typename D::Target, Wanted != op::Target::Numbers>, D>,
-        meta::enforce<classes_are_as_many_as_outputs<D::Target::classes, Outputs>, D>>{};
-  } else {
-    return meta::first_broken<
-        shape, meta::enforce<the_loss_takes_the_target<typename D::Target, Wanted != op::Target::Class>, D>,
-        meta::enforce<values_are_as_many_as_outputs<D::Target::values, Outputs>, D>>{};
-  }
-}
-template <class Input, class D, long Outputs, op::Target Wanted>
-using law_of_data = decltype(law_of_data_<Input, D, Outputs, Wanted>());
+template <class Target, long Outputs> struct as_many_as_outputs_ {
+  using type = values_are_as_many_as_outputs<Target::values, Outputs>;
+};
+template <class Target, long Outputs>
+requires requires { Target::classes; }
+struct as_many_as_outputs_<Target, Outputs> {
+  using type = classes_are_as_many_as_outputs<Target::classes, Outputs>;
+};
+/// Of data set D and a model that begins with Input, whose loss reads `Outputs` numbers and compares with classes, or
+/// values, or either. Instantiated directly, it tells in few lines what does not hold.
+template <class Input, class D, long Outputs, bool TakesClasses, bool TakesValues>
+using law_of_data = meta::first_violated<
+    samples_have_the_shape_of_the_models_input<typename D::Input, Input, D::Input::shape == Input::shape>,
+    the_loss_takes_the_target<typename D::Target, (requires { D::Target::classes; }) ? TakesClasses : TakesValues>,
+    typename as_many_as_outputs_<typename D::Target, Outputs>::type>;
 
 }  // namespace cleave::session

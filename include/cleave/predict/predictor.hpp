@@ -157,7 +157,9 @@ template <class Net, class Number> class Predictor {
   /// Of all samples of a data set (data/dataset.hpp): `predict.evaluate(test, Accuracy{})`.
   template <Dataset D, class... Metrics> auto evaluate(D const& all, Metrics... metrics) {
     constexpr auto wanted = lower::wanted<Block>();
-    static_assert(sizeof(session::law_of_data<typename Net::input, D, wanted.outputs, wanted.target>) > 0);
+    using law = session::law_of_data<typename Net::input, D, wanted.outputs, wanted.target != op::Target::Numbers,
+                                     wanted.target != op::Target::Class>;
+    static_assert(sizeof(typename law::template tell<law::holds>) > 0);
     constexpr bool fits = ClassDataset<D> ? (ClassMetric<Metrics> && ...) : (TargetMetric<Metrics> && ...);
     static_assert(fits, "evaluate: of classes a metric takes outputs and an int; of values, outputs and targets");
     return measure(session::source_of(all), metrics...);

@@ -142,7 +142,9 @@ template <class P> class Trainer : public session::HostTrainer<typename P::numbe
     return session::source_of(out);
   }
   template <class D> static session::SampleSource source(D const& of) {
-    static_assert(sizeof(session::law_of_data<typename P::Net::input, D, wanted.outputs, wanted.target>) > 0);
+    using law = session::law_of_data<typename P::Net::input, D, wanted.outputs, wanted.target != op::Target::Numbers,
+                                     wanted.target != op::Target::Class>;
+    static_assert(sizeof(typename law::template tell<law::holds>) > 0);
     return session::source_of(of);
   }
   History fit_source(session::SampleSource const& all, FitOptions const& how, session::Watch const& watch) {

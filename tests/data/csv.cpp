@@ -1,0 +1,87 @@
+// data/csv.cpp - CSV files as data sets: which columns are what, classes by name, and lines that are refused.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave/data/csv.hpp>
+#include <cleave/data/subset.hpp>
+#include <cleave/layer/input.hpp>
+
+#include "../io/scratch.hpp"
+
+using namespace cleave;
+
+namespace {
+
+struct File {
+  scratch::Folder folder;
+  std::string path = folder / "a.csv";
+  explicit File(std::string const& text) {
+    io::write_file(path, {reinterpret_cast<unsigned char const*>(text.data()), text.size()});
+  }
+};
+template <class Data> std::string refusal(std::string const& text, CsvOptions const& how = {}) {
+  File const file(text);
+  return scratch::message([&] { Data(file.path, how); });
+}
+using Flowers = Csv<Vector<2>, Class<3>>;
+using Numbers = Csv<Vector<2>, Values<2>>;
+static_assert(ClassDataset<Flowers> && Dataset<Numbers> && !ClassDataset<Numbers>);
+std::string const flowers = "length,width,kind\n5.1,3.5,rose\n4.9,-3e1,aster\n+6,0,rose\n1,2,tulip\n";
+
+}  // namespace
+
+TEST_CASE("classes are numbered in sorted order; all other columns are inputs") {
+  File const file(flowers);
+  Flowers const data(file.path, {.target = "kind"});
+  CHECK(data.size() == 4);
+  CHECK(data.class_names() == std::vector<std::string>{"aster", "rose", "tulip"});
+  CHECK(data.input_names() == std::vector<std::string>{"length", "width"});
+  std::vector<float> x(2);
+  int y = -1;
+  data.read(1, x, y);
+  CHECK(x == std::vector<float>{4.9f, -30});
+  CHECK(y == 0);
+  data.read(2, x, y);
+  CHECK(x[0] == 6);
+  CHECK(y == 1);
+  CHECK(data.label(3) == 2);
+  auto const [training, test] = split(data, 0.5);
+  CHECK(training.class_names()[2] == "tulip");
+}
+TEST_CASE("whole numbers are sorted as numbers, and classes may be named in an order of one's own") {
+  File const file("x,y,digit\n1,2,10\n3,4,9\n5,6,-\n");
+  CHECK(Flowers(file.path, {.classes = {"-", "9", "10"}}).label(0) == 2);
+  File const digits("x,y,digit\n1,2,10\n3,4,9\n5,6,2\n");
+  CHECK(Flowers(digits.path).class_names() == std::vector<std::string>{"2", "9", "10"});
+}
+TEST_CASE("values are the last columns, or those that are named; columns without a header have numbers") {
+  File const file("1,2,3,4\n5,6,7,8\n");
+  std::vector<float> x(2), y(2);
+  Numbers(file.path, {.header = false}).read(1, x, y);
+  CHECK(x == std::vector<float>{5, 6});
+  CHECK(y == std::vector<float>{7, 8});
+  Numbers(file.path, {.targets = {"3", "0"}, .header = false}).read(0, x, y);
+  CHECK(x == std::vector<float>{2, 3});
+  CHECK(y == std::vector<float>{4, 1});
+  File const more("id;a;b;c;d\nfirst;1;2;3;4\n");
+  Numbers(more.path, {.ignore = {"id"}, .separator = ';'}).read(0, x, y);
+  CHECK(x == std::vector<float>{1, 2});
+  CHECK(y == std::vector<float>{3, 4});
+}
+TEST_CASE("what does not fit is told with file, line and column") {
+  using scratch::has;
+  CHECK(has(refusal<Flowers>("a,b,kind\n1,,rose\n"), "a.csv:2: column \"b\" is empty"));
+  CHECK(has(refusal<Flowers>("a,b,kind\n1,2,x\n1,2cm,rose\n"), "a.csv:3: column \"b\": \"2cm\" is no number"));
+  CHECK(has(refusal<Flowers>("a,b,kind\n1,1e99,rose\n"), "\"1e99\" is no number that a float can hold"));
+  CHECK(has(refusal<Flowers>("a,b,kind\n1,nan,rose\n"), "\"nan\" is no number"));
+  CHECK(has(refusal<Flowers>("a,b,kind\n1,2\n"), "a.csv:2: 2 cells, but there are 3 columns"));
+  CHECK(has(refusal<Flowers>("a,b,kind\n"), "a.csv: no samples"));
+  CHECK(has(refusal<Flowers>(flowers, {.target = "sort"}), "no column \"sort\"; there are length, width, kind"));
+  CHECK(has(refusal<Flowers>("a,kind\n1,rose\n"), "1 columns of inputs, but the data set's type has 2"));
+  CHECK(has(refusal<Flowers>("a,b,c,kind\n1,2,3,rose\n"), ".ignore names columns"));
+  CHECK(has(refusal<Flowers>("a,b,kind\n1,2,x\n3,4,y\n"), "has 2 classes (x, y), but the data set's type has 3"));
+  CHECK(has(refusal<Flowers>(flowers, {.classes = {"rose", "tulip", "lily"}}),
+            "a.csv:3: column \"kind\": \"aster\" is none"));
+  CHECK(has(refusal<Flowers>(flowers, {.target = "kind", .ignore = {"kind"}}), "column \"kind\" is named twice"));
+  CHECK(has(refusal<Numbers>("a,b,c,d\n1,2,3,4\n", {.target = "a"}),
+            "1 columns of targets, but the data set's type has 2"));
+}

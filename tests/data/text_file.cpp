@@ -1,0 +1,36 @@
+// data/text_file.cpp - a text as a data set: bytes and the next one; the end of the text is held out.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave/data/subset.hpp>
+#include <cleave/data/text_file.hpp>
+#include <cleave/io/file.hpp>
+
+#include "../io/scratch.hpp"
+
+using namespace cleave;
+static_assert(ClassDataset<TextFile<4>>);
+
+TEST_CASE("sample i is some bytes from i on, and its class is the next byte") {
+  scratch::Folder const folder;
+  std::string const text = "to be, or not to be\xFF";
+  io::write_file(folder / "a.txt", {reinterpret_cast<unsigned char const*>(text.data()), text.size()});
+  TextFile<4> const data(folder / "a.txt");
+  CHECK(data.size() == 16);
+  std::vector<float> x(4);
+  int y = 0;
+  data.read(1, x, y);
+  CHECK(x == std::vector<float>{'o', ' ', 'b', 'e'});
+  CHECK(y == ',');
+  CHECK(data.label(15) == 255);
+  auto const [training, test] = split(data, 0.25);
+  CHECK(training.numbers().back() == 11);
+  CHECK(test.numbers() == std::vector<int>{12, 13, 14, 15});
+  static_assert(decltype(test)::series);
+  auto const [first, second] = split(test, 0.25);
+  CHECK(second.numbers() == std::vector<int>{3});
+}
+TEST_CASE("a text without a sample is refused") {
+  scratch::Folder const folder;
+  io::write_file(folder / "a.txt", std::vector<unsigned char>{'a', 'b', 'c', 'd'});
+  CHECK_THROWS_WITH_AS(TextFile<4>(folder / "a.txt"), doctest::Contains("4 bytes, but a sample takes 5"), Error);
+}

@@ -1,0 +1,123 @@
+// train/fit_data_sets.cpp - training on data sets: the bits of the same arrays, any readers and replicas; held-out sets.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave.hpp>
+#include <cleave/data/augment.hpp>
+
+using namespace cleave;
+
+namespace {
+
+struct Net : Sequential<Vector<3>, Linear<8>, Tanh, Linear<2>, CrossEntropy> {};
+template <class... Ps> struct Of : Plan<Net, Batch<24>, MicroBatches<6>, Adam, Ps...> {};
+struct Train : Of<DataParallel<Sync>> {};
+struct Cols : Of<ModelParallel<SplitCols>> {};
+struct Curve : Sequential<Vector<1>, Linear<8>, Tanh, Linear<1>, MeanSquaredError> {};
+struct Learn : Plan<Curve, Batch<16>, DataParallel<Sync>, Adam> {};
+
+/// Points on either side of a plane; `broken` cannot be read.
+struct Points {
+  using Input = Vector<3>;
+  using Target = Class<2>;
+  long broken = -1;
+  long size() const { return 250; }
+  std::vector<std::string> class_names() const { return {"below", "above"}; }
+  int label(long i) const { return at(i, 0) + at(i, 1) - at(i, 2) > 0; }
+  void read(long i, std::span<float> x, int& y) const {
+    if (i == broken) throw Error("sample " + std::to_string(i) + " is torn");
+    for (int k = 0; k < 3; ++k) x[static_cast<std::size_t>(k)] = at(i, k);
+    y = label(i);
+  }
+  static float at(long i, int k) { return static_cast<float>((i * 37 + k * 101 + i * i * 13) % 200) / 100 - 1; }
+};
+struct InMemory : Points {
+  static constexpr bool in_memory = true;
+};
+struct Jitter {
+  static constexpr int dims = 0;
+  static void apply(Draw const& draw, std::span<float> x, Shape) { x[0] += 0.1f * draw.uniform(0); }
+};
+struct Sine {
+  using Input = Vector<1>;
+  using Target = Values<1>;
+  int size() const { return 200; }
+  void read(long i, std::span<float> x, std::span<float> y) const {
+    x[0] = static_cast<float>(i) * 0.01f;
+    y[0] = std::sin(3 * x[0]);
+  }
+};
+
+template <class P> std::vector<double> numbers(Trainer<P>& trainer, History const& h) {
+  std::vector<double> out;
+  for (Epoch const& e : h.epochs) out.push_back(e.loss), out.push_back(e.val_loss), out.push_back(e.val_accuracy);
+  for (double v : trainer.predictor()(std::vector<float>{0.1f, 0.2f, 0.3f, -1, 0, 1})) out.push_back(v);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a data set gives the bits of the same samples in arrays, with any number of readers and replicas") {
+  Points const points;
+  std::vector<float> x(750);
+  std::vector<int> y(250);
+  for (long i = 0; i < 250; ++i)
+    points.read(i, std::span(x).subspan(static_cast<std::size_t>(3 * i), 3), y[static_cast<std::size_t>(i)]);
+  FitOptions const how{.epochs = 5, .validation = 0.2, .standardise = true};
+  Trainer<Train> arrays({.replicas = 2, .seed = 3});
+  std::vector<double> const wanted = numbers(arrays, arrays.fit(x, y, how));
+  for (int readers : {0, 1, 5}) {
+    FitOptions with = how;
+    with.readers = readers;
+    for (int replicas : {1, 3}) {
+      Trainer<Train> trainer({.replicas = replicas, .seed = 3});
+      CHECK(numbers(trainer, trainer.fit(points, with)) == wanted);
+    }
+  }
+  Trainer<Cols> columns({.replicas = 1, .seed = 3});  // whose ranks read the same rows
+  CHECK(numbers(columns, columns.fit(points, how)).size() == wanted.size());
+  Trainer<Train> copied({.replicas = 2, .seed = 3});
+  CHECK(numbers(copied, copied.fit(InMemory{}, how)) == wanted);
+  CHECK(copied.preprocessing().class_names == std::vector<std::string>{"below", "above"});
+}
+TEST_CASE("samples that are held out may be a data set of their own; evaluations and metrics take one") {
+  Points const points;
+  auto const [training, test] = split(points, 0.2);
+  Trainer<Train> trainer({.replicas = 2});
+  History const h = trainer.fit(training, test, {.epochs = 30});
+  CHECK(h.best().val_accuracy > 0.9);
+  CHECK(trainer.evaluate(test).loss == doctest::Approx(h.best().val_loss).epsilon(1e-6));
+  auto predict = trainer.predictor({.threads = 2});
+  auto const [accuracy, matrix] = predict.evaluate(test, Accuracy{}, ConfusionMatrix{});
+  CHECK(accuracy.value() == doctest::Approx(trainer.evaluate(test).accuracy));
+  CHECK(predict.names(std::vector<float>{1, 1, -1})[0] == "above");
+  CHECK_THROWS_WITH_AS(trainer.fit(training, test, {.validation = 0.1}), doctest::Contains("leave .validation out"),
+                       Error);
+}
+TEST_CASE("augmentation changes training, is the same on any number of replicas, and is not in an evaluation") {
+  Points const points;
+  auto const [training, test] = split(points, 0.2);
+  auto const varied = augmented<Jitter>(training);
+  std::vector<double> plain, wanted;
+  for (int replicas : {1, 2}) {
+    Trainer<Train> trainer({.replicas = replicas}), other({.replicas = replicas});
+    std::vector<double> const now = numbers(trainer, trainer.fit(varied, test, {.epochs = 3}));
+    if (wanted.empty()) wanted = now;
+    CHECK(now == wanted);
+    CHECK(numbers(other, other.fit(training, test, {.epochs = 3})) != wanted);
+    CHECK(trainer.evaluate(varied).loss == trainer.evaluate(training).loss);
+  }
+}
+TEST_CASE("values are learnt, and a loop of one's own reads a data set") {
+  Sine const sine;
+  Trainer<Learn> fitted({.replicas = 2}), stepped({.replicas = 2});
+  fitted.fit(sine, {.epochs = 4});
+  for (auto const& at : stepped.batches(sine, {.epochs = 4})) stepped.step(at);
+  CHECK(fitted.evaluate(sine).loss == stepped.evaluate(sine).loss);
+  CHECK(std::isnan(fitted.evaluate(sine).accuracy));
+  CHECK(fitted.predictor().evaluate(sine, MeanAbsoluteError{}).value() < 1);
+}
+TEST_CASE("a sample that cannot be read ends the training with its error") {
+  Points const points{.broken = 77};
+  Trainer<Train> trainer({.replicas = 2});
+  CHECK_THROWS_WITH_AS(trainer.fit(points, {.epochs = 2}), doctest::Contains("sample 77 is torn"), Error);
+}
