@@ -74,6 +74,14 @@ case $case in
     cat loop.txt
     [ -s spiral.safetensors ]
     awk '/accuracy/ { a = $NF } { n = NF } END { exit !(a > 0.98 && n == 3 && NR == 4) }' loop.txt
+    awk 'BEGIN { srand(7); split("rose aster tulip", name); print "a,b,c,d,kind"
+      for (i = 0; i < 150; ++i) { k = i % 3; printf "%.2f,%.2f,%.2f,%.2f,%s\n", 5 + k + rand(), 4 - k + rand(), k * k + rand(), rand(), name[k + 1] } }' \
+      >flowers.csv
+    "$bin/12_own_csv" flowers.csv >csv.txt
+    cat csv.txt
+    awk '/^accuracy of 30 samples/ { a = $NF } /: (aster|rose|tulip)$/ { named = 1 } END { exit !(a > 0.9 && named) }' csv.txt
+    sed -i '40s/^/x/' flowers.csv
+    refuses 'flowers.csv:40: column "a": "x' "$bin/12_own_csv" flowers.csv
     ;;
   mnist)  # 97 % on the 10,000 test images; the same bits on 1, 2 and 4 ranks
     needs_data
