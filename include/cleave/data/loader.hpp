@@ -20,6 +20,7 @@ struct LoaderOptions {
   std::uint64_t seed = 1;
   bool shuffled = true;  // and varied, where the data set does that
   int readers = 0;       // threads
+  int at_once = 1;       // steps that ranks may be in at the same time
   SampleCheck check;
 };
 
@@ -32,7 +33,8 @@ class Loader {
   Loader(SampleSource of, Scaling const& scaling, LoaderOptions const& how)
       : of_(std::move(of)),
         how_(how),
-        slots_(of_.in_memory ? 1 : 3),
+        ahead_(of_.in_memory ? 0 : 2),
+        slots_(ahead_ + how.at_once),
         mean_(scaling.mean),
         inverse_(scaling.deviation),
         order_(static_cast<std::size_t>(of_.size())),
@@ -50,7 +52,7 @@ class Loader {
     x_.resize(rows * inputs_);
     y_.resize(rows * outputs_);
     asked_.assign(static_cast<std::size_t>(how_.batch), never);
-    for (int r = 0; r < how_.readers && slots_ > 1; ++r) readers_.emplace_back([this] { read_ahead(); });
+    for (int r = 0; r < how_.readers && ahead_ > 0; ++r) readers_.emplace_back([this] { read_ahead(); });
   }
   Loader(Loader const&) = delete;
   Loader& operator=(Loader const&) = delete;
@@ -178,9 +180,9 @@ class Loader {
   long next() {
     for (; cursor_ < end_; ++cursor_) {
       long const asked = asked_[static_cast<std::size_t>(cursor_ % how_.batch)];
-      if (cursor_ / how_.batch >= newest_ + slots_) return -1;
+      if (cursor_ / how_.batch >= newest_ + ahead_ + 1) return -1;
       if (asked == never || cursor_ <= asked) continue;
-      if (cursor_ > asked + (slots_ - 1) * how_.batch) return -1;
+      if (cursor_ > asked + ahead_ * how_.batch) return -1;
       return cursor_++;
     }
     return -1;
@@ -207,6 +209,7 @@ class Loader {
 
   SampleSource of_;
   LoaderOptions how_;
+  long ahead_;                         // steps that readers may be ahead
   long slots_;                         // steps of which rows are here
   std::vector<float> mean_, inverse_;  // by channels
   std::vector<int> order_;

@@ -324,8 +324,10 @@ template <class Net, class Number> class Predictor {
   std::vector<Runner> runners_;
 };
 
-template <class P> Predictor<typename P::Net, typename P::number> Trainer<P>::predictor(PredictorOptions const& how) {
-  return Predictor<typename P::Net, typename P::number>(*this, how);
+template <class P, class Self>
+Predictor<typename P::Net, typename P::number> session::SampleTraining<P, Self>::predictor(
+    PredictorOptions const& how) {
+  return Predictor<typename P::Net, typename P::number>(self(), how);
 }
 
 }  // namespace cleave

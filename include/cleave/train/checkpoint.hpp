@@ -283,13 +283,15 @@ template <class Trained> void load(Trained& trainer, std::string const& path) { 
 
 namespace cleave {
 
-template <class P> void Trainer<P>::save(std::string const& path) {
-  session::save(*this, path, seed_, this->leads(), &preprocessing_);
+template <class P, class Self> void session::SampleTraining<P, Self>::save(std::string const& path) {
+  bool leads = true;
+  if constexpr (requires { self().leads(); }) leads = self().leads();
+  session::save(self(), path, seed_, leads, &preprocessing_);
 }
-template <class P> void Trainer<P>::load(std::string const& path) {
+template <class P, class Self> void session::SampleTraining<P, Self>::load(std::string const& path) {
   session::Preprocessing saved = session::saved_preprocessing(path).value_or(session::Preprocessing{});
   std::uint64_t const seed = session::saved_seed(path);
-  session::load(*this, path);
+  session::load(self(), path);
   seed_ = seed;
   preprocessing_ = std::move(saved);
 }

@@ -13,6 +13,7 @@
 #include "losses.hpp"
 #include "residuals.hpp"
 #include "room.hpp"
+#include "sample_training.hpp"
 #include "sent_whole.hpp"
 #include "untrained.hpp"
 
@@ -21,7 +22,8 @@ namespace cleave {
 /// `DeviceTrainer<Train, backend::cuda::Machine> trainer(8, seed);` All ranks are streams of one device. Machine
 /// selects the device: backend::emulate::Machine runs the same kernels without a GPU. With a Link (nccl/link.hpp) this
 /// process is one of the ranks, with a separate device, and every call is made by all of them.
-template <class Plan, class Machine, class Link = backend::gpu::AllHere> class DeviceTrainer {
+template <class Plan, class Machine, class Link = backend::gpu::AllHere>
+class DeviceTrainer : public session::SampleTraining<session::sent_whole_t<Plan>, DeviceTrainer<Plan, Machine, Link>> {
   using P = session::sent_whole_t<Plan>;
   static_assert(session::stays_on_host<P>().empty(), "this plan says something that runs on the host only");
   static_assert(!P::infers, "an Inference plan has no gradients; take Predictor<Net>");
@@ -38,7 +40,8 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere> class D
                          std::unique_ptr<Machine> machine = std::make_unique<Machine>()) requires(!Link::remote)
       : DeviceTrainer(replicas, seed, std::move(machine), std::make_unique<Link>()) {}
   DeviceTrainer(int replicas, std::uint64_t seed, std::unique_ptr<Machine> machine, std::unique_ptr<Link> link)
-      : ranks_(P::ranks_of(session::checked_replicas<P>(replicas))),
+      : session::SampleTraining<P, DeviceTrainer>(seed),
+        ranks_(P::ranks_of(session::checked_replicas<P>(replicas))),
         machine_(std::move(machine)),
         link_(std::move(link)),
         layout_(schedule::layout(P::schedule, P::lives, P::request, P::format, ranks_)),

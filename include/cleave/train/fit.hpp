@@ -12,6 +12,7 @@
 #include "../data/batch_range.hpp"
 #include "../data/loader.hpp"
 #include "../optim/rate.hpp"
+#include "description.hpp"
 #include "history.hpp"
 #include "losses.hpp"
 
@@ -24,7 +25,7 @@ using Watch = std::function<bool(Epoch const&)>;
 template <class Trained> class Snapshot {
  public:
   void take(Trained& trainer) {
-    schedule::Program const& p = trainer.description().program;
+    schedule::Program const& p = description_of(trainer).program;
     values_.resize(static_cast<std::size_t>((p.weight_elements + p.state_elements) * p.mesh.ways()));
     auto* at = values_.data();
     each(p, [&](int way, backend::host::Region region, long count) {
@@ -34,7 +35,7 @@ template <class Trained> class Snapshot {
   }
   void give_back(Trained& trainer) const {
     auto const* at = values_.data();
-    each(trainer.description().program, [&](int way, backend::host::Region region, long count) {
+    each(description_of(trainer).program, [&](int way, backend::host::Region region, long count) {
       trainer.write(way, region, 0, count, at);
       at += count;
     });
@@ -59,6 +60,7 @@ struct Fitted {
   std::uint64_t seed = 1;
   Scaling scaling{};   // of earlier training, if there was any
   int vocabulary = 0;  // of a model that reads tokens
+  int at_once = 1;     // steps that replicas may be in at the same time
 };
 
 inline void check(FitOptions const& how, long samples, int batch) {
@@ -104,10 +106,10 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
   if (how.patience > 0 && sets.held_out.size() == 0)
     throw Error(
         "fit: patience counts epochs without a smaller val_loss; say which share is held out: .validation = 0.1");
-  int const batch = trainer.description().batch;
+  int const batch = description_of(trainer).batch;
   check(how, sets.training.size(), batch);
   scaling = scaling_for(sets.training, how, of);
-  LoaderOptions loading{batch, of.seed, true, how.readers, {of.answers, of.vocabulary}};
+  LoaderOptions loading{batch, of.seed, true, how.readers, of.at_once, {of.answers, of.vocabulary}};
   Loader batches(sets.training, scaling, loading);
   std::optional<Loader> test;
   loading.shuffled = false;
@@ -145,7 +147,8 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
       now.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       history.epochs.push_back(now);
       double ends = (watch && watch(now)) || ended ? 1 : 0;
-      trainer.sum_over_processes(&ends, 1);  // all end, or none
+      if constexpr (requires { trainer.sum_over_processes(&ends, 1); })
+        trainer.sum_over_processes(&ends, 1);  // all end, or none
       history.stopped_early = ends > 0 && e + 1 < how.epochs;
     }
   } catch (...) {
@@ -153,7 +156,8 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
     throw;
   }
   if (!best.empty()) best.give_back(trainer);
-  trainer.meet();  // no process reads another's weights before they are given back
+  if constexpr (requires { trainer.meet(); })
+    trainer.meet();  // no process reads another's weights before they are given back
   return history;
 }
 
@@ -164,11 +168,11 @@ BatchRange batches(Trained& trainer, SampleSource const& all, FitOptions const& 
   if (how.validation != 0 || how.patience != 0)
     throw Error("batches: validation and patience are of fit; hold samples out, and say EarlyStopping in the loop");
   check_scaling(how, of.vocabulary);
-  int const batch = trainer.description().batch;
+  int const batch = description_of(trainer).batch;
   check(how, all.size(), batch);
   scaling = scaling_for(all, how, of);
-  BatchRange range(all, scaling, {batch, of.seed, true, how.readers, {of.answers, of.vocabulary}}, trainer.steps(),
-                   how.epochs);
+  BatchRange range(all, scaling, {batch, of.seed, true, how.readers, of.at_once, {of.answers, of.vocabulary}},
+                   trainer.steps(), how.epochs);
   trainer.set_rate(of.rate.over(trainer.steps() + range.steps()));
   return range;
 }

@@ -50,12 +50,6 @@ concept IsData = requires(std::string const& folder, io::Split split, std::strin
   Data::read(folder, split, note);
 };
 
-template <bool Served> struct a_trainer_sums_by_collectives {
-  static constexpr bool holds = !Served;
-  template <bool Holds> struct tell {
-    static_assert(Holds, "Trainer sums by collectives; for this agreement take Served<Plan>");
-  };
-};
 template <bool Infers> struct a_trainer_has_a_backward_pass {
   static constexpr bool holds = !Infers;
   template <bool Holds> struct tell {
@@ -102,8 +96,7 @@ template <class P> struct laws_of_trainers {
 template <class P>
 requires plan::legal<P>
 struct laws_of_trainers<P> {
-  using trainer = meta::first_broken<meta::enforce<a_trainer_sums_by_collectives<P::served>, P>,
-                                     meta::enforce<a_trainer_has_a_backward_pass<P::infers>, P>>;
+  using trainer = meta::enforce<a_trainer_has_a_backward_pass<P::infers>, P>;
   using simulated = meta::enforce<only_a_server_has_a_clock<P::served>, P>;
   static constexpr bool alone = P::served && !P::agreed::waits && P::agreed::change == agree::Change::Step &&
                                 P::agreed::pace.fetch == 1 && P::agreed::pace.push == 1;

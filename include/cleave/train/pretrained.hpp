@@ -43,9 +43,10 @@ template <class Trained> void load_layers(Trained& trainer, std::string const& p
 
 }  // namespace session
 
-template <class P> void Trainer<P>::load_weights(std::string const& path, int layers) {
+template <class P, class Self>
+void session::SampleTraining<P, Self>::load_weights(std::string const& path, int layers) {
   session::Preprocessing saved = session::saved_preprocessing(path).value_or(session::Preprocessing{});
-  session::load_layers(session::common(*this), path, layers);
+  session::load_layers(session::common(self()), path, layers);
   if (preprocessing_.scaling.empty()) preprocessing_.scaling = std::move(saved.scaling);
 }
 

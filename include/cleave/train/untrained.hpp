@@ -20,14 +20,17 @@ template <class P> struct Untrained {
   using plan = std::conditional_t<IsPlan<P>, Plan, P>;
 
   Untrained(auto&&...) {}
+  explicit Untrained(TrainerOptions const&) {}  // what is in braces has no type of its own
   std::vector<double> train(auto&&...) { return {}; }
   double step(auto&&...) { return 0; }
-  History fit(auto&&...) { return {}; }
+  History fit(auto&&, FitOptions const& = {}) { return {}; }
+  History fit(auto&&, auto&&, FitOptions const& = {}, auto&&...) { return {}; }
   backend::host::Score evaluate(auto&&...) { return {}; }
   void save(auto&&...) {}
   void load(auto&&...) {}
   void load_weights(auto&&...) {}
-  std::vector<BatchAt> batches(auto&&...) { return {}; }
+  std::vector<BatchAt> batches(auto&&, FitOptions const& = {}) { return {}; }
+  std::vector<BatchAt> batches(auto&&, auto&&, FitOptions const& = {}) { return {}; }
   double accuracy(auto&&...) { return 0; }
   double loss() const { return 0; }
   long steps() const { return 0; }

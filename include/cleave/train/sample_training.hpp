@@ -1,0 +1,152 @@
+// train/sample_training.hpp - what every trainer of a plan offers for samples: fit, batches, evaluate, save, load, predictor.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <limits>
+#include <span>
+#include <string>
+
+#include "../data/arrays.hpp"
+#include "../data/checks.hpp"
+#include "../data/laws.hpp"
+#include "../data/preprocessing.hpp"
+#include "../lower/answers.hpp"
+#include "fit.hpp"
+#include "process_group.hpp"
+
+namespace cleave {
+
+template <class Net, class Number = f32> class Predictor;
+
+namespace session {
+
+/// A base of the trainers of plan P: `Self` trains steps on a feed.
+template <class P, class Self> class SampleTraining {
+ public:
+  /// Trains on samples in memory: x (n, inputs), y (n) classes from 0, or (n, outputs) targets, for a loss that takes
+  /// them. Each epoch has its own order; samples beyond the last whole batch of an epoch are left out of it. With
+  /// `.validation`, the trainer has the weights of the best epoch in the end. `watch` is called after each epoch; true
+  /// ends the training. The learning rate is that of the plan. Throws Error, before anything is trained, if sizes,
+  /// labels or targets do not fit.
+  History fit(std::span<float const> x, std::span<int const> y, FitOptions const& how = {}, Watch const& watch = {}) {
+    return fit_source(arrays(x, y, {}), how, watch);
+  }
+  History fit(std::span<float const> x, std::span<float const> y, FitOptions const& how = {}, Watch const& watch = {}) {
+    static_assert(wanted.target != op::Target::Class,
+                  "fit: CrossEntropy compares with classes; give them as int (std::vector<int>), or end the model with "
+                  "MeanSquaredError");
+    return fit_source(arrays(x, {}, y), how, watch);
+  }
+  /// The same on a data set (data/dataset.hpp), which is read as training goes; with `.validation`, on a part of it, or
+  /// with the samples of `held_out` held out.
+  template <Dataset D> History fit(D const& all, FitOptions const& how = {}, Watch const& watch = {}) {
+    return fit_sources(sets_of(source(all), how, seed_), how, watch);
+  }
+  template <Dataset D, Dataset V>
+  History fit(D const& training, V const& held_out, FitOptions const& how = {}, Watch const& watch = {}) {
+    if (how.validation != 0) throw Error("fit: samples to hold out are given; leave .validation out");
+    return fit_sources({source(training), source(held_out)}, how, watch);
+  }
+  /// For a loop of one's own: `for (auto const& at : trainer.batches(x, y, {.epochs = 20})) { trainer.step(at); }`. Of
+  /// the options, epochs and standardise count; the samples are all to train on. Throws Error as `fit` does.
+  BatchRange batches(std::span<float const> x, std::span<int const> y, FitOptions const& how = {}) {
+    return batches_of(arrays(x, y, {}), how);
+  }
+  BatchRange batches(std::span<float const> x, std::span<float const> y, FitOptions const& how = {}) {
+    return batches_of(arrays(x, {}, y), how);
+  }
+  template <Dataset D> BatchRange batches(D const& all, FitOptions const& how = {}) {
+    return batches_of(source(all), how);
+  }
+  /// Trains one step, and returns its loss, the mean over the batch.
+  double step(BatchAt const& at) { return self().train(at.step, 1, at.feed)[0]; }
+
+  /// Mean loss, and accuracy if y are classes (else NaN), over all samples; inputs are scaled as in `fit`.
+  backend::host::Score evaluate(std::span<float const> x, std::span<int const> y) {
+    return evaluate_source(arrays(x, y, {}));
+  }
+  backend::host::Score evaluate(std::span<float const> x, std::span<float const> y) {
+    static_assert(wanted.target != op::Target::Class,
+                  "evaluate: CrossEntropy compares with classes; give them as int (std::vector<int>)");
+    return evaluate_source(arrays(x, {}, y));
+  }
+  template <Dataset D> backend::host::Score evaluate(D const& all) { return evaluate_source(source(all)); }
+
+  /// Saves weights, optimizer state, step and the scaling of inputs, atomically; and loads them. Throw Error. They are
+  /// in checkpoint.hpp.
+  void save(std::string const& path);
+  void load(std::string const& path);
+  /// Weights and running statistics of the first layers (default: all), from a checkpoint of this model or of another
+  /// one that begins with the same layers; any plan's. Optimizer, step and the other layers stay; inputs are scaled as
+  /// in the file if this trainer has no scaling yet. With `Freeze<n>` in the plan, these layers then stay as they are.
+  /// Throws Error, and changes nothing, if a tensor is missing or has another shape. It is in pretrained.hpp.
+  void load_weights(std::string const& path, int layers = std::numeric_limits<int>::max());
+  /// The model as it is now, as a function: with copies of the weights and the scaling, in the plan's number format. It
+  /// is in predict/predictor.hpp.
+  Predictor<typename P::Net, typename P::number> predictor(PredictorOptions const& how = {});
+  /// The scaling of inputs, that of `fit` or of the loaded file.
+  Preprocessing const& preprocessing() const { return preprocessing_; }
+
+ protected:
+  explicit SampleTraining(std::uint64_t seed) : seed_(seed) {}
+  ~SampleTraining() = default;
+  void set_processes(ProcessGroup* group) { processes_ = group; }
+
+ private:
+  static constexpr backend::host::Wanted wanted = lower::wanted<P>();
+  static SampleSource arrays(std::span<float const> x, std::span<int const> labels, std::span<float const> targets) {
+    Arrays out = arrays_of(x, labels, targets, P::Net::input::shape.size(), wanted.outputs);
+    out.shape = P::Net::input::shape;
+    check_inputs(out, P::tokens.vocabulary);
+    check_labels("y", out, wanted);
+    check_targets("y", out, wanted);
+    return source_of(out);
+  }
+  template <class D> static SampleSource source(D const& of) {
+    using law = law_of_data<typename P::Net::input, D, wanted.outputs, wanted.target != op::Target::Numbers,
+                            wanted.target != op::Target::Class>;
+    static_assert(sizeof(typename law::template tell<law::holds>) > 0);
+    return source_of(of);
+  }
+  History fit_source(SampleSource const& all, FitOptions const& how, Watch const& watch) {
+    return fit_sources(sets_of(all, how, seed_), how, watch);
+  }
+  History fit_sources(TrainingSets const& sets, FitOptions const& how, Watch const& watch) {
+    check_same(sets.training, how);
+    if (sets.held_out.size() > 0) check_same(sets.held_out, how);
+    History const out = session::fit(common(self()), sets, how, fitted(), watch, preprocessing_.scaling);
+    if (!sets.training.class_names.empty()) preprocessing_.class_names = sets.training.class_names;
+    return out;
+  }
+  BatchRange batches_of(SampleSource const& all, FitOptions const& how) {
+    check_same(all, how);
+    if (!all.class_names.empty()) preprocessing_.class_names = all.class_names;
+    return session::batches(common(self()), all, how, fitted(), preprocessing_.scaling);
+  }
+  Fitted fitted() { return {wanted, P::rate, seed_, preprocessing_.scaling, P::tokens.vocabulary, at_once()}; }
+  /// Replicas around a server may each be in a step of their own.
+  int at_once() {
+    if constexpr (P::served) return self().ranks().replicas();
+    return 1;
+  }
+  void check_same(SampleSource const& all, FitOptions const& how) const {
+    if (!processes_) return;
+    processes_->check_same(checksum_of({static_cast<long>(checksum_of(all)), how.epochs, how.patience,
+                                        std::lround(how.validation * 1e9), how.standardise}),
+                           "other samples or options");
+  }
+  backend::host::Score evaluate_source(SampleSource const& all) {
+    Loader batches(all, preprocessing_.scaling, {P::batch, 1, false, 1, 1, {wanted, P::tokens.vocabulary}});
+    batches.begin_epoch(0, 0);
+    return self().score(batches.feed(), all.size());
+  }
+
+  Self& self() { return static_cast<Self&>(*this); }
+
+  std::uint64_t seed_;
+  ProcessGroup* processes_ = nullptr;
+  Preprocessing preprocessing_;
+};
+
+}  // namespace session
+}  // namespace cleave
