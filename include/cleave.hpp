@@ -89,6 +89,7 @@
 // train: trainers, checkpoints, devices.
 #include "cleave/train/check_layer.hpp"
 #include "cleave/train/pretrained.hpp"
+#include "cleave/train/torch_weights.hpp"
 
 // predict: a trained model as a function.
 #include "cleave/predict/predictor.hpp"

@@ -21,6 +21,7 @@
 #include "../lower/host.hpp"
 #include "../plan/plan.hpp"
 #include "../train/checkpoint.hpp"
+#include "../train/torch_weights.hpp"
 #include "laws.hpp"
 
 namespace cleave {
@@ -75,6 +76,21 @@ template <class Net, class Number> class Predictor {
   /// Loads a checkpoint. Throws Error if a tensor is missing or has another shape, or if a number is not finite.
   explicit Predictor(std::string const& file, PredictorOptions const& how = {})
       : Predictor(io::load_safetensors(file), file, how.threads) {}
+  /// Loads a safetensors file of PyTorch, of whose modules all layers with weights have a name; inputs are not scaled.
+  Predictor(std::string const& file, TorchNames const& names, PredictorOptions const& how = {})
+      : Predictor(session::Preprocessing{}, how.threads) {
+    session::Description const& plan = session::description<Block>;
+    std::size_t all = 0, read = 0;
+    for (session::Kept const& k : session::kept(plan)) all += k.region != backend::host::Region::Moments;
+    session::read_torch<A>(plan, file, names, [&](session::Kept const& k, std::vector<A> const& values) {
+      std::copy(values.begin(), values.end(), shared_->weights.region(k.region) + k.offset);
+      ++read;
+    });
+    if (read < all)
+      throw Error(file + ": " + std::to_string(all - read) +
+                  " tensors of this model are of layers behind the last name");
+    shared_->weights.refresh_copies();
+  }
   /// The weights that a trainer has now, and its scaling of inputs.
   template <class Trained>
   requires requires { typename Trained::plan; }

@@ -20,6 +20,7 @@ struct Kept {
   place::Sharding sharding;
   long offset = 0;  // elements, into one of the regions below
   backend::host::Region region = backend::host::Region::Weights;
+  std::string_view op{};  // name of the operation that has it
 };
 
 /// Learned tensors first, "3.weight" and "3.bias" for layer 3; then the optimizer's state; then running statistics.
@@ -31,7 +32,7 @@ inline std::vector<Kept> kept(Description const& plan) {
     int const which = p.weight[i].which;
     bool const bias = which == 1 || n.name == "bias";
     out.push_back({std::to_string(n.leaf) + (bias ? ".bias" : ".weight"), n.weight[which].shape, n.w,
-                   p.weight[i].offset, backend::host::Region::Weights});
+                   p.weight[i].offset, backend::host::Region::Weights, n.name});
   }
   for (int m = 0; m < plan.moments; ++m) {
     for (int i = 0; i < p.weights; ++i) {
@@ -46,7 +47,7 @@ inline std::vector<Kept> kept(Description const& plan) {
     schedule::ProgramNode const& n = p.node[k];
     for (int i = 0; i < n.states; ++i) {
       out.push_back({std::to_string(n.leaf) + "." + std::string(n.state_names[i]), n.state, n.w,
-                     p.state[k] + i * n.state_size, backend::host::Region::States});
+                     p.state[k] + i * n.state_size, backend::host::Region::States, n.name});
     }
   }
   return out;

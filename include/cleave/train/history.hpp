@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "../meta/error.hpp"
@@ -40,6 +41,14 @@ struct FitOptions {
   /// Threads that read a data set ahead of the steps, where it is not in memory; 0: ranks read what they need.
   int readers = 1;
 };
+
+/// A layer of the model, counted from 0 with those that have no weights, and the name of the same module in PyTorch:
+/// `trainer.load_torch("mlp.safetensors", {{0, "fc1"}, {2, "fc2"}})`.
+struct TorchName {
+  int layer = 0;
+  std::string module;
+};
+using TorchNames = std::vector<TorchName>;
 
 /// Ends a training that no longer improves: `EarlyStopping stop{.patience = 10};`, and after each epoch
 /// `if (stop(val_loss)) break;`.

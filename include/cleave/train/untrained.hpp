@@ -29,6 +29,8 @@ template <class P> struct Untrained {
   void save(auto&&...) {}
   void load(auto&&...) {}
   void load_weights(auto&&...) {}
+  void load_torch(auto&&, TorchNames const&) {}
+  void save_torch(auto&&, TorchNames const&) {}
   std::vector<BatchAt> batches(auto&&, FitOptions const& = {}) { return {}; }
   std::vector<BatchAt> batches(auto&&, auto&&, FitOptions const& = {}) { return {}; }
   double accuracy(auto&&...) { return 0; }

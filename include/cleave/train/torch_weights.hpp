@@ -1,0 +1,124 @@
+// train/torch_weights.hpp - weights in safetensors files of PyTorch: read for the layers of a model, and written.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "checkpoint.hpp"
+#include "sample_training.hpp"
+
+namespace cleave {
+
+namespace session {
+
+/// A tensor of a model, and what PyTorch calls it. There, the weight of Linear is (out, in); here it is (in, out).
+struct TorchTensor {
+  Kept here, there;
+  bool exchanged = false;  // rows and columns
+
+  /// From its order there to that here, or back.
+  template <class A> std::vector<A> reordered(std::vector<A> const& from, Shape shape) const {
+    if (!exchanged) return from;
+    std::vector<A> to(from.size());
+    auto const rows = static_cast<std::size_t>(shape[0]), columns = static_cast<std::size_t>(shape[1]);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t c = 0; c < columns; ++c) to[c * rows + r] = from[r * columns + c];
+    return to;
+  }
+};
+
+/// Weights and running statistics of the layers up to the last one that has a name. Throws Error if one between has
+/// none, if a name is of a layer without weights, or if a layer is named twice.
+template <class = void> std::vector<TorchTensor> torch_tensors(Description const& plan, TorchNames const& names) {
+  std::vector<TorchTensor> out;
+  int last = -1;
+  for (TorchName const& n : names) last = std::max(last, n.layer);
+  std::vector<int> found(names.size());
+  for (Kept& k : kept(plan)) {
+    int const layer = std::stoi(k.name);
+    if (k.region == backend::host::Region::Moments || layer > last) continue;
+    auto const of = [&](TorchName const& n) { return n.layer == layer; };
+    auto const at = std::find_if(names.begin(), names.end(), of);
+    if (at == names.end())
+      throw Error("torch names: layer " + std::to_string(layer) + " has weights, but no name; add {" +
+                  std::to_string(layer) + ", \"...\"}");
+    if (std::count_if(names.begin(), names.end(), of) > 1)
+      throw Error("torch names: layer " + std::to_string(layer) + " is named twice");
+    ++found[static_cast<std::size_t>(at - names.begin())];
+    TorchTensor t{k, k, k.op == "product" && k.shape.dims == 2};
+    t.there.name = at->module + k.name.substr(k.name.find('.'));
+    if (t.exchanged) t.there.shape = Shape(k.shape[1], k.shape[0]);
+    out.push_back(std::move(t));
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (found[i] == 0)
+      throw Error("torch names: layer " + std::to_string(names[i].layer) + " (\"" + names[i].module +
+                  "\") has no weights; layers are counted from 0, with those that have none");
+  }
+  return out;
+}
+
+/// Reads them all, checks names and shapes, and only then calls write(kept, values).
+template <class A, class Write>
+void read_torch(Description const& plan, std::string const& path, TorchNames const& names, Write write) {
+  std::vector<TorchTensor> const tensors = torch_tensors(plan, names);
+  io::SafeTensors const file = io::load_safetensors(path, io::Checksum::IfPresent);
+  std::vector<std::vector<A>> values;
+  for (TorchTensor const& t : tensors) {
+    std::vector<A> read(static_cast<std::size_t>(t.there.shape.size()));
+    read_tensor(file, path, t.there, read.data());
+    values.push_back(t.reordered(read, t.there.shape));
+  }
+  for (io::NamedTensor const& in_file : file.tensors()) {
+    for (TorchName const& n : names) {
+      bool const own =
+          in_file.name.starts_with(n.module + ".") && in_file.name.find('.', n.module.size() + 1) == std::string::npos;
+      bool const used = std::any_of(tensors.begin(), tensors.end(),
+                                    [&](TorchTensor const& t) { return t.there.name == in_file.name; });
+      if (own && !used && !in_file.name.ends_with(".num_batches_tracked"))
+        throw Error(path + ": tensor " + in_file.name + " is of module " + n.module + ", but layer " +
+                    std::to_string(n.layer) + " of this model has no such tensor");
+    }
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) write(tensors[i].here, values[i]);
+}
+
+}  // namespace session
+
+template <class P, class Self>
+void session::SampleTraining<P, Self>::load_torch(std::string const& path, TorchNames const& names) {
+  auto& trainer = common(self());
+  using A = typename Self::A;
+  place::DeviceMesh const& mesh = description_of(trainer).program.mesh;
+  read_torch<A>(description_of(trainer), path, names, [&](Kept const& k, std::vector<A> const& values) {
+    for (int way = 0; way < mesh.ways(); ++way) {
+      schedule::each_run(k.shape, k.sharding, mesh, way, [&](long local, long global, long count) {
+        trainer.write(way, k.region, k.offset + local, count, values.data() + global);
+      });
+    }
+  });
+  trainer.refresh_copies();
+}
+
+template <class P, class Self>
+void session::SampleTraining<P, Self>::save_torch(std::string const& path, TorchNames const& names) {
+  auto& trainer = common(self());
+  using A = typename Self::A;
+  std::vector<TorchTensor> const all = torch_tensors(description_of(trainer), names);
+  std::vector<std::vector<A>> values;
+  std::vector<io::NamedTensor> tensors;
+  for (TorchTensor const& t : all) values.push_back(t.reordered(whole(trainer, t.here), t.here.shape));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    tensors.push_back({all[i].there.name,
+                       sizeof(A) == 8 ? io::Dtype::F64 : io::Dtype::F32,
+                       extents(all[i].there.shape),
+                       {reinterpret_cast<unsigned char const*>(values[i].data()), values[i].size() * sizeof(A)}});
+  bool leads = true;
+  if constexpr (requires { self().leads(); }) leads = self().leads();
+  if (leads) io::save_safetensors(path, std::move(tensors));
+}
+
+}  // namespace cleave

@@ -1,0 +1,127 @@
+// train/torch_weights.cpp - weights from and to files of PyTorch: by the names of modules, rows and columns exchanged.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave.hpp>
+
+#include "../io/scratch.hpp"
+#include "signs.hpp"
+
+using namespace cleave;
+
+namespace {
+
+struct Net : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, BatchNorm, Relu, MaxPool<2>, Linear<16>, Relu, Linear<4>,
+                        CrossEntropy> {};
+template <class... Ps> struct Of : Plan<Net, Batch<24>, MicroBatches<8>, Momentum, Ps...> {};
+using ByData = Of<DataParallel<Sync>>;
+using Cut = Of<ModelParallel<SplitCols, Ways<2>>>;
+TorchNames const names{{0, "features.0"}, {1, "features.1"}, {4, "fc1"}, {6, "fc2"}};
+
+struct File {
+  scratch::Folder folder;
+  std::string path = folder / "net.safetensors";
+};
+std::vector<float> in_file(std::string const& path, std::string const& name, std::vector<std::size_t> const& shape) {
+  io::SafeTensors const file = io::load_safetensors(path);
+  io::NamedTensor const* const t = file.find(name);
+  REQUIRE(t);
+  CHECK(t->shape == shape);
+  std::vector<float> out(t->bytes.size() / sizeof(float));
+  std::memcpy(out.data(), t->bytes.data(), t->bytes.size());
+  return out;
+}
+std::vector<float> inputs() {
+  std::vector<float> x(5 * 128);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 37 % 101) / 50 - 1;
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("a file has PyTorch's names, weights of Linear as (out, in), and running statistics") {
+  File const file;
+  Trainer<ByData> trainer(2, 7);
+  trainer.train(0, 6, signs::feed<ByData>());
+  trainer.save_torch(file.path, names);
+  CHECK(io::load_safetensors(file.path).tensors().size() == 10);
+  in_file(file.path, "features.0.weight", {4, 2, 3, 3});
+  in_file(file.path, "features.1.running_var", {4});
+  std::vector<float> const there = in_file(file.path, "fc2.weight", {4, 16});
+  for (session::Kept const& k : session::kept<ByData>()) {
+    if (k.name != "6.weight") continue;
+    auto const here = session::whole(trainer, k);  // (16, 4)
+    for (std::size_t i = 0; i < 16; ++i)
+      for (std::size_t o = 0; o < 4; ++o) CHECK(there[o * 16 + i] == here[i * 4 + o]);
+  }
+}
+TEST_CASE("what one plan writes another one and a Predictor load, with the same outputs") {
+  File const file;
+  Trainer<ByData> trainer(2, 7);
+  trainer.train(0, 6, signs::feed<ByData>());
+  trainer.save_torch(file.path, names);
+  std::vector<float> const wanted = trainer.predictor()(inputs());
+  Trainer<Cut> other(1, 3);
+  CHECK(other.predictor()(inputs()) != wanted);
+  other.load_torch(file.path, names);
+  CHECK(other.predictor()(inputs()) == wanted);
+  CHECK(Predictor<Net>(file.path, names)(inputs()) == wanted);
+  CHECK(Predictor<Net>(file.path, names, {.threads = 2})(inputs()) == wanted);
+}
+TEST_CASE("layers behind the last name stay as they are, for fine-tuning") {
+  File const file;
+  Trainer<ByData> trainer(1, 7), other(1, 3), untouched(1, 3);
+  trainer.save_torch(file.path, names);
+  TorchNames const first{{0, "features.0"}, {1, "features.1"}, {4, "fc1"}};
+  other.load_torch(file.path, first);
+  for (session::Kept const& k : session::kept<ByData>()) {
+    CAPTURE(k.name);
+    bool const of_weights = k.region == backend::host::Region::Weights && k.op != "bias" && k.name.ends_with("weight");
+    if (of_weights && k.name[0] == '6') CHECK(session::whole(other, k) == session::whole(untouched, k));
+    if (of_weights && k.name[0] < '6') CHECK(session::whole(other, k) == session::whole(trainer, k));
+  }
+  CHECK_THROWS_WITH_AS(Predictor<Net>(file.path, first),
+                       doctest::Contains("2 tensors of this model are of layers behind the last name"), Error);
+}
+TEST_CASE("names and files that do not fit are told, and change nothing") {
+  File const file;
+  Trainer<ByData> trainer(1, 7), other(1, 3);
+  std::vector<float> const before = other.predictor()(inputs());
+  trainer.save_torch(file.path, names);
+  auto const told = [&](TorchNames const& by, std::string const& what) {
+    std::string const text = scratch::message([&] { other.load_torch(file.path, by); });
+    CAPTURE(text);
+    return scratch::has(text, what);
+  };
+  CHECK(told({{0, "features.0"}, {4, "fc1"}}, "layer 1 has weights, but no name; add {1, \"...\"}"));
+  CHECK(told({{0, "features.0"}, {0, "conv"}}, "layer 0 is named twice"));
+  CHECK(told({{0, "features.0"}, {1, "features.1"}, {2, "relu"}}, "layer 2 (\"relu\") has no weights"));
+  CHECK(told({{0, "conv"}}, "has no tensor conv.weight"));
+  CHECK(told({{0, "features.1"}}, "tensor features.1.weight is 4, this model's is 4 x 2 x 3 x 3"));
+  CHECK(
+      told({{0, "features.0"}, {1, "features.1"}, {4, "fc2"}}, "tensor fc2.weight is 4 x 16, this model's is 16 x 64"));
+  std::vector<float> const scale(4, 1.0f);
+  io::SafeTensors const whole = io::load_safetensors(file.path);
+  std::vector<io::NamedTensor> more = whole.tensors();
+  more.push_back({"fc1.weight_g", io::Dtype::F32, {4}, {reinterpret_cast<unsigned char const*>(scale.data()), 16}});
+  more.push_back({"features.1.num_batches_tracked", io::Dtype::F32, {4}, more.back().bytes});
+  io::save_safetensors(file.folder / "more.safetensors", more);
+  CHECK(scratch::has(scratch::message([&] { other.load_torch(file.folder / "more.safetensors", names); }),
+                     "tensor fc1.weight_g is of module fc1, but layer 4 of this model has no such tensor"));
+  CHECK(other.predictor()(inputs()) == before);
+}
+
+struct One : Sequential<Vector<2>, Linear<1>, MeanSquaredError> {};
+
+TEST_CASE("a file without checksums, as PyTorch writes it, is read") {
+  File const file;
+  std::string head = R"({"fc.weight":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]},)"
+                     R"("fc.bias":{"dtype":"F32","shape":[1],"data_offsets":[8,12]},)"
+                     R"("bn.num_batches_tracked":{"dtype":"I64","shape":[],"data_offsets":[12,20]}})";
+  std::string bytes = std::string(1, static_cast<char>(head.size())) + std::string(7, '\0') + head;
+  float const values[] = {2, 3, 0.5f};
+  bytes.append(reinterpret_cast<char const*>(values), sizeof values);
+  bytes.append(8, '\0');
+  REQUIRE(head.size() < 256);
+  io::write_file(file.path, scratch::bytes(bytes));
+  CHECK(Predictor<One>(file.path, {{0, "fc"}})(std::vector<float>{10, 100})[0] == 320.5f);
+}
