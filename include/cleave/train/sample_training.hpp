@@ -120,7 +120,7 @@ template <class P, class Self> class SampleTraining {
   History fit_sources(TrainingSets const& sets, FitOptions const& how, Watch const& watch) {
     check_same(sets.training, how);
     if (sets.held_out.size() > 0) check_same(sets.held_out, how);
-    History const out = session::fit(common(self()), sets, how, fitted(), watch, preprocessing_.scaling);
+    History out = session::fit(common(self()), sets, how, fitted(), watch, preprocessing_.scaling);
     if (!sets.training.class_names.empty()) preprocessing_.class_names = sets.training.class_names;
     return out;
   }
