@@ -4,45 +4,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <span>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "../backend/host/forward_rank.hpp"
 #include "../data/arrays.hpp"
 #include "../data/checks.hpp"
 #include "../data/laws.hpp"
 #include "../data/metrics.hpp"
 #include "../data/preprocessing.hpp"
-#include "../lower/host.hpp"
-#include "../plan/plan.hpp"
 #include "../train/checkpoint.hpp"
 #include "../train/torch_weights.hpp"
+#include "forward_blocks.hpp"
 #include "laws.hpp"
 
 namespace cleave {
-
-namespace session {
-
-/// The forward pass of a model over `Rows` samples at once. A split that a layer names is for training.
-template <class Net, class Number, int Rows>
-struct ForwardPlan : Plan<Net, Batch<Rows>, MicroBatches<1>, Precision<Number>, Mesh<Data<1>, Model<1>>, Inference> {};
-
-template <class P> struct Forward {
-  static constexpr auto layout = schedule::layout(P::schedule, P::lives, P::request, P::format, schedule::Ranks{1, 1});
-  static std::unique_ptr<backend::host::ForwardRank<typename P::number>> make(
-      backend::host::SharedWeights<typename P::number> const& weights, std::byte* arena) {
-    return std::make_unique<backend::host::ForwardRank<typename P::number>>(
-        schedule::program<P>, lower::Table<P, backend::host::Host>::table.of, layout,
-        schedule::shared(P::request, schedule::Ranks{1, 1}), weights, arena);
-  }
-};
-
-}  // namespace session
 
 /// `Predictor<Net> predict("out/mine/checkpoint.safetensors"); std::vector<int> c = predict.classes(x);`
 /// A model with the weights that any plan of it has saved: its splits, replicas, precision and optimizer do not matter.
@@ -51,27 +29,21 @@ template <class P> struct Forward {
 /// thread beyond the first takes `activation_bytes` more), and is taken when it is made. Copies share the weights; a
 /// call is not const, so each thread of the caller has a copy of its own.
 template <class Net, class Number> class Predictor {
-  template <int Rows> using Of = session::ForwardPlan<Net, Number, Rows>;
-  static constexpr int block_ = 32;
-  using Block = Of<block_>;
-  using Single = Of<1>;
+  using Blocks = session::ForwardBlocks<Net, Number>;
+  using Block = typename Blocks::Block;
   using A = tensor::accumulate_t<Number>;
-  using Pass = backend::host::ForwardRank<Number>;
-  static constexpr schedule::Memory memory_ = session::Forward<Block>::layout.memory;
 
   static_assert(!std::is_same_v<Number, fp8>,
                 "Predictor: in fp8 a sample's output depends on those beside it; say Predictor<Net, bf16>");
 
  public:
   /// Samples that run at once.
-  static constexpr int block = block_;
+  static constexpr int block = Blocks::block;
   /// Numbers of a sample's input, and of what the loss reads.
-  static constexpr long inputs = Net::input::shape.size(), outputs = lower::wanted<Block>().outputs;
+  static constexpr long inputs = Blocks::inputs, outputs = Blocks::outputs;
   /// Of weights and activations: the weights once, whatever the number of copies.
-  static constexpr long weight_bytes = memory_.bytes[static_cast<int>(schedule::Category::Weights)],
-                        activation_bytes =
-                            std::max(Pass::bytes(memory_), Pass::bytes(session::Forward<Single>::layout.memory)),
-                        bytes = weight_bytes + activation_bytes;
+  static constexpr long weight_bytes = Blocks::memory.bytes[static_cast<int>(schedule::Category::Weights)],
+                        activation_bytes = Blocks::activation_bytes, bytes = weight_bytes + activation_bytes;
 
   /// Loads a checkpoint. Throws Error if a tensor is missing or has another shape, or if a number is not finite.
   explicit Predictor(std::string const& file, PredictorOptions const& how = {})
@@ -83,13 +55,13 @@ template <class Net, class Number> class Predictor {
     std::size_t all = 0, read = 0;
     for (session::Kept const& k : session::kept(plan)) all += k.region != backend::host::Region::Moments;
     session::read_torch<A>(plan, file, names, [&](session::Kept const& k, std::vector<A> const& values) {
-      std::copy(values.begin(), values.end(), shared_->weights.region(k.region) + k.offset);
+      std::copy(values.begin(), values.end(), blocks_.weights().region(k.region) + k.offset);
       ++read;
     });
     if (read < all)
       throw Error(file + ": " + std::to_string(all - read) +
                   " tensors of this model are of layers behind the last name");
-    shared_->weights.refresh_copies();
+    blocks_.weights().refresh_copies();
   }
   /// The weights that a trainer has now, and its scaling of inputs.
   template <class Trained>
@@ -103,23 +75,14 @@ template <class Net, class Number> class Predictor {
       auto const from =
           std::find_if(theirs.begin(), theirs.end(), [&](session::Kept const& k) { return k.name == to.name; });
       auto const values = session::whole(trainer, *from);
-      std::copy(values.begin(), values.end(), shared_->weights.region(to.region) + to.offset);
+      std::copy(values.begin(), values.end(), blocks_.weights().region(to.region) + to.offset);
     }
-    shared_->weights.refresh_copies();
+    blocks_.weights().refresh_copies();
   }
-  Predictor(Predictor const& other) : Predictor(other.shared_, static_cast<int>(other.runners_.size())) {}
-  Predictor(Predictor&&) noexcept = default;
-  Predictor& operator=(Predictor other) noexcept {
-    std::swap(shared_, other.shared_);
-    std::swap(runners_, other.runners_);
-    return *this;
-  }
-  ~Predictor() = default;
-
   /// x (n, inputs): what the loss reads, (n, outputs). Throws Error if x is no whole number of samples.
   std::vector<float> operator()(std::span<float const> x) {
     std::vector<float> out(samples_of(x) * static_cast<std::size_t>(outputs));
-    run(x, out.data());
+    blocks_.run(x, out.data());
     return out;
   }
   /// The same into `out` (n, outputs); allocates nothing with one thread.
@@ -128,7 +91,7 @@ template <class Net, class Number> class Predictor {
     if (out.size() != n * static_cast<std::size_t>(outputs))
       throw Error("predict: room for " + std::to_string(out.size()) + " outputs, but " + std::to_string(n) +
                   " samples have " + std::to_string(n * static_cast<std::size_t>(outputs)));
-    run(x, out.data());
+    blocks_.run(x, out.data());
   }
   /// Of each class, or label, (n, outputs): the softmax of the outputs for CrossEntropy, the sigmoid of each for
   /// BinaryCrossEntropy.
@@ -192,52 +155,16 @@ template <class Net, class Number> class Predictor {
     return out;
   }
   /// Those of the training data, in the order of their numbers; empty if these had none.
-  std::vector<std::string> const& class_names() const { return shared_->preprocessing.class_names; }
+  std::vector<std::string> const& class_names() const { return blocks_.preprocessing().class_names; }
 
  private:
-  struct Shared {
-    explicit Shared(session::Preprocessing p) : preprocessing(std::move(p)) {
-      mean = preprocessing.scaling.mean;
-      for (float d : preprocessing.scaling.deviation) inverse.push_back(1 / d);
-      if (mean.empty()) return;
-      if (inputs % static_cast<long>(mean.size()) != 0)
-        throw Error("predict: means of " + std::to_string(mean.size()) + " channels, but samples of " +
-                    std::to_string(inputs) + " numbers; the checkpoint is of another model");
-    }
-    backend::host::SharedWeights<Number> weights{schedule::program<Block>, session::Forward<Block>::layout};
-    session::Preprocessing preprocessing;
-    std::vector<float> mean, inverse;
-  };
-
-  /// What one thread runs with.
-  struct Runner {
-    explicit Runner(Shared& shared)
-        : arena(activation_bytes),
-          blocks(session::Forward<Block>::make(shared.weights, arena.get())),
-          single(session::Forward<Single>::make(shared.weights, arena.get())) {}
-    backend::host::AlignedBlock arena;
-    std::unique_ptr<Pass> blocks, single;
-  };
-
-  struct Joined {
-    std::vector<std::thread> of{};
-    ~Joined() {
-      for (std::thread& t : of) t.join();
-    }
-  };
-
-  Predictor(std::shared_ptr<Shared> shared, int threads) : shared_(std::move(shared)) {
-    if (threads < 1) throw Error("predict: " + std::to_string(threads) + " threads; say at least 1");
-    for (int t = 0; t < threads; ++t) runners_.emplace_back(*shared_);
-  }
-  Predictor(session::Preprocessing preprocessing, int threads)
-      : Predictor(std::make_shared<Shared>(std::move(preprocessing)), threads) {}
+  Predictor(session::Preprocessing preprocessing, int threads) : blocks_(std::move(preprocessing), threads) {}
   Predictor(io::SafeTensors const& file, std::string const& path, int threads)
       : Predictor(session::saved_preprocessing(file, path).value_or(session::Preprocessing{}), threads) {
     for (session::Kept const& k : session::kept<Block>()) {
-      session::read_tensor(file, path, k, shared_->weights.region(k.region) + k.offset);
+      session::read_tensor(file, path, k, blocks_.weights().region(k.region) + k.offset);
     }
-    shared_->weights.refresh_copies();
+    blocks_.weights().refresh_copies();
   }
 
   template <class Trained> static session::Preprocessing preprocessing_of(Trained const& trainer) {
@@ -249,30 +176,6 @@ template <class Net, class Number> class Predictor {
       throw Error("predict: " + std::to_string(x.size()) + " numbers are no whole number of samples of " +
                   std::to_string(inputs));
     return x.size() / static_cast<std::size_t>(inputs);
-  }
-  /// Whole blocks are shared by the threads; the last one has the rest.
-  void run(std::span<float const> x, float* out) {
-    std::size_t const n = samples_of(x), blocks = n / std::size_t{block};
-    std::size_t const used = std::clamp(blocks, std::size_t{1}, runners_.size());
-    auto const from = [&](std::size_t w) { return w == used ? n : blocks * w / used * std::size_t{block}; };
-    auto const part = [&](std::size_t w) {
-      run(runners_[w], x.data() + from(w) * static_cast<std::size_t>(inputs), from(w + 1) - from(w),
-          out + from(w) * static_cast<std::size_t>(outputs));
-    };
-    Joined others;
-    for (std::size_t w = 1; w < used; ++w) others.of.emplace_back([&part, w] { part(w); });
-    part(0);
-  }
-  void run(Runner& runner, float const* x, std::size_t n, float* out) const {
-    for (std::size_t i = 0; i < n;) {
-      auto const rows = static_cast<std::size_t>(n - i >= std::size_t{block} ? block : 1);
-      Pass& by = rows == 1 ? *runner.single : *runner.blocks;
-      load(x + i * static_cast<std::size_t>(inputs), static_cast<long>(rows), by.input());
-      by.run();
-      Number const* const y = by.output();
-      for (std::size_t k = 0; k < rows * static_cast<std::size_t>(outputs); ++k) *out++ = static_cast<float>(y[k]);
-      i += rows;
-    }
   }
   static session::SampleSource arrays(std::span<float const> x, std::span<int const> labels,
                                       std::span<float const> targets) {
@@ -287,7 +190,7 @@ template <class Net, class Number> class Predictor {
     session::SampleCheck const check{lower::wanted<Block>(), 0};
     constexpr auto in = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(outputs);
     auto const n = static_cast<std::size_t>(all.size()), each = static_cast<std::size_t>(all.outputs);
-    std::size_t const at_once = std::min(n, 8 * static_cast<std::size_t>(block) * runners_.size());
+    std::size_t const at_once = std::min(n, 8 * static_cast<std::size_t>(block) * blocks_.threads());
     std::vector<float> x(at_once * in), y(at_once * out), targets(at_once * each);
     std::vector<int> labels(at_once);
     for (std::size_t first = 0; first < n; first += at_once) {
@@ -297,7 +200,7 @@ template <class Net, class Number> class Predictor {
         all.read(sample, nullptr, &x[i * in], &labels[i], targets.data() + i * each);
         if (!all.checked) check(all, sample, &x[i * in], labels[i], targets.data() + i * each);
       }
-      run(std::span<float const>(x).first(count * in), y.data());
+      blocks_.run(std::span<float const>(x).first(count * in), y.data());
       for (std::size_t i = 0; i < count; ++i) {
         std::span<float const> const of(&y[i * out], out);
         if (all.has_labels()) {
@@ -314,21 +217,6 @@ template <class Net, class Number> class Predictor {
       return std::tuple(std::move(metrics)...);
     }
   }
-  /// As batches.hpp preprocesses samples.
-  void load(float const* x, long rows, Number* to) const {
-    auto const channels = static_cast<long>(shared_->mean.size());
-    if (channels == 0) {
-      for (long i = 0; i < rows * inputs; ++i) to[i] = static_cast<Number>(x[i]);
-      return;
-    }
-    long const plane = inputs / channels;
-    for (long r = 0; r < rows; ++r) {
-      for (long i = 0; i < inputs; ++i) {
-        auto const c = static_cast<std::size_t>(i / plane);
-        *to++ = static_cast<Number>((*x++ - shared_->mean[c]) * shared_->inverse[c]);
-      }
-    }
-  }
   static void softmax(float* p) {
     float const top = *std::max_element(p, p + outputs);
     float sum = 0;
@@ -336,8 +224,7 @@ template <class Net, class Number> class Predictor {
     for (long i = 0; i < outputs; ++i) p[i] /= sum;
   }
 
-  std::shared_ptr<Shared> shared_;
-  std::vector<Runner> runners_;
+  Blocks blocks_;
 };
 
 template <class P, class Self>

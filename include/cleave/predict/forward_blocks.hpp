@@ -1,0 +1,145 @@
+// predict/forward_blocks.hpp - the forward pass of a model over any number of samples, in blocks, on threads.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "../backend/host/forward_rank.hpp"
+#include "../data/preprocessing.hpp"
+#include "../lower/host.hpp"
+#include "../plan/plan.hpp"
+
+namespace cleave {
+
+namespace session {
+
+/// The forward pass of a model over `Rows` samples at once. A split that a layer names is for training.
+template <class Net, class Number, int Rows>
+struct ForwardPlan : Plan<Net, Batch<Rows>, MicroBatches<1>, Precision<Number>, Mesh<Data<1>, Model<1>>, Inference> {};
+
+template <class P> struct Forward {
+  static constexpr auto layout = schedule::layout(P::schedule, P::lives, P::request, P::format, schedule::Ranks{1, 1});
+  static std::unique_ptr<backend::host::ForwardRank<typename P::number>> make(
+      backend::host::SharedWeights<typename P::number> const& weights, std::byte* arena) {
+    return std::make_unique<backend::host::ForwardRank<typename P::number>>(
+        schedule::program<P>, lower::Table<P, backend::host::Host>::table.of, layout,
+        schedule::shared(P::request, schedule::Ranks{1, 1}), weights, arena);
+  }
+};
+
+/// The threads that run a model's forward pass: weights that copies share, and activations of each thread.
+template <class Net, class Number> class ForwardBlocks {
+  template <int Rows> using Of = ForwardPlan<Net, Number, Rows>;
+  using Pass = backend::host::ForwardRank<Number>;
+
+ public:
+  static constexpr int block = 32;  // samples that run at once
+  using Block = Of<block>;
+  using Single = Of<1>;
+  static constexpr long inputs = Net::input::shape.size(), outputs = lower::wanted<Block>().outputs;
+  static constexpr schedule::Memory memory = Forward<Block>::layout.memory;
+  static constexpr long activation_bytes = std::max(Pass::bytes(memory), Pass::bytes(Forward<Single>::layout.memory));
+
+  ForwardBlocks(Preprocessing preprocessing, int threads)
+      : ForwardBlocks(std::make_shared<Shared>(std::move(preprocessing)), threads) {}
+  ForwardBlocks(ForwardBlocks const& other) : ForwardBlocks(other.shared_, static_cast<int>(other.runners_.size())) {}
+  ForwardBlocks(ForwardBlocks&&) noexcept = default;
+  ForwardBlocks& operator=(ForwardBlocks other) noexcept {
+    std::swap(shared_, other.shared_);
+    std::swap(runners_, other.runners_);
+    return *this;
+  }
+  ~ForwardBlocks() = default;
+
+  backend::host::SharedWeights<Number>& weights() { return shared_->weights; }
+  Preprocessing const& preprocessing() const { return shared_->preprocessing; }
+  std::size_t threads() const { return runners_.size(); }
+  /// x (n, inputs) to out (n, outputs). Whole blocks are shared by the threads; the last one has the rest.
+  void run(std::span<float const> x, float* out) {
+    std::size_t const n = x.size() / static_cast<std::size_t>(inputs), blocks = n / std::size_t{block};
+    std::size_t const used = std::clamp(blocks, std::size_t{1}, runners_.size());
+    auto const from = [&](std::size_t w) { return w == used ? n : blocks * w / used * std::size_t{block}; };
+    auto const part = [&](std::size_t w) {
+      run(runners_[w], x.data() + from(w) * static_cast<std::size_t>(inputs), from(w + 1) - from(w),
+          out + from(w) * static_cast<std::size_t>(outputs));
+    };
+    Joined others;
+    for (std::size_t w = 1; w < used; ++w) others.of.emplace_back([&part, w] { part(w); });
+    part(0);
+  }
+
+ private:
+  struct Shared {
+    explicit Shared(Preprocessing p) : preprocessing(std::move(p)) {
+      mean = preprocessing.scaling.mean;
+      for (float d : preprocessing.scaling.deviation) inverse.push_back(1 / d);
+      if (mean.empty()) return;
+      if (inputs % static_cast<long>(mean.size()) != 0)
+        throw Error("predict: means of " + std::to_string(mean.size()) + " channels, but samples of " +
+                    std::to_string(inputs) + " numbers; the checkpoint is of another model");
+    }
+    backend::host::SharedWeights<Number> weights{schedule::program<Block>, Forward<Block>::layout};
+    Preprocessing preprocessing;
+    std::vector<float> mean, inverse;
+  };
+
+  /// What one thread runs with.
+  struct Runner {
+    explicit Runner(Shared& shared)
+        : arena(activation_bytes),
+          blocks(Forward<Block>::make(shared.weights, arena.get())),
+          single(Forward<Single>::make(shared.weights, arena.get())) {}
+    backend::host::AlignedBlock arena;
+    std::unique_ptr<Pass> blocks, single;
+  };
+
+  struct Joined {
+    std::vector<std::thread> of{};
+    ~Joined() {
+      for (std::thread& t : of) t.join();
+    }
+  };
+
+  ForwardBlocks(std::shared_ptr<Shared> shared, int threads) : shared_(std::move(shared)) {
+    if (threads < 1) throw Error("predict: " + std::to_string(threads) + " threads; say at least 1");
+    for (int t = 0; t < threads; ++t) runners_.emplace_back(*shared_);
+  }
+  void run(Runner& runner, float const* x, std::size_t n, float* out) const {
+    for (std::size_t i = 0; i < n;) {
+      auto const rows = static_cast<std::size_t>(n - i >= std::size_t{block} ? block : 1);
+      Pass& by = rows == 1 ? *runner.single : *runner.blocks;
+      load(x + i * static_cast<std::size_t>(inputs), static_cast<long>(rows), by.input());
+      by.run();
+      Number const* const y = by.output();
+      for (std::size_t k = 0; k < rows * static_cast<std::size_t>(outputs); ++k) *out++ = static_cast<float>(y[k]);
+      i += rows;
+    }
+  }
+  /// As batches.hpp preprocesses samples.
+  void load(float const* x, long rows, Number* to) const {
+    auto const channels = static_cast<long>(shared_->mean.size());
+    if (channels == 0) {
+      for (long i = 0; i < rows * inputs; ++i) to[i] = static_cast<Number>(x[i]);
+      return;
+    }
+    long const plane = inputs / channels;
+    for (long r = 0; r < rows; ++r) {
+      for (long i = 0; i < inputs; ++i) {
+        auto const c = static_cast<std::size_t>(i / plane);
+        *to++ = static_cast<Number>((*x++ - shared_->mean[c]) * shared_->inverse[c]);
+      }
+    }
+  }
+
+  std::shared_ptr<Shared> shared_;
+  std::vector<Runner> runners_;
+};
+
+}  // namespace session
+}  // namespace cleave
