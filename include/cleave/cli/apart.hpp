@@ -79,7 +79,7 @@ template <class P>
 int serve(std::FILE* say, Apart const& a, int replicas, std::uint64_t seed, std::string const& out,
           std::string const& resume, SaveEvery const& every) {
   if (*a.part >= *a.parts) {
-    throw Error("--part " + std::to_string(*a.part) + " of " + std::to_string(*a.parts) + ": parts are counted from 0");
+    throw Error({"--part ", *a.part, " of ", *a.parts, ": parts are counted from 0"});
   }
   Door door;
   door.token = a.door.token();
@@ -179,12 +179,12 @@ template <class P> class Host {
     } else if (resume != "auto" || io::exists(own)) {
       std::string const& from = resume == "auto" ? own : resume;
       std::string const name = server_->load(from);
-      if (name != container_) throw Error(from + ": holds container " + name + "; say --container " + name);
+      if (name != container_) throw Error({from, ": holds container ", name, "; say --container ", name});
       loaded_ = server_->updates(container_);
     } else if (io::exists(last)) {
-      throw Error("--resume auto: " + out + " has " + last + ", but not " + own +
-                  ", which a server of several processes goes on from; say another --out, or leave --resume out to "
-                  "begin anew");
+      throw Error({"--resume auto: ", out, " has ", last, ", but not ", own,
+                   ", which a server of several processes goes on from; say another --out, or leave --resume out to "
+                   "begin anew"});
     } else {
       std::fprintf(say, "--resume auto: no %s, a fresh start\n", own.c_str());
     }

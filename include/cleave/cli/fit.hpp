@@ -78,7 +78,7 @@ struct FitSettings {
 /// One training by a trainer, from the step at which it is.
 template <class Trained, class Set> class Fitting {
  public:
-  Fitting(Trained& trainer, Job const& job, Sets<Set> const& sets, FitSettings const& settings)
+  [[gnu::cold]] Fitting(Trained& trainer, Job const& job, Sets<Set> const& sets, FitSettings const& settings)
       : trainer_(trainer),
         plan_(description_of(trainer)),
         job_(job),
@@ -119,9 +119,9 @@ template <class Trained, class Set> class Fitting {
       stopped = !train(metrics);
       if (trainer_.steps() > first_) saver_.save();  // else there is nothing new, and maybe something better
     } catch (Diverged const& e) {
-      throw Diverged(e.what() + saver_.told());
+      throw Diverged({e.what(), saver_.told()});
     } catch (Error const& e) {
-      throw Error(e.what() + saver_.told());
+      throw Error({e.what(), saver_.told()});
     }
     if (!stopped) return finish(metrics);
     if (job_.leads) {

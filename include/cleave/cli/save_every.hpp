@@ -56,8 +56,8 @@ struct SaveEvery {
                      : unit == "min" || unit == "minutes"  ? &minutes
                                                            : nullptr;
     if (code != std::errc() || count < 1 || count > most || !to) {
-      throw Error("--save-every wants a number with steps, epochs or min behind it, such as 500steps or " +
-                  std::string(standard) + ", or never; got '" + std::string(whole) + "'");
+      throw Error({"--save-every wants a number with steps, epochs or min behind it, such as 500steps or ", standard,
+                   ", or never; got '", whole, "'"});
     }
     *to = count;
   }

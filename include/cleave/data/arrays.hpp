@@ -39,12 +39,12 @@ inline Arrays arrays_of(std::span<float const> x, std::span<int const> labels, s
   auto const each = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(outputs);
   auto const text = [](std::size_t n) { return std::to_string(n); };
   if (x.empty() || x.size() % each != 0)
-    throw Error("x: " + text(x.size()) + " numbers are no whole number of samples of " + text(each));
+    throw Error({"x: ", text(x.size()), " numbers are no whole number of samples of ", text(each)});
   std::size_t const n = x.size() / each;
   if (targets.empty() && labels.size() != n)
-    throw Error("y: " + text(labels.size()) + " labels for " + text(n) + " samples");
+    throw Error({"y: ", text(labels.size()), " labels for ", text(n), " samples"});
   if (labels.empty() && targets.size() != n * out)
-    throw Error("y: " + text(targets.size()) + " targets for " + text(n) + " samples of " + text(out));
+    throw Error({"y: ", text(targets.size()), " targets for ", text(n), " samples of ", text(out)});
   return {static_cast<int>(n), each, targets.empty() ? 0 : out, x, labels, targets};
 }
 
@@ -55,10 +55,10 @@ inline void check_inputs(Arrays const& all, int vocabulary) {
     bool const good =
         vocabulary == 0 ? std::isfinite(x) : x >= 0 && x < static_cast<float>(vocabulary) && x == std::floor(x);
     if (good) continue;
-    throw Error("x, sample " + std::to_string(i / all.each_input) + ": number " + std::to_string(i % all.each_input) +
-                (vocabulary == 0 ? " is not finite; leave the sample out"
-                                 : " is " + std::to_string(x) + ", which is no token of Embedding<" +
-                                       std::to_string(vocabulary) + ", ...>"));
+    throw Error({"x, sample ", i / all.each_input, ": number ", i % all.each_input,
+                 (vocabulary == 0 ? " is not finite; leave the sample out"
+                                  : " is " + std::to_string(x) + ", which is no token of Embedding<" +
+                                        std::to_string(vocabulary) + ", ...>")});
   }
 }
 

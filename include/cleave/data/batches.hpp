@@ -28,10 +28,9 @@ inline void check_sizes(std::string const& name, int count, std::size_t inputs, 
                         std::size_t each) {
   auto const n = static_cast<std::size_t>(count > 0 ? count : 0);
   auto const says = [&](std::size_t got, std::string const& what, std::size_t wanted) {
-    throw Error(name + ": " + std::to_string(got) + " " + what + " for " + std::to_string(count) + " samples, not " +
-                std::to_string(wanted));
+    throw Error({name, ": ", got, " ", what, " for ", count, " samples, not ", wanted});
   };
-  if (n == 0) throw Error(name + ": no samples");
+  if (n == 0) throw Error({name, ": no samples"});
   if (inputs != n * each || each == 0) says(inputs, "input numbers", n * each);
   if (labels != n && (labels > 0 || targets == 0)) says(labels, "labels", n);
   if (targets % n != 0) says(targets, "targets", (targets / n + 1) * n);
@@ -61,8 +60,8 @@ template <class Set> class Batches {
     auto const channels = static_cast<std::size_t>(set.channel_count());
     if (mean_.empty()) mean_.assign(channels, 0), inverse_.assign(channels, 1);
     if (mean_.size() != channels || inverse_.size() != channels) {
-      throw Error("inputs of " + std::to_string(channels) + " channels, but means of " + std::to_string(mean_.size()) +
-                  " and deviations of " + std::to_string(inverse_.size()) + ": they are of another data set");
+      throw Error({"inputs of ", channels, " channels, but means of ", mean_.size(), " and deviations of ",
+                   inverse_.size(), ": they are of another data set"});
     }
     for (float& v : inverse_) v = 1 / v;
     std::iota(order_.begin(), order_.end(), 0);

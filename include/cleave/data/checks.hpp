@@ -11,38 +11,34 @@ namespace cleave::session {
 
 inline void check_labels(std::string const& name, auto const& set, backend::host::Wanted const& w) {
   if (set.classes > w.outputs) {
-    throw Error(name + " has " + std::to_string(set.classes) + " classes, but the model ends with " +
-                std::to_string(w.outputs) + " outputs; end it with Linear<" + std::to_string(set.classes) +
-                "> before the loss");
+    throw Error({name, " has ", set.classes, " classes, but the model ends with ", w.outputs,
+                 " outputs; end it with Linear<", set.classes, "> before the loss"});
   }
   long const classes = set.classes > 0 ? set.classes : w.outputs;
   for (std::size_t i = 0; i < set.labels.size(); ++i) {
     long const label = set.labels[i];
     if (label >= 0 && label < classes) continue;
-    throw Error(name + ", sample " + std::to_string(i) + ": label " + std::to_string(label) + ", but there are " +
-                std::to_string(classes) + " classes, 0 to " + std::to_string(classes - 1) +
-                (set.classes > 0 ? "; correct the label, or the data class's number of classes"
-                                 : "; correct the label, or give the model's last layer an output for every class"));
+    throw Error({name, ", sample ", i, ": label ", label, ", but there are ", classes, " classes, 0 to ", classes - 1,
+                 (set.classes > 0 ? "; correct the label, or the data class's number of classes"
+                                  : "; correct the label, or give the model's last layer an output for every class")});
   }
 }
 inline void check_targets(std::string const& name, auto const& set, backend::host::Wanted const& w) {
   if (w.target == op::Target::Class && set.labels.empty()) {
-    throw Error(name + " has target numbers, but " + std::string(w.loss) +
-                " compares with classes; end the model with MeanSquaredError");
+    throw Error(
+        {name, " has target numbers, but ", w.loss, " compares with classes; end the model with MeanSquaredError"});
   }
   if (w.target != op::Target::Class && !set.targets.empty() && static_cast<long>(set.outputs()) != w.outputs) {
-    throw Error(name + " has " + std::to_string(set.outputs()) + " targets a sample, but the model ends with " +
-                std::to_string(w.outputs) + " outputs; end it with Linear<" + std::to_string(set.outputs()) +
-                "> before the loss");
+    throw Error({name, " has ", set.outputs(), " targets a sample, but the model ends with ", w.outputs,
+                 " outputs; end it with Linear<", set.outputs(), "> before the loss"});
   }
   for (std::size_t i = 0; i < set.targets.size(); ++i) {
     if (!std::isfinite(set.targets[i]))
-      throw Error(name + ", sample " + std::to_string(i / set.outputs()) + ": target " +
-                  std::to_string(i % set.outputs()) + " is not a finite number; leave the sample out");
+      throw Error({name, ", sample ", i / set.outputs(), ": target ", i % set.outputs(),
+                   " is not a finite number; leave the sample out"});
     if (w.target == op::Target::Shares && !(set.targets[i] >= 0 && set.targets[i] <= 1))
-      throw Error(name + ", sample " + std::to_string(i / set.outputs()) + ": target " +
-                  std::to_string(i % set.outputs()) + " is " + std::to_string(set.targets[i]) + ", but " +
-                  std::string(w.loss) + " compares with numbers from 0 to 1");
+      throw Error({name, ", sample ", i / set.outputs(), ": target ", i % set.outputs(), " is ",
+                   std::to_string(set.targets[i]), ", but ", w.loss, " compares with numbers from 0 to 1"});
   }
 }
 

@@ -38,7 +38,7 @@ namespace session {
 /// An output that is not a number comes before all others, so that it never makes an answer right.
 inline long outputs_before(std::span<float const> outputs, int label) {
   if (label < 0 || static_cast<std::size_t>(label) >= outputs.size())
-    throw Error("metric: label " + std::to_string(label) + " of " + std::to_string(outputs.size()) + " outputs");
+    throw Error({"metric: label ", label, " of ", outputs.size(), " outputs"});
   float const own = outputs[static_cast<std::size_t>(label)];
   long before = 0;
   for (std::size_t j = 0; j < outputs.size(); ++j) {
@@ -50,8 +50,7 @@ inline long outputs_before(std::span<float const> outputs, int label) {
 }
 inline void check_widths(std::span<float const> outputs, std::span<float const> target) {
   if (outputs.size() != target.size())
-    throw Error("metric: " + std::to_string(target.size()) + " targets for " + std::to_string(outputs.size()) +
-                " outputs");
+    throw Error({"metric: ", target.size(), " targets for ", outputs.size(), " outputs"});
 }
 inline double share(double part, long of) { return of > 0 ? part / static_cast<double>(of) : std::nan(""); }
 
@@ -126,8 +125,7 @@ class ConfusionMatrix {
   /// Samples of class `truth` whose largest output is that of class `answer`.
   long count(int truth, int answer) const {
     if (truth < 0 || answer < 0 || truth >= classes() || answer >= classes())
-      throw Error("ConfusionMatrix: classes " + std::to_string(truth) + " and " + std::to_string(answer) + " of " +
-                  std::to_string(classes()));
+      throw Error({"ConfusionMatrix: classes ", truth, " and ", answer, " of ", classes()});
     return counts_[static_cast<std::size_t>(truth) * classes_ + static_cast<std::size_t>(answer)];
   }
   double value() const {
@@ -168,8 +166,7 @@ class ConfusionMatrix {
  private:
   void resize(std::size_t classes) {
     if (classes_ == 0) classes_ = classes, counts_.resize(classes * classes);
-    if (classes_ != classes)
-      throw Error("ConfusionMatrix: " + std::to_string(classes) + " outputs after some of " + std::to_string(classes_));
+    if (classes_ != classes) throw Error({"ConfusionMatrix: ", classes, " outputs after some of ", classes_});
   }
   std::size_t classes_ = 0;
   std::vector<long> counts_;
@@ -220,8 +217,7 @@ class MacroF1 {
  private:
   void resize(std::size_t classes) {
     if (of_.empty()) of_.resize(classes);
-    if (of_.size() != classes)
-      throw Error("MacroF1: " + std::to_string(classes) + " outputs after some of " + std::to_string(of_.size()));
+    if (of_.size() != classes) throw Error({"MacroF1: ", classes, " outputs after some of ", of_.size()});
   }
   std::vector<ClassCounts> of_;
 };

@@ -115,20 +115,19 @@ inline std::optional<Preprocessing> saved_preprocessing(io::SafeTensors const& f
   auto const read = [&](char const* name, std::vector<float>& v) {
     io::NamedTensor const* const t = file.find(name);
     bool const known = t && t->dtype == io::Dtype::F32 && t->shape.size() == 1 && !t->bytes.empty();
-    if (!known) throw Error(path + ": its inputs are standardised, but it has no f32 tensor " + name + " (channels)");
+    if (!known) throw Error({path, ": its inputs are standardised, but it has no f32 tensor ", name, " (channels)"});
     v.resize(t->shape[0]);
     std::memcpy(v.data(), t->bytes.data(), t->bytes.size());
     for (float x : v) {
-      if (!std::isfinite(x)) throw Error(path + ": tensor " + name + " holds a number that is not finite");
+      if (!std::isfinite(x)) throw Error({path, ": tensor ", name, " holds a number that is not finite"});
     }
   };
   read(mean_tensor, p.scaling.mean);
   read(deviation_tensor, p.scaling.deviation);
   if (p.scaling.mean.size() != p.scaling.deviation.size())
-    throw Error(path + ": " + std::to_string(p.scaling.mean.size()) + " means, but " +
-                std::to_string(p.scaling.deviation.size()) + " deviations");
+    throw Error({path, ": ", p.scaling.mean.size(), " means, but ", p.scaling.deviation.size(), " deviations"});
   for (float d : p.scaling.deviation) {
-    if (!(d > 0)) throw Error(path + ": tensor " + deviation_tensor + " holds a number that is not above 0");
+    if (!(d > 0)) throw Error({path, ": tensor ", deviation_tensor, " holds a number that is not above 0"});
   }
   return p;
 }

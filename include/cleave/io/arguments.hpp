@@ -90,26 +90,26 @@ class Options {
         return false;
       }
       if (!word.starts_with("--"))
-        throw Error("'" + std::string(word) + "' is no option; options look like --name value, --help lists them");
+        throw Error({"'", word, "' is no option; options look like --name value, --help lists them"});
       std::size_t const equals = std::min(word.find('='), word.size());
       std::string_view const name = word.substr(2, equals - 2);
       Option& option = find(name);
       bool const joined = equals != word.size();
       if (option.kind == Kind::Flag) {
-        if (joined) throw Error("--" + option.name + " is a flag and takes no value, got '" + std::string(word) + "'");
+        if (joined) throw Error({"--", option.name, " is a flag and takes no value, got '", word, "'"});
         option.on = true;
         continue;
       }
       // A word that looks like an option is one: the value is missing. After '=' anything is accepted.
       bool const next = i + 1 < argc && !std::string_view(argv[i + 1]).starts_with("--");
-      if (!joined && !next) throw Error("--" + option.name + " wants " + wish(option) + ", got nothing");
+      if (!joined && !next) throw Error({"--", option.name, " wants ", wish(option), ", got nothing"});
       set(option, joined ? word.substr(equals + 1) : std::string_view(argv[++i]));
     }
     return true;
   }
 
   /// The text of --help.
-  std::string usage() const {
+  [[gnu::cold]] std::string usage() const {
     std::string out = program_ + " - " + purpose_ + "\n\nusage: " + program_ + " [options]\n\n";
     std::size_t widest = head("help", "").size();
     for (Option const& option : options_) widest = std::max(widest, head(option.name, hint(option)).size());
@@ -159,8 +159,8 @@ class Options {
         nearest = &option;
       }
     }
-    throw Error("there is no option --" + std::string(name) +
-                (nearest == nullptr ? "; --help lists those there are" : "; did you mean --" + nearest->name + "?"));
+    throw Error({"there is no option --", name,
+                 (nearest == nullptr ? "; --help lists those there are" : "; did you mean --" + nearest->name + "?")});
   }
 
   static std::string head(std::string const& name, std::string const& hint) {
@@ -232,7 +232,7 @@ class Options {
       case Kind::Flag:
         break;
     }
-    if (!good) throw Error("--" + option.name + " wants " + wish(option) + ", got '" + std::string(value) + "'");
+    if (!good) throw Error({"--", option.name, " wants ", wish(option), ", got '", value, "'"});
   }
 
   std::string program_;

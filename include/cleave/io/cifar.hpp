@@ -24,14 +24,13 @@ inline constexpr std::size_t cifar_record = 1 + cifar_picture;  ///< bytes: the 
 inline void append_cifar(Images& images, std::string const& path) {
   std::vector<unsigned char> const file = read_file(path);
   if (file.size() % cifar_record != 0)
-    throw Error(path + ": " + std::to_string(file.size()) + " bytes is no multiple of the record size " +
-                std::to_string(cifar_record) + "; the file is cut short or not CIFAR-10 binary");
+    throw Error({path, ": ", file.size(), " bytes is no multiple of the record size ", cifar_record,
+                 "; the file is cut short or not CIFAR-10 binary"});
   images.pixels.reserve(images.pixels.size() + file.size());
   for (std::size_t at = 0; at < file.size(); at += cifar_record) {
     auto const record = std::span(file).subspan(at, cifar_record);
     if (record[0] > 9)
-      throw Error(path + ": label " + std::to_string(record[0]) + " in record " + std::to_string(at / cifar_record) +
-                  "; labels go from 0 to 9");
+      throw Error({path, ": label ", record[0], " in record ", at / cifar_record, "; labels go from 0 to 9"});
     images.labels.push_back(record[0]);
     images.pixels.insert(images.pixels.end(), record.begin() + 1, record.end());
     ++images.count;
@@ -50,7 +49,7 @@ template <class = void> Images read_cifar(std::string const& folder, Split split
     std::string const more = folder_of(path) + "/data_batch_" + batch + ".bin";
     if (exists(more)) append_cifar(images, more);
   }
-  if (images.count == 0) throw Error(path + ": no pictures in this file");
+  if (images.count == 0) throw Error({path, ": no pictures in this file"});
   images.keep_first(limit);
   images.classes = 10;
   images.class_names.assign(cifar_names.begin(), cifar_names.end());
@@ -74,9 +73,8 @@ inline void write_cifar_batch(std::string const& path, Images const& images, int
 inline void write_cifar(std::string const& folder, Images const& train, Images const& test) {
   for (Images const* images : {&train, &test}) {
     if (images->channels != 3 || images->height != 32 || images->width != 32)
-      throw Error(folder + ": CIFAR-10 files hold pictures of 3 x 32 x 32, these are " +
-                  std::to_string(images->channels) + " x " + std::to_string(images->height) + " x " +
-                  std::to_string(images->width));
+      throw Error({folder, ": CIFAR-10 files hold pictures of 3 x 32 x 32, these are ", images->channels, " x ",
+                   images->height, " x ", images->width});
   }
   make_folder(folder);
   // Rounded up, so that few pictures fill the first batch: a reader may do without the others.

@@ -43,7 +43,7 @@ inline void make_folder(std::string const& path) {
     bool const made = ::mkdir(part.c_str(), 0777) == 0;
     int const code = errno;
     if (!made && (::stat(part.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)))
-      throw Error(path + ": cannot make the folder: " + part + ": " + errno_text(code));
+      throw Error({path, ": cannot make the folder: ", part, ": ", errno_text(code)});
     if (end == std::string::npos) return;
   }
 }
@@ -68,15 +68,15 @@ inline std::vector<unsigned char> read_file(std::string const& path) {
   Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat about {};
   if (file.number() < 0 || ::fstat(file.number(), &about) != 0)
-    throw Error(path + ": cannot open this file for reading: " + errno_text(errno));
+    throw Error({path, ": cannot open this file for reading: ", errno_text(errno)});
   std::vector<unsigned char> bytes;
   try {
     if (int const code = read_to_end(file.number(), static_cast<std::size_t>(about.st_size), bytes); code != 0)
-      throw Error(path + ": reading failed after " + std::to_string(bytes.size()) + " bytes: " + errno_text(code));
+      throw Error({path, ": reading failed after ", bytes.size(), " bytes: ", errno_text(code)});
   } catch (std::bad_alloc const&) {
-    throw Error(path + ": there is no memory for its " + std::to_string(about.st_size) + " bytes");
+    throw Error({path, ": there is no memory for its ", about.st_size, " bytes"});
   } catch (std::length_error const&) {
-    throw Error(path + ": there is no memory for its " + std::to_string(about.st_size) + " bytes");
+    throw Error({path, ": there is no memory for its ", about.st_size, " bytes"});
   }
   return bytes;
 }
@@ -100,14 +100,14 @@ inline int write_parts(int file, std::span<Bytes const> parts) {
 inline void write_file(std::string const& path, std::span<Bytes const> parts) {
   remove_stale_temporaries(folder_of(path));
   Temporary file(path);
-  if (file.number() < 0) throw Error(path + ": cannot write here: " + errno_text(file.code()));
+  if (file.number() < 0) throw Error({path, ": cannot write here: ", errno_text(file.code())});
   int code = write_parts(file.number(), parts);
   if (code == 0) code = file.land();
-  if (code != 0) throw Error(path + ": writing failed, nothing was changed: " + errno_text(code));
+  if (code != 0) throw Error({path, ": writing failed, nothing was changed: ", errno_text(code)});
   // Without this the rename may be lost in a power failure. A file system that cannot sync folders returns EINVAL.
   Descriptor const folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if ((folder.number() < 0 || ::fsync(folder.number()) != 0) && errno != EINVAL)
-    throw Error(path + ": written, but its folder could not be synced to disk: " + errno_text(errno));
+    throw Error({path, ": written, but its folder could not be synced to disk: ", errno_text(errno)});
 }
 
 inline void write_file(std::string const& path, Bytes bytes) { write_file(path, std::span<Bytes const>(&bytes, 1)); }
@@ -116,8 +116,8 @@ inline void write_file(std::string const& path, Bytes bytes) { write_file(path, 
 inline std::string locate(std::string const& folder, std::string const& inner, std::string const& name) {
   for (std::string const& path : {folder + "/" + name, folder + "/" + inner + "/" + name})
     if (exists(path)) return path;
-  throw Error(name + ": not found in " + folder + " nor in " + folder + "/" + inner +
-              "; name the folder that holds the data set");
+  throw Error(
+      {name, ": not found in ", folder, " nor in ", folder, "/", inner, "; name the folder that holds the data set"});
 }
 
 }  // namespace cleave::io

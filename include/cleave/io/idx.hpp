@@ -30,12 +30,11 @@ inline IdxFile read_idx(std::string const& path, unsigned dimensions) {
   };
   std::size_t const head = 4 + 4 * std::size_t{dimensions};
   std::string const size = std::to_string(file.size());
-  if (file.size() < head)
-    throw Error(path + ": cut short: " + size + " bytes, an IDX header takes " + std::to_string(head));
+  if (file.size() < head) throw Error({path, ": cut short: ", size, " bytes, an IDX header takes ", head});
   std::uint32_t const magic = 0x800U + dimensions;
   if (number(0) != magic)
-    throw Error(path + ": not the IDX file expected: it begins with the number " + std::to_string(number(0)) +
-                " instead of " + std::to_string(magic) + (file[0] == 0x1F ? "; unpack it with gunzip first" : ""));
+    throw Error({path, ": not the IDX file expected: it begins with the number ", number(0), " instead of ", magic,
+                 (file[0] == 0x1F ? "; unpack it with gunzip first" : "")});
   IdxFile idx;
   // Three 32-bit extents can wrap 64 bits; stopping at the first product past the file keeps the number honest.
   std::uint64_t wanted = 1;
@@ -45,10 +44,10 @@ inline IdxFile read_idx(std::string const& path, unsigned dimensions) {
     wanted *= number(at);
     fits = fits && wanted <= std::numeric_limits<std::uint32_t>::max();
   }
-  if (!fits) throw Error(path + ": its header claims more than 2^32 values");
+  if (!fits) throw Error({path, ": its header claims more than 2^32 values"});
   if (file.size() - head != wanted)
-    throw Error(path + (file.size() - head < wanted ? ": cut short: " : ": bytes left over: ") + size +
-                " bytes, its header asks for " + std::to_string(head + wanted));
+    throw Error({path, (file.size() - head < wanted ? ": cut short: " : ": bytes left over: "), size,
+                 " bytes, its header asks for ", head + wanted});
   file.erase(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(head));
   idx.data = std::move(file);
   return idx;
@@ -63,12 +62,12 @@ template <class = void> Images read_mnist(std::string const& folder, Split split
   IdxFile pictures = read_idx(picture_path, 3);
   IdxFile labels = read_idx(label_path, 1);
   if (pictures.extents[0] != labels.extents[0])
-    throw Error(label_path + ": " + std::to_string(labels.extents[0]) + " labels, but " + picture_path + " holds " +
-                std::to_string(pictures.extents[0]) + " pictures; take both from one set");
+    throw Error({label_path, ": ", labels.extents[0], " labels, but ", picture_path, " holds ", pictures.extents[0],
+                 " pictures; take both from one set"});
   auto const strange = std::find_if(labels.data.begin(), labels.data.end(), [](unsigned char l) { return l > 9; });
   if (strange != labels.data.end())
-    throw Error(label_path + ": label " + std::to_string(*strange) + " at position " +
-                std::to_string(strange - labels.data.begin()) + "; labels go from 0 to 9");
+    throw Error(
+        {label_path, ": label ", *strange, " at position ", strange - labels.data.begin(), "; labels go from 0 to 9"});
   Images images{.count = static_cast<int>(pictures.extents[0]),
                 .channels = 1,
                 .height = static_cast<int>(pictures.extents[1]),

@@ -8,6 +8,7 @@
 #include <cleave/io/json_line.hpp>
 #include <cleave/io/parse_double.hpp>
 #include <cleave/meta/error.hpp>
+#include <cleave/meta/sort.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -74,7 +75,7 @@ class JsonReader {
   };
 
   [[noreturn]] void fail(std::string const& what) const {
-    throw Error(source_ + ": not valid JSON: " + what + " at byte " + std::to_string(at_));
+    throw Error({source_, ": not valid JSON: ", what, " at byte ", at_});
   }
 
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
@@ -162,7 +163,7 @@ class JsonReader {
   /// comparing each with each would never end; keys of equal hash are read again from the text.
   void check_keys(std::size_t first) {
     auto const begin = keys_.begin() + static_cast<std::ptrdiff_t>(first);
-    std::sort(begin, keys_.end(), [&](Key const& a, Key const& b) {
+    meta::sort(std::span(keys_).subspan(first), [&](Key const& a, Key const& b) {
       return a.hash != b.hash ? a.hash < b.hash : a.at != b.at && key(a) < key(b);
     });
     auto const twin = std::adjacent_find(

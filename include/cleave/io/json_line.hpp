@@ -3,6 +3,7 @@
 #pragma once
 
 #include <charconv>
+#include <cleave/meta/text.hpp>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -77,27 +78,30 @@ requires std::integral<Number> || std::floating_point<Number> std::string number
 /// One JSON object on one line: `JsonLine().add("step", 3).add("loss", 0.5).text()` is {"step":3,"loss":0.5}.
 class JsonLine {
  public:
-  template <typename Number>
-  requires std::integral<Number> || std::floating_point<Number> JsonLine& add(std::string_view name, Number value) {
+  template <std::floating_point Number> [[gnu::noinline]] JsonLine& add(std::string_view name, Number value) {
     return add_raw(name, number_text(value));
   }
+  template <std::integral Number> JsonLine& add(std::string_view name, Number value) { return add_whole(name, value); }
   JsonLine& add(std::string_view name, bool value) { return add_raw(name, value ? "true" : "false"); }
-  JsonLine& add(std::string_view name, std::string_view value) { return add_raw(name, quote(value)); }
+  [[gnu::noinline]] JsonLine& add(std::string_view name, std::string_view value) { return add_raw(name, quote(value)); }
   // Without this overload a literal would be converted to bool rather than string_view.
   JsonLine& add(std::string_view name, char const* value) { return add(name, std::string_view(value)); }
   JsonLine& add(std::string_view name, JsonLine const& object) { return add_raw(name, object.text()); }
 
   /// Adds `json` unchanged: for lists and for numbers formatted elsewhere.
-  JsonLine& add_raw(std::string_view name, std::string_view json) {
-    ((members_ += members_.empty() ? "" : ",") += quote(name)) += ':';
-    members_ += json;
+  [[gnu::noinline]] JsonLine& add_raw(std::string_view name, std::string_view json) {
+    meta::append(members_, {members_.empty() ? "" : ",", quote(name), ":", json});
     return *this;
   }
 
   /// The object, without a line end.
-  std::string text() const { return "{" + members_ + "}"; }
+  [[gnu::noinline]] std::string text() const { return meta::joined({"{", members_, "}"}); }
 
  private:
+  [[gnu::noinline]] JsonLine& add_whole(std::string_view name, meta::Piece number) {
+    return add_raw(name, meta::joined({number}));
+  }
+
   std::string members_;
 };
 

@@ -68,8 +68,7 @@ inline void append_png_chunk(std::vector<unsigned char>& out, std::string_view t
 inline void write_png(std::string const& path, int width, int height, std::span<unsigned char const> rgb) {
   std::size_t const row = 3 * static_cast<std::size_t>(width);
   if (width < 1 || height < 1 || rgb.size() != row * static_cast<std::size_t>(height))
-    throw Error(path + ": a picture of " + std::to_string(width) + " x " + std::to_string(height) + " cannot have " +
-                std::to_string(rgb.size()) + " bytes");
+    throw Error({path, ": a picture of ", width, " x ", height, " cannot have ", rgb.size(), " bytes"});
   std::vector<unsigned char> lines;
   lines.reserve(rgb.size() + static_cast<std::size_t>(height));
   for (auto rest = rgb; !rest.empty(); rest = rest.subspan(row)) {

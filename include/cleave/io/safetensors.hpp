@@ -9,6 +9,7 @@
 #include <cleave/io/named_tensor.hpp>
 #include <cleave/io/safetensors_writer.hpp>
 #include <cleave/meta/error.hpp>
+#include <cleave/meta/sort.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -58,7 +59,7 @@ class SafeTensors {
 
  private:
   [[noreturn]] void refuse(std::string const& why) const {
-    throw Error(source_ + ": refused as a safetensors file: " + why);
+    throw Error({source_, ": refused as a safetensors file: ", why});
   }
 
   void read(Checksum checksum) {
@@ -179,7 +180,7 @@ class SafeTensors {
   }
 
   void check_layout() {
-    std::sort(tensors_.begin(), tensors_.end(), [](NamedTensor const& a, NamedTensor const& b) {
+    meta::sort(std::span(tensors_), [](NamedTensor const& a, NamedTensor const& b) {
       return std::pair(a.bytes.data(), a.bytes.size()) < std::pair(b.bytes.data(), b.bytes.size());
     });
     auto const offset = [&](unsigned char const* at) { return std::to_string(at - payload_.data()); };
@@ -216,7 +217,7 @@ inline SafeTensors load_safetensors(std::string const& path, Checksum checksum =
   try {
     return SafeTensors(read_file(path), path, checksum);
   } catch (std::bad_alloc const&) {
-    throw Error(path + ": refused as a safetensors file: there is no memory for what its header lists");
+    throw Error({path, ": refused as a safetensors file: there is no memory for what its header lists"});
   }
 }
 

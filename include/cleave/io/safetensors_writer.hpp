@@ -9,8 +9,10 @@
 #include <cleave/io/json_line.hpp>
 #include <cleave/io/named_tensor.hpp>
 #include <cleave/meta/error.hpp>
+#include <cleave/meta/sort.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -45,62 +47,72 @@ inline std::string claimed_digits(std::string_view header) {
 }
 
 /// Refuses what the format cannot hold: `path` and the tensor's name are in the message.
-inline void check_before_saving(std::string const& path, std::span<NamedTensor const> tensors, Metadata const& extra) {
+[[gnu::cold]] inline void check_before_saving(std::string const& path, std::span<NamedTensor const> tensors,
+                                              Metadata const& extra) {
   std::vector<std::string_view> names{"__metadata__"};
   std::vector<std::string_view> keys{"checksum", "header_checksum"};
   for (auto const& [key, value] : extra) {
-    if (!is_utf8(key) || !is_utf8(value)) throw Error(path + ": metadata " + quote(key) + " is not UTF-8");
+    if (!is_utf8(key) || !is_utf8(value)) throw Error({path, ": metadata ", quote(key), " is not UTF-8"});
     keys.push_back(key);
   }
   for (NamedTensor const& tensor : tensors) {
-    std::string const who = path + ": tensor " + quote(tensor.name);
-    if (!is_utf8(tensor.name)) throw Error(who + " has a name that is not UTF-8");
+    std::string const who = meta::joined({path, ": tensor ", quote(tensor.name)});
+    if (!is_utf8(tensor.name)) throw Error({who, " has a name that is not UTF-8"});
     std::optional<std::size_t> const size = byte_size(tensor.dtype, tensor.shape);
     if (size != tensor.bytes.size())
-      throw Error(who + " comes with " + std::to_string(tensor.bytes.size()) + " bytes, its shape takes " +
-                  (size ? std::to_string(*size) : "more than 2^64"));
+      throw Error({who, " comes with ", tensor.bytes.size(), " bytes, its shape takes ",
+                   (size ? std::to_string(*size) : "more than 2^64")});
     names.push_back(tensor.name);
   }
   for (auto* const list : {&names, &keys}) {
-    std::sort(list->begin(), list->end());
+    meta::sort(std::span(*list), std::less<>());
     auto const twin = std::adjacent_find(list->begin(), list->end());
-    if (twin != list->end()) throw Error(path + ": the name " + quote(*twin) + " is taken; give each thing its own");
+    if (twin != list->end()) throw Error({path, ": the name ", quote(*twin), " is taken; give each thing its own"});
   }
+}
+
+/// Wider types first: this keeps each tensor aligned to its own width without holes, which the format forbids.
+inline std::vector<NamedTensor const*> by_width(std::span<NamedTensor const> tensors) {
+  std::vector<NamedTensor const*> out;
+  for (std::size_t const width : {8U, 4U, 2U, 1U}) {
+    for (NamedTensor const& tensor : tensors) {
+      if (facts(tensor.dtype).width == width) out.push_back(&tensor);
+    }
+  }
+  return out;
 }
 
 /// Writes tensors and metadata as one safetensors file; the old file stays until the new one is complete. The keys
 /// "checksum" and "header_checksum" are added to the metadata. Throws Error.
-inline void save_safetensors(std::string const& path, std::vector<NamedTensor> tensors, Metadata const& extra = {}) {
+[[gnu::cold]] inline void save_safetensors(std::string const& path, std::vector<NamedTensor> const& tensors,
+                                           Metadata const& extra = {}) {
   check_before_saving(path, tensors, extra);
-  // Wider types first keeps each tensor aligned to its own width without holes, which the format forbids.
-  std::stable_sort(tensors.begin(), tensors.end(), [](NamedTensor const& a, NamedTensor const& b) {
-    return facts(a.dtype).width > facts(b.dtype).width;
-  });
   JsonLine object;
   Crc32c payload;
   std::size_t end = 0;
   std::vector<Bytes> parts(2);
   JsonLine entries;
-  for (NamedTensor const& tensor : tensors) {
+  for (NamedTensor const* const of : by_width(tensors)) {
+    NamedTensor const& tensor = *of;
     std::string shape;
     for (std::size_t const extent : tensor.shape) {
-      if (!shape.empty()) shape += ',';
-      shape += std::to_string(extent);
+      meta::append(shape, {shape.empty() ? "" : ",", extent});
     }
-    std::string const offsets = std::to_string(end) + "," + std::to_string(end + tensor.bytes.size());
+    std::string const offsets = meta::joined({"[", end, ",", end + tensor.bytes.size(), "]"});
     end += tensor.bytes.size();
     payload.add(tensor.bytes);
     parts.push_back(tensor.bytes);
     object.add_raw(tensor.name, JsonLine()
                                     .add("dtype", facts(tensor.dtype).name)
-                                    .add_raw("shape", "[" + shape + "]")
-                                    .add_raw("data_offsets", "[" + offsets + "]")
+                                    .add_raw("shape", meta::joined({"[", shape, "]"}))
+                                    .add_raw("data_offsets", offsets)
                                     .text());
   }
   JsonLine metadata;
   for (auto const& [key, value] : extra) metadata.add(key, value);
   metadata.add("checksum", "crc32c:" + hex(payload.value())).add("header_checksum", "crc32c:00000000");
-  std::string header = "{\"__metadata__\":" + metadata.text() + (tensors.empty() ? "" : ",") + object.text().substr(1);
+  std::string header =
+      meta::joined({"{\"__metadata__\":", metadata.text(), tensors.empty() ? "" : ",", object.text().substr(1)});
   header.resize((header.size() + 7) / 8 * 8, ' ');
   std::string const digits = hex(header_checksum(header).value());
   header.replace(header.find(header_checksum_mark) + header_checksum_mark.size(), 8, digits);

@@ -62,12 +62,12 @@ struct Samples {
   }
   void check(Numbers x, std::size_t answers, std::size_t more, char const* what) const {
     std::string const at = "sample " + std::to_string(count) + ": ";
-    if (x.empty() || more == 0) throw Error(at + "has no " + (x.empty() ? "inputs" : what));
+    if (x.empty() || more == 0) throw Error({at, "has no ", (x.empty() ? "inputs" : what)});
     if (count > 0 && x.size() != features()) {
-      throw Error(at + std::to_string(x.size()) + " inputs, those before it have " + std::to_string(features()));
+      throw Error({at, x.size(), " inputs, those before it have ", features()});
     }
     if (count > 0 && each(answers) != more) {
-      throw Error(at + std::to_string(more) + " " + what + ", those before it have " + std::to_string(each(answers)));
+      throw Error({at, more, " ", what, ", those before it have ", each(answers)});
     }
   }
   void append(Numbers x) {

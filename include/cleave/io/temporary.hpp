@@ -5,16 +5,17 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cleave/io/descriptor.hpp>
+#include <cleave/meta/error.hpp>
 #include <cstddef>
 #include <cstdio>
 #include <ctime>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,8 +76,8 @@ inline void remove_stale_temporaries(std::string const& folder) {
 class Temporary {
  public:
   /// If no file can be created, `code()` says why.
-  explicit Temporary(std::string target) : target_(std::move(target)) {
-    std::string const start = target_ + ".new-" + boot_mark() + "-";
+  [[gnu::cold]] explicit Temporary(std::string target) : target_(std::move(target)) {
+    std::string const start = meta::joined({target_, ".new-", boot_mark(), "-"});
     for (int attempt = 0; attempt < 100; ++attempt) {
       path_ = start + random_digits();
       file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
@@ -111,9 +112,10 @@ class Temporary {
 
  private:
   static std::string random_digits() {
-    std::random_device device;
+    unsigned of[2];
+    if (::getentropy(of, sizeof of) != 0) throw Error("the system gives no random numbers");
     char text[17];
-    std::snprintf(text, sizeof text, "%08x%08x", device(), device());
+    std::snprintf(text, sizeof text, "%08x%08x", of[0], of[1]);
     return text;
   }
 

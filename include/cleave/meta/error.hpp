@@ -5,12 +5,16 @@
 #include <stdexcept>
 #include <string>
 
+#include "text.hpp"
+
 namespace cleave {
 
 /// Thrown for anything that the user can correct: an argument, a file, a rank count. `what()` is one complete line that
 /// says what is wrong, where, with which numbers, and what to do. `run` prints it and exits with code 2.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
+  /// Of texts and whole numbers: throw Error({path, ": sample ", 3, " is missing"}).
+  [[gnu::noinline]] Error(meta::Pieces words) : std::runtime_error(meta::joined(words)) {}
 };
 
 /// A loss, a gradient or a weight is not finite: training has diverged, and nothing is saved. `run` exits with code 3.

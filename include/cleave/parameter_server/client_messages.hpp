@@ -57,14 +57,14 @@ template <class F> agree::Turn ClientOf<F>::one_grant(backend::tcp::Socket const
   if (h.kind == backend::tcp::Kind::Whom) {
     if (!silent) return agree::Turn::Nothing;  // it was asked, but then sent weights
     std::string const text(payload_.begin(), payload_.end());
-    throw Error("no new weights from " + from.peer() + " within " + std::to_string(deadline_.count()) +
-                " ms: " + (text.empty() ? "it answers, and waits for no replica; it is far too slow" : text));
+    throw Error({"no new weights from ", from.peer(), " within ", deadline_.count(),
+                 " ms: ", (text.empty() ? "it answers, and waits for no replica; it is far too slow" : text)});
   }
   if (h.kind == backend::tcp::Kind::Refused) refused(from);
   if (h.kind == backend::tcp::Kind::Stopped) stopped();
   if (h.kind != backend::tcp::Kind::Grant || h.shard < 0 || h.shard >= shards_ ||
       payload_.size() != static_cast<std::size_t>(of_.count(h.shard)) * sizeof(Sent)) {
-    throw Error(from.peer() + " sent what does not belong to this plan");
+    throw Error({from.peer(), " sent what does not belong to this plan"});
   }
   Sent const* const sent = reinterpret_cast<Sent const*>(payload_.data());
   long const begin = of_.begin(h.shard), count = of_.end(h.shard) - begin;

@@ -98,7 +98,7 @@ template <class F> class ClientOf {
     return most;
   }
   [[noreturn]] void refused(backend::tcp::Socket const& by) const {
-    throw Error(by.peer() + ": " + std::string(payload_.begin(), payload_.end()));
+    throw Error({by.peer(), ": ", std::string(payload_.begin(), payload_.end())});
   }
   [[noreturn]] void stopped() const { throw StoppedElsewhere(std::string(payload_.begin(), payload_.end())); }
   /// A connection that could not be written to may still hold why it was closed.
@@ -178,8 +178,7 @@ ClientOf<F>::ClientOf(Service<F> const& of, RanksOf<T> const& ranks, Addresses c
       replica_(of, ranks, Replica<F>::checked_room(of, ranks, own_part(replica, replicas), 1), seed),
       link_(servers, hello(replica, replicas), container, std::move(token), deadline) {
   if (replica >= replicas) {
-    throw Error("replica " + std::to_string(replica) + " of a run of " + std::to_string(replicas) +
-                ": replicas are counted from 0");
+    throw Error({"replica ", replica, " of a run of ", replicas, ": replicas are counted from 0"});
   }
   begin(link_.connect(connects_within.value_or(deadline), deadline));
 }
@@ -256,8 +255,8 @@ template <class F> void ClientOf<F>::read(int way, backend::host::Region region,
 }
 template <class F> backend::host::Score ClientOf<F>::score(backend::host::Feed const& feed, long samples) {
   if (replica_.part() < 1) {
-    throw Error("replica " + std::to_string(index_) +
-                " has a part of each batch; evaluate with a client that has no replica number (-1)");
+    throw Error(
+        {"replica ", index_, " has a part of each batch; evaluate with a client that has no replica number (-1)"});
   }
   pull();
   return replica_.score(feed, samples);

@@ -28,11 +28,11 @@ template <class F, class Shards> class Crew {
       : outputs_(of.outputs), elements_(of.elements()), portions_(portions), deadline_(deadline), shards_(shards) {
     int const replicas = static_cast<int>(hands.size());
     if (replicas < 1 || replicas > most_replicas) {
-      throw Error("Sandblaster: 1 to " + std::to_string(most_replicas) + " replicas, got " + std::to_string(replicas));
+      throw Error({"Sandblaster: 1 to ", most_replicas, " replicas, got ", replicas});
     }
     if (portions < 1 || portions > most_portions) {
-      throw Error("Sandblaster: 1 to " + std::to_string(most_portions) + " portions, got " + std::to_string(portions) +
-                  "; say a larger Batch for larger portions");
+      throw Error({"Sandblaster: 1 to ", most_portions, " portions, got ", portions,
+                   "; say a larger Batch for larger portions"});
     }
     ledger_.taken_from.resize(static_cast<std::size_t>(replicas));
     for (int r = 0; r < replicas; ++r) {

@@ -26,9 +26,9 @@ struct Door {
 /// Listens. Throws Error if other machines could connect and no token is required.
 inline backend::tcp::Socket open_door(Door const& door, int port) {
   if (door.token.empty() && !backend::tcp::is_loopback(door.listen)) {
-    throw Error("listening on " + door.listen +
-                ": a server that other machines can reach asks for a token; set CLEAVE_TOKEN for it and its clients, "
-                "or say --token-file FILE (openssl rand -hex 16 makes one)");
+    throw Error({"listening on ", door.listen,
+                 ": a server that other machines can reach asks for a token; set CLEAVE_TOKEN for it and its clients, "
+                 "or say --token-file FILE (openssl rand -hex 16 makes one)"});
   }
   return backend::tcp::Socket::listen_on(port, door.listen);
 }

@@ -118,8 +118,8 @@ HandsOf<F> gather_for(Service<F> const& of, backend::tcp::Socket const& door, in
   std::vector<backend::tcp::Socket> waiting;
   while (static_cast<int>(all.size()) < helpers) {
     if (by.left().count() == 0) {
-      throw Error(std::to_string(all.size()) + " of " + std::to_string(helpers) + " helpers have come to port " +
-                  std::to_string(door.port()) + " within " + std::to_string(by.whole.count()) + " ms");
+      throw Error({all.size(), " of ", helpers, " helpers have come to port ", door.port(), " within ",
+                   by.whole.count(), " ms"});
     }
     if (auto s = door.accept(std::min(by.left(), backend::tcp::Milliseconds(20))); s.valid()) {
       if (waiting.size() == most_waiting) waiting.erase(waiting.begin());
@@ -190,15 +190,14 @@ Helped help_by(Service<F> const& of, RanksOf<typename F::T> const& by, backend::
   try {
     for (;; ++all.made) {
       auto const h = backend::tcp::receive(to, message, 2 * sizeof(long) + weights, std::chrono::hours(1));
-      if (h.kind != backend::tcp::Kind::Portion) throw Error(to.peer() + " sends what is no portion");
+      if (h.kind != backend::tcp::Kind::Portion) throw Error({to.peer(), " sends what is no portion"});
       if (message.empty()) {
         all.finished = h.version != 0;
         return all;
       }
       long which[2];  // the feed's step of portion 0, and the portion
       if (message.size() != sizeof which && message.size() != sizeof which + weights) {
-        throw Error(to.peer() + " sends a portion of " + std::to_string(message.size()) +
-                    " bytes; is it the same plan?");
+        throw Error({to.peer(), " sends a portion of ", message.size(), " bytes; is it the same plan?"});
       }
       std::memcpy(which, message.data(), sizeof which);
       if (message.size() > sizeof which) {

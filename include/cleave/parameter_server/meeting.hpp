@@ -24,8 +24,8 @@ struct DoorOptions {
 inline void says_where(Launch const& launch, backend::mpi::Process const& process) {
   if (process.size() > 1 || !launch.host.empty()) return;
   throw Error(
-      launch.by + " has started " + std::to_string(launch.size) +
-      " processes and does not say where rank 0 is; set MASTER_ADDR and MASTER_PORT, or build with cleave::mpi");
+      {launch.by, " has started ", launch.size,
+       " processes and does not say where rank 0 is; set MASTER_ADDR and MASTER_PORT, or build with cleave::mpi"});
 }
 
 /// Made by every process. Under MPI rank 0 draws the token and tells the others; else it comes by the environment or a
@@ -41,9 +41,9 @@ class Meeting {
     host_ = mpi_ ? name_of_machine() : here ? "127.0.0.1" : launch.host;
     door_.listen = !said.listen->empty() ? *said.listen : mpi_ ? "*" : host_;
     if (!mpi_ && !here && door_.token.empty()) {
-      throw Error(launch.by + " has started processes on several machines, with rank 0 on " + host_ +
-                  ": they need a token; set CLEAVE_TOKEN for all of them, or say --token-file FILE (openssl rand -hex "
-                  "16 makes one)");
+      throw Error({launch.by, " has started processes on several machines, with rank 0 on ", host_,
+                   ": they need a token; set CLEAVE_TOKEN for all of them, or say --token-file FILE (openssl rand -hex "
+                   "16 makes one)"});
     }
     // Rank 0 may know itself by another name, or by one that only it can reach.
     if (launch.rank == 0 && !mpi_ && !here && said.listen->empty() && !is_address_here(host_)) door_.listen = "*";

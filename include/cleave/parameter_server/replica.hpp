@@ -127,8 +127,8 @@ template <class F> class Replica {
   void check(double loss, int self, long step) {
     std::string const wrong = std::isfinite(loss) ? not_finite() : "the loss";
     if (wrong.empty()) return;
-    throw Diverged("replica " + std::to_string(self) + ": " + wrong + " is not finite at step " + std::to_string(step) +
-                   ": training has diverged; a smaller learning rate, a longer warm-up or less staleness may help");
+    throw Diverged({"replica ", self, ": ", wrong, " is not finite at step ", step,
+                    ": training has diverged; a smaller learning rate, a longer warm-up or less staleness may help"});
   }
   /// The layer; empty if all are.
   std::string not_finite() {

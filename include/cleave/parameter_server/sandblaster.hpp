@@ -193,8 +193,8 @@ template <class P, int Memory = 10> class Sandblaster {
     return loss;
   }
   [[noreturn]] void not_finite(std::string const& what) const {
-    throw Diverged("step: the " + what + " is not finite at the weights of iteration " + std::to_string(iterations_) +
-                   "; look for samples that are not, or begin with smaller weights");
+    throw Diverged({"step: the ", what, " is not finite at the weights of iteration ", iterations_,
+                    "; look for samples that are not, or begin with smaller weights"});
   }
 
   int portions_;

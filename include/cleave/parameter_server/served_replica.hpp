@@ -75,8 +75,8 @@ double ServedTrainer<F>::wait(std::unique_lock<std::mutex>& lock, int r, When wh
     changed_.wait_for(lock, std::chrono::milliseconds(200));
     if (!what.empty() && books_.limit() > 0 && !done() &&
         std::chrono::steady_clock::now() - std::max(begin, begun_) > deadline_) {
-      throw Error(name(r) + " waited " + std::to_string(deadline_.count()) + " ms for " + what +
-                  "; another replica hangs or is far too slow");
+      throw Error(
+          {name(r), " waited ", deadline_.count(), " ms for ", what, "; another replica hangs or is far too slow"});
     }
   }
 }

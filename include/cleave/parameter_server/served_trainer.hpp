@@ -213,8 +213,7 @@ ServedTrainer<F>::ServedTrainer(Service<F> const& of, RanksOf<T> const& ranks, i
 template <class F>
 std::vector<double> const& ServedTrainer<F>::train(long first, int count, backend::host::Feed const& feed,
                                                    double rate_scale) {
-  if (count > most_steps)
-    throw Error("train: at most " + std::to_string(most_steps) + " steps in one call, got " + std::to_string(count));
+  if (count > most_steps) throw Error({"train: at most ", most_steps, " steps in one call, got ", count});
   std::unique_lock lock(post_);
   if (!broken_.empty()) throw Error(broken_);
   if (!anybody() && failure_.empty()) failure_ = "train: no replica lives; restart one";
@@ -250,8 +249,8 @@ template <class F> void ServedTrainer<F>::flush() {
     flushing_ = false;
     if (!failure_.empty()) throw Error(std::exchange(failure_, {}));
     if (!all) {
-      throw Error("the last steps of a replica have not been pushed within " + std::to_string(deadline_.count()) +
-                  " ms; it hangs or is far too slow");
+      throw Error({"the last steps of a replica have not been pushed within ", deadline_.count(),
+                   " ms; it hangs or is far too slow"});
     }
     if (waits_ && books_.ledger.versions[0] != before) {
       from_step_ = books_.limit();

@@ -43,8 +43,8 @@ bool save_container(Service<F> const& plan, Container<F>& c, std::string const& 
   std::vector<io::NamedTensor> tensors;
   for (auto const& [what, v] : values) {
     if (!std::all_of(v.begin(), v.end(), [](A x) { return std::isfinite(x); })) {
-      throw Error("container " + name + " is not saved: " + what + " holds a number that is not finite; " + path +
-                  " stays as it was");
+      throw Error({"container ", name, " is not saved: ", what, " holds a number that is not finite; ", path,
+                   " stays as it was"});
     }
     tensors.push_back({what,
                        sizeof(A) == 8 ? io::Dtype::F64 : io::Dtype::F32,
@@ -57,7 +57,7 @@ bool save_container(Service<F> const& plan, Container<F>& c, std::string const& 
   };
   numbers("versions", versions);
   numbers("done", done);
-  io::save_safetensors(path, std::move(tensors),
+  io::save_safetensors(path, tensors,
                        {{"cleave", version},
                         {"server", of.text()},
                         {"container", name},
@@ -75,30 +75,29 @@ std::pair<std::string, std::unique_ptr<Container<F>>> load_container(Service<F> 
   io::SafeTensors const file = io::load_safetensors(path);
   auto const said = [&](char const* key) {
     std::string const* text = file.find_metadata(key);
-    if (!text) throw Error(path + ": not a file of a parameter server: its metadata has no " + key);
+    if (!text) throw Error({path, ": not a file of a parameter server: its metadata has no ", key});
     return *text;
   };
   std::string const name = said("container");
   check_container_name(name);
-  if (said("server") != of.text()) throw Error(path + ": saved by " + said("server") + "; this server is " + of.text());
+  if (said("server") != of.text()) throw Error({path, ": saved by ", said("server"), "; this server is ", of.text()});
   if (said("plan") != shards_text(plan))
-    throw Error(path + ": saved under another plan (" + said("plan") + "); this one is " + shards_text(plan));
+    throw Error({path, ": saved under another plan (", said("plan"), "); this one is ", shards_text(plan)});
   // The data's order follows from the seed; files of earlier releases do not have it.
   if (std::string const* seed = file.find_metadata("seed"); of.one_run && seed && *seed != std::to_string(of.seed)) {
-    throw Error(path + ": saved by a run with --seed " + *seed + "; this one has --seed " + std::to_string(of.seed));
+    throw Error({path, ": saved by a run with --seed ", *seed, "; this one has --seed ", of.seed});
   }
   auto const read = [&](std::string const& what, auto* to, std::size_t count) {
     io::NamedTensor const* t = file.find(what);
     if (!t || t->bytes.size() != count * sizeof *to)
-      throw Error(path + ": tensor " + what + " is missing, or has another size than this plan's");
+      throw Error({path, ": tensor ", what, " is missing, or has another size than this plan's"});
     std::memcpy(to, t->bytes.data(), t->bytes.size());
   };
   auto const numbers = [&](char const* what, std::size_t count) {
     std::vector<std::int64_t> v(count);
     read(what, v.data(), count);
     for (std::int64_t const n : v) {
-      if (n < 0 || n > 2'000'000'000)
-        throw Error(path + ": " + what + " holds " + std::to_string(n) + ", which is no count");
+      if (n < 0 || n > 2'000'000'000) throw Error({path, ": ", what, " holds ", n, ", which is no count"});
     }
     return v;
   };

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <filesystem>
+#include <dirent.h>
 
 #include "conversation.hpp"
 #include "server_file.hpp"
@@ -113,8 +113,8 @@ ParameterServerOf<F>::ParameterServerOf(Service<F> const& plan, int port, int re
       deadline_(deadline),
       start_(plan, (plan.parts(replicas), 1), 0, seed) {
   if (parts > plan_.shards()) {
-    throw Error("a server of " + std::to_string(parts) + " parts for " + std::to_string(plan_.shards()) +
-                " shards; replicas that wait for each other are counted in one place, and need one part");
+    throw Error({"a server of ", parts, " parts for ", plan_.shards(),
+                 " shards; replicas that wait for each other are counted in one place, and need one part"});
   }
 }
 template <class F> ParameterServerOf<F>::~ParameterServerOf() {
@@ -180,10 +180,13 @@ template <class F> std::int64_t ParameterServerOf<F>::updates(std::string const&
 }
 template <class F> std::vector<std::string> ParameterServerOf<F>::saved_in(std::string const& folder) const {
   std::vector<std::string> all;
-  std::error_code none;
-  for (auto const& entry : std::filesystem::directory_iterator(folder, none)) {
-    if (entry.path().filename().string().ends_with(ending())) all.push_back(entry.path().string());
+  DIR* const list = ::opendir(folder.c_str());
+  if (!list) return all;
+  while (dirent const* const entry = ::readdir(list)) {
+    std::string const name = entry->d_name;
+    if (name.ends_with(ending())) all.push_back(folder + (folder.ends_with('/') ? "" : "/") + name);
   }
+  ::closedir(list);
   std::sort(all.begin(), all.end());
   return all;
 }

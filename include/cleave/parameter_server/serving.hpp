@@ -68,26 +68,23 @@ struct Serving {
   /// The number of parts of the batch. Throws Error if there cannot be so many replicas.
   int parts(int replicas) const {
     if (plan->replicas > 0 && replicas != plan->replicas) {
-      throw Error("this plan runs on exactly " + std::to_string(plan->replicas) + " replicas, got " +
-                  std::to_string(replicas));
+      throw Error({"this plan runs on exactly ", plan->replicas, " replicas, got ", replicas});
     }
     if (replicas < 1 || replicas > agree::most_replicas) {
-      throw Error("a server keeps 1 to " + std::to_string(agree::most_replicas) + " replicas, got " +
-                  std::to_string(replicas));
+      throw Error({"a server keeps 1 to ", agree::most_replicas, " replicas, got ", replicas});
     }
     int const n = agreed.parts(replicas);
     if (n < 1) {
-      throw Error("Spares<" + std::to_string(agreed.spares) + "> of " + std::to_string(replicas) +
-                  " replicas leave none to wait for; run at least " + std::to_string(agreed.spares + 1));
+      throw Error({"Spares<", agreed.spares, "> of ", replicas, " replicas leave none to wait for; run at least ",
+                   agreed.spares + 1});
     }
     if (int const groups = portions().groups; groups > 0) {
       if (replicas % groups == 0) return n;
-      throw Error("PerReplica of " + std::to_string(groups) + " groups: replicas are a multiple of that, got " +
-                  std::to_string(replicas));
+      throw Error({"PerReplica of ", groups, " groups: replicas are a multiple of that, got ", replicas});
     }
     if (micro_batches() % n != 0) {
-      throw Error(std::to_string(micro_batches()) + " micro-batches do not divide among the " + std::to_string(n) +
-                  " replicas of an update; " + even_parts(n));
+      throw Error(
+          {micro_batches(), " micro-batches do not divide among the ", n, " replicas of an update; ", even_parts(n)});
     }
     return n;
   }

@@ -162,7 +162,7 @@ template <class F> class SimulatedTrainer {
     o.turn = agree::Turn::Nothing;
     o.computing = true;
     double const takes = delay(r, o.draw);
-    if (!(takes >= 0)) throw Error("delay(" + std::to_string(r) + ", " + std::to_string(o.draw) + ") is no time");
+    if (!(takes >= 0)) throw Error({"delay(", r, ", ", o.draw, ") is no time"});
     coming_.push({now_ + takes, ++causes_, r});
   }
   void ready(int r) {

@@ -20,7 +20,7 @@ struct DeviceMesh {
   constexpr DeviceMesh() = default;
   constexpr DeviceMesh(std::initializer_list<int> sizes) : axes(0) {
     for (int n : sizes) {
-      if (axes == most_axes) throw Error("a mesh of more than " + std::to_string(most_axes) + " axes");
+      if (axes == most_axes) throw Error({"a mesh of more than ", most_axes, " axes"});
       size[axes++] = n;
     }
   }

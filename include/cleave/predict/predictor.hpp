@@ -148,8 +148,8 @@ template <class Net, class Number> class Predictor {
     std::vector<std::string> out;
     for (int c : classes(x)) {
       if (static_cast<std::size_t>(c) >= class_names().size())
-        throw Error("predict: class " + std::to_string(c) + ", but the checkpoint has " +
-                    std::to_string(class_names().size()) + " class names; ask classes()");
+        throw Error(
+            {"predict: class ", c, ", but the checkpoint has ", class_names().size(), " class names; ask classes()"});
       out.push_back(class_names()[static_cast<std::size_t>(c)]);
     }
     return out;
@@ -173,8 +173,7 @@ template <class Net, class Number> class Predictor {
   }
   static std::size_t samples_of(std::span<float const> x) {
     if (x.size() % static_cast<std::size_t>(inputs) != 0)
-      throw Error("predict: " + std::to_string(x.size()) + " numbers are no whole number of samples of " +
-                  std::to_string(inputs));
+      throw Error({"predict: ", x.size(), " numbers are no whole number of samples of ", inputs});
     return x.size() / static_cast<std::size_t>(inputs);
   }
   static session::SampleSource arrays(std::span<float const> x, std::span<int const> labels,

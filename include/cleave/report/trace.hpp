@@ -10,6 +10,7 @@
 #include "../backend/host/communication/timeline.hpp"
 #include "../io/file.hpp"
 #include "../io/json_line.hpp"
+#include "../meta/sort.hpp"
 #include "../schedule/listing.hpp"
 #include "../version.hpp"
 
@@ -17,23 +18,24 @@ namespace cleave::session {
 
 /// Names of spans, in the words of --plan: "forward 0.product+bias+relu", "all_reduce 0.product", "wait update
 /// 0.product".
-inline std::string span_name(schedule::Program const& p, backend::host::Span const& s) {
+[[gnu::cold]] inline std::string span_name(schedule::Program const& p, backend::host::Span const& s) {
   using enum backend::host::Did;
   if (s.did == Load) return "load";
   if (s.did == Pull) return "pull weights";
   if (s.did == Push) return "push";
   if (s.line < 0) return "wait for weights";
   schedule::Step const line = p.step[s.line];
-  std::string const about = " " + schedule::subject(p, s.line);
+  std::string const about = schedule::subject(p, s.line);
   switch (s.did) {
     case Merge:
-      return "merge" + about;
+      return meta::joined({"merge ", about});
     case Reduce:
-      return "all_reduce" + about;
+      return meta::joined({"all_reduce ", about});
     case Wait:
-      return "wait " + std::string(line.what == schedule::Do::Start ? "all_reduce" : schedule::name(line.what)) + about;
+      return meta::joined(
+          {"wait ", line.what == schedule::Do::Start ? "all_reduce" : schedule::name(line.what), " ", about});
     default:
-      return std::string(schedule::name(line.what)) + about;
+      return meta::joined({schedule::name(line.what), " ", about});
   }
 }
 
@@ -44,11 +46,12 @@ struct Trace {
 
 /// The trace-event format (docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU): a process for each
 /// rank, a thread for each of its tracks, an event for each span; microseconds from the first.
-inline Trace trace_of(schedule::Program const& p, std::vector<backend::host::Timeline const*> const& ranks) {
+[[gnu::cold]] inline Trace trace_of(schedule::Program const& p,
+                                    std::vector<backend::host::Timeline const*> const& ranks) {
   using backend::host::Lane;
   Trace out;
   std::vector<std::string> events;
-  auto const names = [&](std::size_t rank, int lane, char const* what, std::string const& name) {
+  auto const names = [&](std::size_t rank, int lane, char const* what, std::string_view name) {
     io::JsonLine line;
     line.add("ph", "M").add("name", what).add("pid", rank);
     if (lane >= 0) line.add("tid", lane);
@@ -64,15 +67,15 @@ inline Trace trace_of(schedule::Program const& p, std::vector<backend::host::Tim
       steps.push_back(s.step);
     }
   }
-  std::sort(steps.begin(), steps.end());
+  meta::sort(std::span(steps), std::less<>());
   out.spans = static_cast<long>(steps.size());
   out.steps = std::unique(steps.begin(), steps.end()) - steps.begin();
   auto const micros = [](long ns) { return static_cast<double>(ns) / 1000; };
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     if (!ranks[r]) continue;
-    std::string const way =
-        p.mesh.ways() > 1 ? ", way " + std::to_string(r % static_cast<std::size_t>(p.mesh.ways())) : "";
-    names(r, -1, "process_name", "rank " + std::to_string(r) + way);
+    std::string name = meta::joined({"rank ", r});
+    if (p.mesh.ways() > 1) meta::append(name, {", way ", r % static_cast<std::size_t>(p.mesh.ways())});
+    names(r, -1, "process_name", name);
     names(r, static_cast<int>(Lane::Compute), "thread_name", "compute");
     names(r, static_cast<int>(Lane::Sums), "thread_name", "sums");
     for (auto const& s : ranks[r]->spans()) {
@@ -91,10 +94,11 @@ inline Trace trace_of(schedule::Program const& p, std::vector<backend::host::Tim
                            .text());
     }
   }
-  out.json = "{" + io::quote("otherData") + ":" +
-             io::JsonLine().add("cleave", version).add("steps", out.steps).add("spans_lost", out.lost).text() +
-             ",\"traceEvents\":[";
-  for (std::size_t i = 0; i < events.size(); ++i) out.json += (i ? ",\n" : "\n") + events[i];
+  out.json =
+      meta::joined({"{\"otherData\":",
+                    io::JsonLine().add("cleave", version).add("steps", out.steps).add("spans_lost", out.lost).text(),
+                    ",\"traceEvents\":["});
+  for (std::size_t i = 0; i < events.size(); ++i) meta::append(out.json, {i ? ",\n" : "\n", events[i]});
   out.json += "\n]}\n";
   return out;
 }
@@ -115,7 +119,7 @@ template <class = void> void check_trace(std::string const& path) {
   try {
     write_trace(path, "{\"traceEvents\":[]}\n");
   } catch (Error const& e) {
-    throw Error("--trace " + std::string(e.what()) + "; name a file in a folder that is there");
+    throw Error({"--trace ", e.what(), "; name a file in a folder that is there"});
   }
 }
 /// The trace file of this process according to the command line, or none.

@@ -4,18 +4,19 @@
 
 #include <string>
 
+#include "../meta/text.hpp"
 #include "volume.hpp"
 
 namespace cleave::schedule {
 
 namespace text {
-inline std::string pad(std::string const& s, std::size_t width) {
-  return s.size() < width ? s + std::string(width - s.size(), ' ') : s;
+[[gnu::noinline]] inline std::string pad(std::string const& s, std::size_t width) {
+  return meta::joined({s, std::string(s.size() < width ? width - s.size() : 0, ' ')});
 }
-inline std::string left(std::string const& s, std::size_t width) {
-  return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
+[[gnu::noinline]] inline std::string left(std::string const& s, std::size_t width) {
+  return meta::joined({std::string(s.size() < width ? width - s.size() : 0, ' '), s});
 }
-inline std::string grouped(long n) {
+[[gnu::noinline]] inline std::string grouped(long n) {
   std::string const digits = std::to_string(n);
   std::string out;
   for (std::size_t i = 0; i < digits.size(); ++i) {
@@ -26,7 +27,7 @@ inline std::string grouped(long n) {
 }
 inline std::string shape(Shape s) {
   std::string out = "(b";
-  for (int d = 0; d < s.dims; ++d) out += ", " + std::to_string(s[d]);
+  for (int d = 0; d < s.dims; ++d) meta::append(out, {", ", s[d]});
   return out + ")";
 }
 /// Of a tensor of samples its dimensions are counted without the batch.
@@ -38,7 +39,7 @@ inline std::string placement(place::Placement p, bool samples = true) {
       return "partial";
     case place::Kind::Shard:
       if (samples && p.dim == place::batch) return "shard<batch>";
-      return "shard<" + std::to_string(p.dim - samples) + ">";
+      return meta::joined({"shard<", p.dim - samples, ">"});
     default:
       return "invariant";
   }
@@ -47,7 +48,7 @@ inline std::string placement(place::Placement p, bool samples = true) {
 inline std::string placements(place::Sharding const& s, AxisSet axes, bool samples = true) {
   std::string out;
   for (int a = 0; a < place::most_axes; ++a) {
-    if (axes.has(a)) out += (out.empty() ? "" : ", ") + placement(s.on[a], samples);
+    if (axes.has(a)) meta::append(out, {out.empty() ? "" : ", ", placement(s.on[a], samples)});
   }
   return out;
 }
@@ -57,7 +58,7 @@ inline std::string group(AxisSet over, Ranks const& ranks) {
   if (over == over_data) return " replicas, ";
   std::string axes;
   for (int a = 0; a < ranks.axes; ++a) {
-    if (over.has(a)) axes += (axes.empty() ? " ranks of axes " : " and ") + std::to_string(a);
+    if (over.has(a)) meta::append(axes, {axes.empty() ? " ranks of axes " : " and ", a});
   }
   return axes + ", ";
 }
@@ -65,7 +66,7 @@ inline std::string group(AxisSet over, Ranks const& ranks) {
 
 /// The subject of a line: "0.product+bias+relu", or the placements of a conversion. In backward_input, "2.product+relu"
 /// means that the gradient also passes through the relu before the product.
-inline std::string subject(Program const& p, int line) {
+[[gnu::cold]] inline std::string subject(Program const& p, int line) {
   Step const s = p.step[line];
   bool const bucket = s.what == Do::Start || s.what == Do::Update;
   int const n = bucket ? p.bucket[s.node].node : s.node;
@@ -75,20 +76,20 @@ inline std::string subject(Program const& p, int line) {
   if (node.op < 0) {
     bool const forth = s.what == Do::Convert;
     auto const text = [&](place::Sharding const& of) { return text::placements(of, node.converted_along()); };
-    return forth ? text(node.x) + " -> " + text(node.y)
-                 : text(place::gradient(node.y)) + " -> " + text(place::gradient(node.x));
+    return meta::joined(
+        {text(forth ? node.x : place::gradient(node.y)), " -> ", text(forth ? node.y : place::gradient(node.x))});
   }
-  std::string out = std::to_string(node.leaf) + "." + std::string(node.name);
+  std::string out = meta::joined({node.leaf, ".", node.name});
   if (s.what == Do::Forward) {
     for (int const m : {p.bias[n], p.map[n]}) {
-      if (m >= 0) out += "+" + std::string(p.node[m].name);
+      if (m >= 0) meta::append(out, {"+", p.node[m].name});
     }
   }
   bool const back = s.what == Do::BackwardInput;
   int const tail = back || s.what == Do::Forward ? p.tail(n, back) : 0;
   for (int i = 0; i < tail; ++i) {
     int const m = p.behind(n, back, i);
-    out += "+" + std::string(m < 0 ? "add" : p.node[m].name);
+    meta::append(out, {"+", m < 0 ? "add" : p.node[m].name});
   }
   return out;
 }
@@ -112,44 +113,48 @@ inline Largest largest(Program const& p, Step s, place::Request request, Ranks r
 /// One line per step: number, kind, operation, output shape, its placement on each axis of a replica, and the traffic
 /// of each rank; "up to" is that of the rank that sends most. `request` and `ranks` are those of the ranks that sum
 /// together.
-template <class = void> std::string listing(Program const& p, place::Request const& request, Ranks ranks) {
+template <class = void>
+[[gnu::cold]] std::string listing(Program const& p, place::Request const& request, Ranks ranks) {
   std::string out;
   if (p.rounds > 1) {
-    out = "in each of " + std::to_string(p.rounds) + " rounds, but " +
-          (p.clips ? "start, norm and update" : "start and update") + " in the last alone:\n";
+    out = meta::joined({"in each of ", p.rounds, " rounds, but ",
+                        p.clips ? "start, norm and update" : "start and update", " in the last alone:\n"});
   }
   for (int k = 0; k < p.steps; ++k) {
     Step const s = p.step[k];
     bool const bucket = s.what == Do::Start || s.what == Do::Update;
     int const n = bucket ? p.bucket[s.node].node : s.node;
-    std::string line = text::left(std::to_string(k), 4) + "  " + text::pad(std::string(name(s.what)), 16) +
-                       text::pad(subject(p, k), 34);
+    std::string line = meta::joined({text::left(std::to_string(k), 4), "  ", text::pad(std::string(name(s.what)), 16),
+                                     text::pad(subject(p, k), 34)});
     if (s.what == Do::Forward && !p.node[n].is_loss) {
-      line += text::pad(text::shape(p.node[n].local.y), 20) +
-              (ranks.ways() > 1 ? text::placements(p.node[n].y, ranks.of_replica(), !p.node[n].sums_batch) : "");
+      line += text::pad(text::shape(p.node[n].local.y), 20);
+      if (ranks.ways() > 1) line += text::placements(p.node[n].y, ranks.of_replica(), !p.node[n].sums_batch);
     }
-    if (s.what == Do::Norm) line += text::grouped(p.weight_elements) + " weights";
-    if (bucket) line += text::grouped(p.bucket[s.node].count) + " weights";
+    if (s.what == Do::Norm) meta::append(line, {text::grouped(p.weight_elements), " weights"});
+    if (bucket) meta::append(line, {text::grouped(p.bucket[s.node].count), " weights"});
     auto const [m, even] = largest(p, s, request, ranks);
     if (m.verb != op::Verb::None) {
       std::string const whom =
-          m.verb == op::Verb::Push ? "to the server, " : "over " + std::to_string(m.ranks) + text::group(m.over, ranks);
-      line = text::pad(line, 76) + text::pad(std::string(op::name(m.verb)), 15) + whom + "sends " +
-             (m.most_bytes > 0 ? "its rows that are not zero"
-                               : (even ? "" : "up to ") + text::grouped(m.sent) + " elements") +
-             (m.times > 1 ? " in " + std::to_string(m.times) + " rounds" : "");
+          m.verb == op::Verb::Push ? "to the server, " : meta::joined({"over ", m.ranks, text::group(m.over, ranks)});
+      line = meta::joined({text::pad(line, 76), text::pad(std::string(op::name(m.verb)), 15), whom, "sends "});
       if (m.most_bytes > 0) {
-        line += ", at most " + text::grouped(m.bytes + m.most_bytes) + " bytes";
+        line += "its rows that are not zero";
+      } else {
+        meta::append(line, {even ? "" : "up to ", text::grouped(m.sent), " elements"});
+      }
+      if (m.times > 1) meta::append(line, {" in ", m.times, " rounds"});
+      if (m.most_bytes > 0) {
+        meta::append(line, {", at most ", text::grouped(m.bytes + m.most_bytes), " bytes"});
       } else if (m.factors) {
         line += " of factors";
       } else if (m.routed) {
-        line += " by " + std::string(p.format.path.name);
+        meta::append(line, {" by ", p.format.path.name});
       } else if (m.encoded) {
-        line += " as " + std::string(p.format.encoding.name) + ", " + text::grouped(m.bytes) + " bytes";
+        meta::append(line, {" as ", p.format.encoding.name, ", ", text::grouped(m.bytes), " bytes"});
       }
     }
     while (!line.empty() && line.back() == ' ') line.pop_back();
-    out += line + "\n";
+    meta::append(out, {line, "\n"});
   }
   return out;
 }
@@ -160,27 +165,29 @@ template <class P> std::string listing(Ranks mesh) {
 
 /// The traffic of the rank that sends most in a step, in total and by collective; the sum over all ranks (with a
 /// server: the ranks of one replica); and the bytes that each rank allocates, by category.
-template <class = void> std::string summary(Program const& p, place::Request const& request, Ranks ranks) {
+template <class = void>
+[[gnu::cold]] std::string summary(Program const& p, place::Request const& request, Ranks ranks) {
   Memory const m = runtime_layout(p, request, ranks).memory;
   Volumes const sends = volumes(p, request, ranks);
   Traffic const& t = sends.most;
-  std::string out = (sends.even ? "sent per step and rank: " : "sent per step by the rank that sends most: ") +
-                    text::grouped(t.elements_per_step) + " elements, " + text::grouped(t.bytes_per_step) + " bytes, " +
-                    std::to_string(t.messages) + (p.served ? " messages" : " collectives");
+  std::string out =
+      meta::joined({sends.even ? "sent per step and rank: " : "sent per step by the rank that sends most: ",
+                    text::grouped(t.elements_per_step), " elements, ", text::grouped(t.bytes_per_step), " bytes, ",
+                    t.messages, p.served ? " messages" : " collectives"});
   if (ranks.world() > 1) {
-    out += "; by all " + std::to_string(ranks.world()) + " ranks" + (p.served ? " of a replica: " : ": ") +
-           text::grouped(sends.elements_of_all) + " elements";
+    meta::append(out, {"; by all ", ranks.world(), " ranks", p.served ? " of a replica: " : ": ",
+                       text::grouped(sends.elements_of_all), " elements"});
   }
   out += "\n";
   for (int v = 0; v < static_cast<int>(op::Verb::Illegal); ++v) {
     if (t.elements[v] > 0)
-      out += "  " + text::pad(std::string(op::name(static_cast<op::Verb>(v))), 16) +
-             text::left(text::grouped(t.elements[v]), 14) + " elements\n";
+      meta::append(out, {"  ", text::pad(std::string(op::name(static_cast<op::Verb>(v))), 16),
+                         text::left(text::grouped(t.elements[v]), 14), " elements\n"});
   }
-  out += "memory per rank: " + text::grouped(m.total) + " bytes, in one block\n";
+  meta::append(out, {"memory per rank: ", text::grouped(m.total), " bytes, in one block\n"});
   for (int c = 0; c < categories; ++c) {
-    out += "  " + text::pad(std::string(name(static_cast<Category>(c))), 16) +
-           text::left(text::grouped(m.bytes[c]), 14) + " bytes\n";
+    meta::append(out, {"  ", text::pad(std::string(name(static_cast<Category>(c))), 16),
+                       text::left(text::grouped(m.bytes[c]), 14), " bytes\n"});
   }
   return out;
 }

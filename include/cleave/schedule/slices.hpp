@@ -130,8 +130,8 @@ constexpr Held held(Share share, AxisSet over, int index, bool ordered) {
     if (!ordered) continue;
     for (int s = r.begin; s < r.end; ++s) {
       if (sum.depth == most_branches) {
-        throw Error("Accumulate<" + std::to_string(share.rounds) + ">: a rank would keep more than " +
-                    std::to_string(most_branches) + " branches of the ordered sum; say fewer rounds");
+        throw Error({"Accumulate<", share.rounds, ">: a rank would keep more than ", most_branches,
+                     " branches of the ordered sum; say fewer rounds"});
       }
       sum.push({s, 1}, [](int, int) {});
     }

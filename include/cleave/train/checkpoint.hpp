@@ -24,7 +24,7 @@ struct Kept {
 };
 
 /// Learned tensors first, "3.weight" and "3.bias" for layer 3; then the optimizer's state; then running statistics.
-inline std::vector<Kept> kept(Description const& plan) {
+[[gnu::cold]] inline std::vector<Kept> kept(Description const& plan) {
   std::vector<Kept> out;
   schedule::Program const& p = plan.program;
   for (int i = 0; i < p.weights; ++i) {
@@ -37,7 +37,7 @@ inline std::vector<Kept> kept(Description const& plan) {
   for (int m = 0; m < plan.moments; ++m) {
     for (int i = 0; i < p.weights; ++i) {
       Kept k = out[static_cast<std::size_t>(i)];
-      k.name += ".moment" + std::to_string(m);
+      meta::append(k.name, {".moment", m});
       k.offset += m * p.weight_elements;
       k.region = backend::host::Region::Moments;
       out.push_back(std::move(k));
@@ -73,10 +73,10 @@ inline std::vector<std::size_t> extents(Shape s) {
 }
 
 /// The settings that must be the same in the file and in the program.
-template <class = void> std::string plan_text(Description const& plan) {
-  return "batch " + std::to_string(plan.batch) + " in " + std::to_string(plan.request.micro_batches) +
-         " micro-batches, " + std::to_string(plan.program.mesh.ways()) + " ways, " + std::string(plan.number) + ", " +
-         (plan.program.format.ordered ? "ordered" : "fastest") + ", " + std::to_string(plan.moments) + " moments";
+template <class = void> [[gnu::cold]] std::string plan_text(Description const& plan) {
+  return meta::joined({"batch ", plan.batch, " in ", plan.request.micro_batches, " micro-batches, ",
+                       plan.program.mesh.ways(), " ways, ", plan.number, ", ",
+                       plan.program.format.ordered ? "ordered" : "fastest", ", ", plan.moments, " moments"});
 }
 template <class P> std::string plan_text() { return plan_text(description<P>); }
 
@@ -91,12 +91,11 @@ template <class A> void check_each(std::string const& name, io::Bytes bytes, std
     A value;
     std::memcpy(&value, bytes.data() + i * sizeof(A), sizeof(A));
     if (is_finite(value)) continue;
-    throw Diverged("tensor " + name + " is not finite: element " + std::to_string(i) + " of " +
-                   std::to_string(bytes.size() / sizeof(A)) + " is " +
-                   (value > 0   ? "inf"
-                    : value < 0 ? "-inf"
-                                : "nan") +
-                   why);
+    throw Diverged({"tensor ", name, " is not finite: element ", i, " of ", bytes.size() / sizeof(A), " is ",
+                    (value > 0   ? "inf"
+                     : value < 0 ? "-inf"
+                                 : "nan"),
+                    why});
   }
 }
 /// Throws Diverged, which names tensor, index and value, unless all numbers are finite.
@@ -106,8 +105,8 @@ inline void check_finite(std::string const& name, io::NamedTensor const& t, std:
 }
 
 template <class Trained>
-void save_state(Trained& trainer, std::string const& path, std::uint64_t seed, bool write,
-                Preprocessing const* preprocessing, io::Metadata const& more) {
+[[gnu::cold]] void save_state(Trained& trainer, std::string const& path, std::uint64_t seed, bool write,
+                              Preprocessing const* preprocessing, io::Metadata const& more) {
   using A = typename Trained::A;
   Description const& plan = description_of(trainer);
   std::vector<Kept> const all = kept(plan);
@@ -139,8 +138,8 @@ void save_state(Trained& trainer, std::string const& path, std::uint64_t seed, b
   }
   for (io::NamedTensor const& t : tensors) {
     check_finite(t.name, t,
-                 " after step " + std::to_string(trainer.steps()) + "; training has diverged, and " + path +
-                     " is not written; a smaller learning rate or a longer warm-up may help");
+                 meta::joined({" after step ", trainer.steps(), "; training has diverged, and ", path,
+                               " is not written; a smaller learning rate or a longer warm-up may help"}));
   }
   if (!write) return;  // another process does
   io::Metadata about{{"cleave", version},
@@ -150,7 +149,7 @@ void save_state(Trained& trainer, std::string const& path, std::uint64_t seed, b
                      {"residuals", residual_layout(plan.program)}};
   about.insert(about.end(), more.begin(), more.end());
   if (preprocessing) add_preprocessing(*preprocessing, tensors, about);
-  io::save_safetensors(path, std::move(tensors), about);
+  io::save_safetensors(path, tensors, about);
 }
 
 /// Saves the whole state of a trainer. Called by all processes of a run; the one with `write` replaces the file
@@ -166,13 +165,13 @@ void save(Trained& trainer, std::string const& path, std::uint64_t seed, bool wr
 inline std::uint64_t saved_number(io::SafeTensors const& file, std::string const& path, char const* key,
                                   std::uint64_t most) {
   std::string const* const text = file.find_metadata(key);
-  if (!text) throw Error(path + ": not a checkpoint of cleave: its metadata has no " + key);
+  if (!text) throw Error({path, ": not a checkpoint of cleave: its metadata has no ", key});
   std::uint64_t value = 0;
   char const* const last = text->data() + text->size();
   auto const [end, code] = std::from_chars(text->data(), last, value);
   if (code != std::errc() || end != last || value > most) {
-    throw Error(path + ": its metadata has the " + key + " " + io::quote(*text) +
-                ", which is no whole number from 0 to " + std::to_string(most));
+    throw Error(
+        {path, ": its metadata has the ", key, " ", io::quote(*text), ", which is no whole number from 0 to ", most});
   }
   return value;
 }
@@ -199,17 +198,17 @@ struct OtherPlan : Error {
 /// is missing, has another shape, or holds a number that is not finite.
 template <class A> void read_tensor(io::SafeTensors const& file, std::string const& path, Kept const& k, A* out) {
   io::NamedTensor const* const t = file.find(k.name);
-  if (!t) throw Error(path + ": has no tensor " + k.name + ", which this model needs");
+  if (!t) throw Error({path, ": has no tensor ", k.name, ", which this model needs"});
   if (t->shape != extents(k.shape)) {
     auto const text = [](std::vector<std::size_t> const& shape) {
       std::string s;
       for (std::size_t n : shape) s += (s.empty() ? "" : " x ") + std::to_string(n);
       return s;
     };
-    throw Error(path + ": tensor " + k.name + " is " + text(t->shape) + ", this model's is " + text(extents(k.shape)));
+    throw Error({path, ": tensor ", k.name, " is ", text(t->shape), ", this model's is ", text(extents(k.shape))});
   }
   if (t->dtype != io::Dtype::F32 && t->dtype != io::Dtype::F64)
-    throw Error(path + ": tensor " + k.name + " is neither f32 nor f64");
+    throw Error({path, ": tensor ", k.name, " is neither f32 nor f64"});
   check_finite(k.name + " of " + path, *t, "; it was saved after training had diverged");
   for (long i = 0; i < k.shape.size(); ++i) {
     double wide = 0;
@@ -225,35 +224,36 @@ template <class A> void read_tensor(io::SafeTensors const& file, std::string con
 }
 
 /// Reads a checkpoint and checks all of it against a plan, except residuals, which depend on the ranks. Throws Error.
-template <class = void> io::SafeTensors read_checkpoint(Description const& plan, std::string const& path) {
+template <class = void>
+[[gnu::cold]] io::SafeTensors read_checkpoint(Description const& plan, std::string const& path) {
   io::SafeTensors file = io::load_safetensors(path);
   std::string const* const text = file.find_metadata("plan");
-  if (!text) throw Error(path + ": not a checkpoint of cleave: its metadata has no plan");
+  if (!text) throw Error({path, ": not a checkpoint of cleave: its metadata has no plan"});
   saved_step(plan, file, path);
   saved_seed(file, path);
   std::string const own = plan_text(plan);
-  if (*text != own) throw OtherPlan(path + ": saved under another plan (" + *text + "); this one is " + own);
+  if (*text != own) throw OtherPlan({path, ": saved under another plan (", *text, "); this one is ", own});
   auto const width = static_cast<std::size_t>(plan.program.format.sum);
   for (Kept const& k : kept(plan)) {
     io::NamedTensor const* t = file.find(k.name);
-    if (!t) throw OtherPlan(path + ": has no tensor " + k.name + ", which this model needs");
+    if (!t) throw OtherPlan({path, ": has no tensor ", k.name, ", which this model needs"});
     if (t->shape != extents(k.shape) || t->bytes.size() != static_cast<std::size_t>(k.shape.size()) * width) {
-      throw OtherPlan(path + ": tensor " + k.name + " has another shape or number format than this model's");
+      throw OtherPlan({path, ": tensor ", k.name, " has another shape or number format than this model's"});
     }
     check_finite(k.name + " of " + path, *t, "; it was saved after training had diverged");
   }
   return file;
 }
 
-template <class Trained> void load_state(Trained& trainer, std::string const& path) {
+template <class Trained> [[gnu::cold]] void load_state(Trained& trainer, std::string const& path) {
   using A = typename Trained::A;
   Description const& plan = description_of(trainer);
   io::SafeTensors const file = read_checkpoint(plan, path);
   std::uint64_t const seed = saved_seed(file, path);
   if constexpr (requires { trainer.seed(); }) {  // has passed its seed on
     if (plan.draws && trainer.seed() != seed) {
-      throw Error(path + ": trained with seed " + std::to_string(seed) + ", this trainer was made with " +
-                  std::to_string(trainer.seed()) + "; make it with session::saved_seed(path)");
+      throw Error({path, ": trained with seed ", seed, ", this trainer was made with ", trainer.seed(),
+                   "; make it with session::saved_seed(path)"});
     }
   }
   if constexpr (requires { trainer.residuals(0); }) {

@@ -54,8 +54,7 @@ class DeviceTrainer : public session::SampleTraining<session::sent_whole_t<Plan>
   /// Runs the steps [first, first + count) and returns the mean loss of each; a loss that is not finite is an error.
   /// Losses are read one step late, so that the device always has the next step.
   std::vector<double> const& train(long first, int count, backend::host::Feed const& feed, double rate_scale = 1) {
-    if (count > most_steps)
-      throw Error("train: at most " + std::to_string(most_steps) + " steps in one call, got " + std::to_string(count));
+    if (count > most_steps) throw Error({"train: at most ", most_steps, " steps in one call, got ", count});
     means_.clear();
     for (int i = 0; i < count; ++i) {
       fleet_.train(first + i, feed, optim::now<typename P::optimizer, A>(rate_.at(first + i) * rate_scale, first + i));

@@ -139,8 +139,7 @@ template <class T> HostTrainer<T>::~HostTrainer() {
 template <class T>
 std::vector<double> const& HostTrainer<T>::train(long first, int count, backend::host::Feed const& feed,
                                                  double rate_scale) {
-  if (count > most_steps)
-    throw Error("train: at most " + std::to_string(most_steps) + " steps in one call, got " + std::to_string(count));
+  if (count > most_steps) throw Error({"train: at most ", most_steps, " steps in one call, got ", count});
   world_.check();
   if (world_.remote()) std::fill(losses_.begin(), losses_.end(), A{0});
   int const micro_batches = plan_.request.micro_batches;

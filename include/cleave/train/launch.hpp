@@ -28,8 +28,8 @@ inline long number_of(char const* name, char const* text, long low, long high, c
   long n = 0;
   auto const [stopped, code] = std::from_chars(text, end, n);
   if (code == std::errc{} && stopped == end && n >= low && n <= high) return n;
-  throw Error(std::string("the environment says ") + name + "=" + text + ", which is no " + what + ": those are from " +
-              std::to_string(low) + " to " + std::to_string(high));
+  throw Error(
+      {"the environment says ", name, "=", text, ", which is no ", what, ": those are from ", low, " to ", high});
 }
 
 /// `get(name)` is the environment: a null pointer for what is not set. A number out of its range is an Error.
@@ -57,8 +57,7 @@ template <class Get> Launch launched(Get get) {
     take("Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", true);  // not in an salloc shell
   take("Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", true);
   if (l.rank >= l.size) {
-    throw Error(l.by + " says rank " + std::to_string(l.rank) + " of " + std::to_string(l.size) +
-                "; ranks are counted from 0");
+    throw Error({l.by, " says rank ", l.rank, " of ", l.size, "; ranks are counted from 0"});
   }
   if (char const* const host = get("MASTER_ADDR")) {
     l.host = host;

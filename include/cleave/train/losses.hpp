@@ -30,24 +30,23 @@ inline std::string way_out(Description const& plan, long replicas, int each, int
 /// Returns `replicas`, or throws an error that says how many the plan can have.
 inline int checked_replicas(Description const& plan, int replicas) {
   if (plan.replicas > 0 && replicas != plan.replicas) {
-    throw Error("this plan runs on exactly " + std::to_string(plan.replicas) + " replicas, got " +
-                std::to_string(replicas));
+    throw Error({"this plan runs on exactly ", plan.replicas, " replicas, got ", replicas});
   }
   int ways = 1;  // that share a replica's micro-batches
   for (int k = 0; k < plan.program.nodes; ++k)
     ways = std::max(ways, plan.program.mesh.with_replicas(1).group_size(plan.program.node[k].batch_axes));
   int const micro_batches = plan.request.micro_batches, rounds = plan.request.rounds;
-  if (replicas < 1) throw Error("a plan runs on replicas from 1 on, got " + std::to_string(replicas));
+  if (replicas < 1) throw Error({"a plan runs on replicas from 1 on, got ", replicas});
   if (long{replicas} * ways * rounds > micro_batches) {
     std::string const x_rounds = rounds > 1 ? " x " + std::to_string(rounds) + " rounds" : "";
-    throw Error(std::to_string(replicas) + " replicas x " + std::to_string(ways) + " ways" + x_rounds +
-                " cannot share " + std::to_string(micro_batches) + " micro-batches: every rank needs one" +
-                (rounds > 1 ? " in every round" : "") + "; " + way_out(plan, replicas, ways * rounds, ways));
+    throw Error({replicas, " replicas x ", ways, " ways", x_rounds, " cannot share ", micro_batches,
+                 " micro-batches: every rank needs one", (rounds > 1 ? " in every round" : ""), "; ",
+                 way_out(plan, replicas, ways * rounds, ways)});
   }
   schedule::Format const& format = plan.program.format;
   if (format.path && !format.path.fits({replicas, 1, format.data})) {
-    throw Error(std::to_string(replicas) +
-                " replicas do not fill the nodes of this plan's route; run a multiple of what it has in a node");
+    throw Error(
+        {replicas, " replicas do not fill the nodes of this plan's route; run a multiple of what it has in a node"});
   }
   return replicas;
 }
@@ -73,8 +72,8 @@ template <class A> double mean_loss(Description const& plan, A const* of, long s
   }
   double const mean = static_cast<double>(stack[0]) / plan.batch;
   if (!std::isfinite(mean)) {
-    throw Diverged("the loss is not finite at step " + std::to_string(step) +
-                   ": training has diverged; a smaller learning rate or a longer warm-up may help");
+    throw Diverged({"the loss is not finite at step ", step,
+                    ": training has diverged; a smaller learning rate or a longer warm-up may help"});
   }
   return mean;
 }

@@ -40,15 +40,15 @@ inline std::unique_ptr<NcclLink> connect(backend::host::Remote& peers, int size)
   for (int a = 0; a < size; ++a) {
     for (int b = a + 1; b < size; ++b) {
       if (identity[static_cast<std::size_t>(a)] != identity[static_cast<std::size_t>(b)]) continue;
-      throw Error("ranks " + std::to_string(a) + " and " + std::to_string(b) +
-                  " are on the same GPU, and NCCL wants one for each; start fewer processes, or run one process with "
-                  "--ranks " +
-                  std::to_string(size) + ": its ranks share a GPU");
+      throw Error({"ranks ", a, " and ", b,
+                   " are on the same GPU, and NCCL wants one for each; start fewer processes, or run one process with "
+                   "--ranks ",
+                   size, ": its ranks share a GPU"});
     }
   }
   backend::nccl::Api::Id id{};
   if (int const e = rank == 0 ? backend::nccl::Api::get_unique_id(&id) : 0; e != 0)
-    throw Error("NCCL: no identity: " + backend::nccl::Api::text(e));
+    throw Error({"NCCL: no identity: ", backend::nccl::Api::text(e)});
   std::vector<double> bytes(sizeof id, 0);
   auto* const raw = reinterpret_cast<unsigned char*>(&id);
   for (std::size_t i = 0; rank == 0 && i < sizeof id; ++i) bytes[i] = raw[i];

@@ -53,17 +53,16 @@ class ProcessGroup {
   /// `wanted` (0: any) is another number.
   int replicas(int ways, int wanted) const {
     if (size() % ways != 0)
-      throw Error(std::to_string(size()) + " processes: this plan splits layers over " + std::to_string(ways) +
-                  " ways; start a multiple of " + std::to_string(ways));
+      throw Error({size(), " processes: this plan splits layers over ", ways, " ways; start a multiple of ", ways});
     if (wanted > 0 && wanted * ways != size())
-      throw Error(".replicas = " + std::to_string(wanted) + " need " + std::to_string(wanted * ways) +
-                  " processes, but there are " + std::to_string(size()) + "; leave it out");
+      throw Error(
+          {".replicas = ", wanted, " need ", wanted * ways, " processes, but there are ", size(), "; leave it out"});
     return size() / ways;
   }
   /// Throws Error, on every process, unless all give the same number; `what` is what they would differ in.
   void check_same(std::uint64_t number, std::string const& what) const {
     if (int const other = process_.stranger(number); other >= 0)
-      throw Error("rank " + std::to_string(other) + " has " + what + " than rank 0");
+      throw Error({"rank ", other, " has ", what, " than rank 0"});
   }
   backend::host::Remote* remote() const { return process_.remote(); }
 
@@ -71,8 +70,8 @@ class ProcessGroup {
   explicit ProcessGroup(session::Launch const& launch)
       : process_(backend::mpi::Process::has_mpi && launch.mpi && launch.size > 1) {
     if (launch.size > 1 && size() == 1)
-      throw Error(launch.by + " has started " + std::to_string(launch.size) +
-                  " processes, and each would train alone: build with cleave::mpi and start by mpirun or srun");
+      throw Error({launch.by, " has started ", launch.size,
+                   " processes, and each would train alone: build with cleave::mpi and start by mpirun or srun"});
   }
   backend::mpi::Process process_;
   int exceptions_ = std::uncaught_exceptions();

@@ -51,13 +51,13 @@ inline std::string residual_layout(schedule::Program const& p) {
   }
   return text;
 }
-inline std::string residual_name(int rank) { return "rank" + std::to_string(rank) + ".residual"; }
+inline std::string residual_name(int rank) { return meta::joined({"rank", rank, ".residual"}); }
 
 /// The residuals of each rank, from a file: its residuals or, if another number of ranks has saved them, the sum of all
 /// for the first rank that sums a bucket: nothing is lost, only delayed. (One replica sends nothing, and drops them.)
 template <class A>
-std::vector<std::vector<A>> saved_residuals(schedule::Program const& p, io::SafeTensors const& file,
-                                            std::string const& path, schedule::Ranks ranks) {
+[[gnu::cold]] std::vector<std::vector<A>> saved_residuals(schedule::Program const& p, io::SafeTensors const& file,
+                                                          std::string const& path, schedule::Ranks ranks) {
   std::vector<std::vector<A>> now(static_cast<std::size_t>(ranks.world()));
   for (int r = 0; r < ranks.world(); ++r)
     now[static_cast<std::size_t>(r)].resize(static_cast<std::size_t>(residuals(p, ranks, r)));
@@ -66,14 +66,14 @@ std::vector<std::vector<A>> saved_residuals(schedule::Program const& p, io::Safe
   if (saved == 0 || ranks.world() == 1) return now;
   std::string const* const layout = file.find_metadata("residuals");
   if (!layout || *layout != residual_layout(p)) {
-    throw Error(path + ": its gradients were compressed as " + (layout ? *layout : "nobody says") + ", here as " +
-                residual_layout(p) + "; say the same Compress and Buckets");
+    throw Error({path, ": its gradients were compressed as ", (layout ? *layout : "nobody says"), ", here as ",
+                 residual_layout(p), "; say the same Compress and Buckets"});
   }
   schedule::Ranks const then = ranks.with_replicas(saved / ranks.ways());
   for (int r = 0; r < saved; ++r) {
     io::NamedTensor const* t = file.find(residual_name(r));
     if (then.world() != saved || t->bytes.size() != static_cast<std::size_t>(residuals(p, then, r)) * sizeof(A)) {
-      throw Error(path + ": tensor " + residual_name(r) + " does not fit this plan's messages of gradients");
+      throw Error({path, ": tensor ", residual_name(r), " does not fit this plan's messages of gradients"});
     }
     std::vector<A> had(t->bytes.size() / sizeof(A));
     std::memcpy(had.data(), t->bytes.data(), t->bytes.size());

@@ -18,9 +18,9 @@ inline void check_room(schedule::Memory const& each, int ranks, long free_bytes)
     by += (c ? ", " : "") + std::string(name(static_cast<schedule::Category>(c))) + " " +
           std::to_string(each.bytes[c] >> 20);
   }
-  throw Error("the device has " + std::to_string(free_bytes >> 20) + " MiB free, " + std::to_string(ranks) +
-              " ranks need " + std::to_string(needed >> 20) + " MiB; each in MiB: " + by +
-              "; run fewer ranks, or say Accumulate<2>, a smaller Batch or Precision<bf16> in the plan");
+  throw Error({"the device has ", free_bytes >> 20, " MiB free, ", ranks, " ranks need ", needed >> 20,
+               " MiB; each in MiB: ", by,
+               "; run fewer ranks, or say Accumulate<2>, a smaller Batch or Precision<bf16> in the plan"});
 }
 
 }  // namespace cleave::session

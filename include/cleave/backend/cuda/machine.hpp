@@ -21,7 +21,7 @@ namespace cleave::backend::cuda {
 inline void check(cudaError_t e, char const* what) {
   if (e == cudaSuccess) return;
   cudaGetLastError();  // so that the next call does not return it again
-  throw Error(std::string("CUDA: ") + what + ": " + cudaGetErrorString(e) + " (" + cudaGetErrorName(e) + ")");
+  throw Error({"CUDA: ", what, ": ", cudaGetErrorString(e), " (", cudaGetErrorName(e), ")"});
 }
 
 /// The number of usable devices; `why` says why if it is 0.
@@ -71,10 +71,9 @@ class Machine {
       : device_(device), deadline_(deadline) {
     std::string why;
     int const count = devices(&why);
-    if (count == 0) throw Error(why + "; run without --backend cuda");
+    if (count == 0) throw Error({why, "; run without --backend cuda"});
     if (device < 0 || device >= count) {
-      throw Error("device " + std::to_string(device) + " is asked for, this machine has " + std::to_string(count) +
-                  " (counted from 0)");
+      throw Error({"device ", device, " is asked for, this machine has ", count, " (counted from 0)"});
     }
     check(cudaSetDevice(device), "set the device");
     cudaDeviceProp of{};
@@ -84,8 +83,8 @@ class Machine {
     cudaFuncAttributes has{};
     if (cudaFuncGetAttributes(&has, entry<Probe>) != cudaSuccess) {
       cudaGetLastError();
-      throw Error(title_ + ": this program has no code for it; compile with -arch=sm_" + std::to_string(of.major) +
-                  std::to_string(of.minor) + (of.major >= 9 ? "a" : ""));
+      throw Error({title_, ": this program has no code for it; compile with -arch=sm_", of.major, of.minor,
+                   (of.major >= 9 ? "a" : "")});
     }
   }
   static int current() {
@@ -219,7 +218,7 @@ class Machine {
         told = now;
       }
       if (now > last) {
-        throw Error(title_ + ": " + what + " did not end within " + std::to_string(deadline_.count()) + " ms");
+        throw Error({title_, ": ", what, " did not end within ", deadline_.count(), " ms"});
       }
       std::this_thread::yield();
     }

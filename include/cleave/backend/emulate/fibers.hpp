@@ -70,8 +70,8 @@ class Fibers {
       if (still > 3) {  // in the last three turns no block was skipped
         std::size_t const ended = count() - left_;
         forget();
-        throw Error("a kernel stands still: " + std::to_string(ended) + " of " + std::to_string(count()) +
-                    " threads have ended, the others wait at a barrier or a shuffle that these never reach");
+        throw Error({"a kernel stands still: ", ended, " of ", count(),
+                     " threads have ended, the others wait at a barrier or a shuffle that these never reach"});
       }
     }
   }

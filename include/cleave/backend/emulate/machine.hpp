@@ -195,7 +195,7 @@ class Machine {
   template <class E> static E const& at(std::vector<E> const& v, long i) { return v[static_cast<std::size_t>(i)]; }
 
   void not_capturing(char const* what) const {
-    if (capturing_) throw Error(std::string("capture: ") + what + " before the capture has ended");
+    if (capturing_) throw Error({"capture: ", what, " before the capture has ended"});
   }
   void put(Stream s, std::function<void()> work) {
     if (!capturing_) {

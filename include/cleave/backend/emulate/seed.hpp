@@ -22,7 +22,7 @@ inline std::uint64_t seed() {
     errno = 0;
     auto const number = std::strtoull(text, &end, 10);
     if (*text < '0' || *text > '9' || *end != 0 || errno != 0)
-      throw Error("CLEAVE_EMULATE_SEED: a whole number is wanted, got '" + std::string(text) + "'");
+      throw Error({"CLEAVE_EMULATE_SEED: a whole number is wanted, got '", text, "'"});
     return std::uint64_t{number};
   }();
   return value;

@@ -16,8 +16,8 @@ template <class Work> std::thread start_thread(Work&& work) {
   try {
     return std::thread(std::forward<Work>(work));
   } catch (std::system_error const& e) {
-    throw Error("no further thread can be started: " + e.code().message() +
-                "; say fewer ranks, or allow more processes (ulimit -u) or memory");
+    throw Error({"no further thread can be started: ", e.code().message(),
+                 "; say fewer ranks, or allow more processes (ulimit -u) or memory"});
   }
 }
 

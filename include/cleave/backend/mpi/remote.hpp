@@ -86,8 +86,8 @@ class Remote : public host::Remote {
         if (there) break;
         turn();
         if (std::chrono::steady_clock::now() > until) {
-          throw Error("rank " + std::to_string(rank_) + " waited " + std::to_string(deadline.count()) + " ms for " +
-                      std::to_string(n) + " bytes of rank " + std::to_string(peer) + "; is it still alive?");
+          throw Error({"rank ", rank_, " waited ", deadline.count(), " ms for ", n, " bytes of rank ", peer,
+                       "; is it still alive?"});
         }
       }
     }
@@ -162,8 +162,8 @@ class Remote : public host::Remote {
     while (!there()) {
       turn();
       if (std::chrono::steady_clock::now() > until) {
-        throw Error("rank " + std::to_string(rank_) + " waited " + std::to_string(longest.count()) +
-                    " s for all ranks " + what + "; is one of them still alive?");
+        throw Error(
+            {"rank ", rank_, " waited ", longest.count(), " s for all ranks ", what, "; is one of them still alive?"});
       }
     }
   }

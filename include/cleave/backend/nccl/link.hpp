@@ -51,7 +51,7 @@ template <class Api> class Link {
   /// One group: all its transfers, or an error and the end of the communicator.
   template <class Machine>
   void put(Machine&, typename Machine::Stream stream, std::vector<gpu::Transfer> const& transfers) {
-    if (aborted_) throw Error(where() + "the communicator was aborted after an error");
+    if (aborted_) throw Error({where(), "the communicator was aborted after an error"});
     settle(api_.group_start(), "begin a group");
     for (gpu::Transfer const& t : transfers) {
       auto const bytes = static_cast<std::size_t>(t.bytes);
@@ -68,8 +68,8 @@ template <class Api> class Link {
     check();
     if (!late || aborted_) return;
     abort();
-    throw Error(where() + "what is sent and received did not end within the deadline; is every rank still alive? The " +
-                "communicator is aborted");
+    throw Error({where(), "what is sent and received did not end within the deadline; is every rank still alive? The ",
+                 "communicator is aborted"});
   }
   void check() {
     int result = 0;
@@ -146,8 +146,8 @@ template <class Api> class Link {
     while (result == Api::in_progress) {
       if (std::chrono::steady_clock::now() > last) {
         abort();
-        throw Error(where() + what + ": not done within " + std::to_string(deadline_.count()) +
-                    " ms; is every rank still alive? The communicator is aborted");
+        throw Error({where(), what, ": not done within ", deadline_.count(),
+                     " ms; is every rank still alive? The communicator is aborted"});
       }
       std::this_thread::yield();
       int const asked = api_.async_error(comm_, &result);
@@ -157,7 +157,7 @@ template <class Api> class Link {
   }
   [[noreturn]] void fail(int result, char const* what) {
     abort();
-    throw Error(where() + what + ": " + api_.text(result) + "; the communicator is aborted");
+    throw Error({where(), what, ": ", api_.text(result), "; the communicator is aborted"});
   }
 
   Api api_;

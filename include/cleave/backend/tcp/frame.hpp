@@ -84,12 +84,11 @@ inline Head receive(Socket const& s, std::vector<unsigned char>& payload, std::s
   Head h;
   s.receive(&h, sizeof h, by);
   if (h.magic != Head{}.magic) {
-    throw Error(s.peer() + " does not speak this protocol: it begins with " + std::to_string(h.magic) +
-                "; another program, another byte order or another version");
+    throw Error({s.peer(), " does not speak this protocol: it begins with ", h.magic,
+                 "; another program, another byte order or another version"});
   }
   if (h.bytes > most) {
-    throw Error(s.peer() + " announces " + std::to_string(h.bytes) + " bytes where at most " + std::to_string(most) +
-                " belong; is it the same plan?");
+    throw Error({s.peer(), " announces ", h.bytes, " bytes where at most ", most, " belong; is it the same plan?"});
   }
   payload.clear();
   while (payload.size() < h.bytes) {
@@ -97,7 +96,7 @@ inline Head receive(Socket const& s, std::vector<unsigned char>& payload, std::s
     payload.resize(std::min(static_cast<std::size_t>(h.bytes), here + step));
     s.receive(payload.data() + here, payload.size() - here, by);
   }
-  if (checksum(h, payload.data()) != h.check) throw Error("a message from " + s.peer() + " arrived altered");
+  if (checksum(h, payload.data()) != h.check) throw Error({"a message from ", s.peer(), " arrived altered"});
   return h;
 }
 

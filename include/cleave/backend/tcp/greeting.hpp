@@ -57,7 +57,7 @@ inline Head introduce(Socket const& to, Head hello, std::string const& name, std
     h = receive(to, payload, 1024, by);
   }
   if (h.kind == Kind::Refused) throw Refusal(to.peer() + ": " + text(), h.version != 0);
-  if (h.kind != Kind::Welcome) throw Error(to.peer() + " answers with what is no welcome; is it the same version?");
+  if (h.kind != Kind::Welcome) throw Error({to.peer(), " answers with what is no welcome; is it the same version?"});
   return h;
 }
 /// The server's part, before the welcome: reads the greeting and, if there is a token, verifies the client's proof of

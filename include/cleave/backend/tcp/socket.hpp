@@ -56,7 +56,7 @@ struct Address {
       port = port * 10 + (text[i] - '0');
     }
     if (colon == std::string::npos || colon == 0 || port < 1 || port > 65535) {
-      throw Error("'" + text + "' is no address: say host:port, with a port from 1 to 65535");
+      throw Error({"'", text, "' is no address: say host:port, with a port from 1 to 65535"});
     }
     bool const bracketed = colon > 2 && text[0] == '[' && text[colon - 1] == ']';
     return {bracketed ? text.substr(1, colon - 2) : text.substr(0, colon), port};
@@ -132,8 +132,8 @@ class Socket {
     if (code == 0) ::freeaddrinfo(found);
     if (s.valid()) return s;
     if (host == "*" && why != EADDRINUSE && why != EACCES) return listen_on(port, "0.0.0.0");  // without IPv6
-    throw Error("cannot listen on " + Address{host, port}.text() + ": " +
-                (code != 0 ? ::gai_strerror(code) : std::strerror(why)));
+    throw Error({"cannot listen on ", Address{host, port}.text(), ": ",
+                 (code != 0 ? ::gai_strerror(code) : std::strerror(why))});
   }
   int port() const {
     sockaddr_in6 here{};  // the port has the same offset in both structures

@@ -105,8 +105,8 @@ inline constexpr std::size_t token_length = 16;
 inline std::string checked_token(std::string token, std::string const& from) {
   while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
   if (token.size() < token_length) {
-    throw Error(from + ": a token has at least " + std::to_string(token_length) + " characters, got " +
-                std::to_string(token.size()) + "; openssl rand -hex 16 makes one");
+    throw Error({from, ": a token has at least ", token_length, " characters, got ", token.size(),
+                 "; openssl rand -hex 16 makes one"});
   }
   return token;
 }
@@ -119,13 +119,13 @@ inline std::string token_of(std::string const& path, char const* environment) {
   if (file < 0 || ::fstat(file, &about) != 0) {
     int const why = errno;
     if (file >= 0) ::close(file);
-    throw Error(path + ": cannot read the token: " + std::strerror(why));
+    throw Error({path, ": cannot read the token: ", std::strerror(why)});
   }
   char text[1024];
   ssize_t const got = ::read(file, text, sizeof text);
   ::close(file);
   if ((about.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    throw Error(path + ": other users may read or change this token; say chmod 600 " + path);
+    throw Error({path, ": other users may read or change this token; say chmod 600 ", path});
   }
   return checked_token(std::string(text, static_cast<std::size_t>(std::max<ssize_t>(got, 0))), path);
 }

@@ -19,7 +19,7 @@ inline Pin pin_of(Words const& words, char const* said) {
   if (s == "measured") return Pin::Measured;
   if (s == "own") return Pin::Own;
   if (s == words.word) return Pin::Library;
-  throw Error(std::string(words.variable) + "=" + s + ": say measured, own or " + words.word);
+  throw Error({words.variable, "=", s, ": say measured, own or ", words.word});
 }
 
 /// An algorithm proposed by a library. One that lacked workspace needs at least `wants` bytes.
@@ -142,7 +142,7 @@ template <class Kind, class Api> class Learned {
   }
   void settle(int e, char const* what, Known const& k) const { settle(e, what, k.text); }
   void settle(int e, char const* what, std::string const& of) const {
-    if (e != 0) throw Error(std::string(Kind::words.library) + ": " + what + " " + of + ": " + api_.text(e));
+    if (e != 0) throw Error({Kind::words.library, ": ", what, " ", of, ": ", api_.text(e)});
   }
   template <class Queue> int run(Queue const& q, Known& k, Algorithm const& a, Places const& at) {
     return api_.run(handle_, k.described, a, Kind::operands_for(k.task, at), q.workspace,

@@ -61,7 +61,7 @@ class World {
       if (here(r)) continue;
       void* const at =
           ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      if (at == MAP_FAILED) throw Error("no address space for " + std::to_string(bytes) + " bytes of a peer's arena");
+      if (at == MAP_FAILED) throw Error({"no address space for ", bytes, " bytes of a peer's arena"});
       shadows_.emplace_back(static_cast<std::byte*>(at), Unmap{bytes});
       arena(r) = shadows_.back().get();
     }
@@ -111,9 +111,8 @@ class World {
     while (!there()) {
       if (stopped_.load(std::memory_order_relaxed)) throw Stopped{};
       if (std::chrono::steady_clock::now() > until) {
-        throw Error("rank " + std::to_string(waiting) + " waited " + std::to_string(deadline_.count()) +
-                    " ms for rank " + std::to_string(rank) + " at step " + std::to_string(step) +
-                    " of the schedule; is it still alive?");
+        throw Error({"rank ", waiting, " waited ", deadline_.count(), " ms for rank ", rank, " at step ", step,
+                     " of the schedule; is it still alive?"});
       }
       if (remote_) remote_->progress();
       sched_yield();

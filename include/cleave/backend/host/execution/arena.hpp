@@ -26,8 +26,8 @@ template <class N> class Arena {
     void* from = block_.get();
     std::size_t room = bytes() + schedule::alignment;
     if (!from)
-      throw Error("there is no memory for the " + std::to_string(bytes()) +
-                  " bytes of a rank; say a smaller batch, more micro-batches or fewer ranks");
+      throw Error({"there is no memory for the ", bytes(),
+                   " bytes of a rank; say a smaller batch, more micro-batches or fewer ranks"});
     base_ = static_cast<std::byte*>(std::align(schedule::alignment, bytes(), from, room));
   }
 

@@ -45,10 +45,9 @@ struct SampleRange {
 };
 
 [[noreturn]] inline void refuse_label(Wanted const& w, long step, long sample, long label) {
-  throw Error("step " + std::to_string(step) + ", sample " + std::to_string(sample) + ": label " +
-              std::to_string(label) + ", but " + std::string(w.loss) + " has " + std::to_string(w.outputs) +
-              " classes, 0 to " + std::to_string(w.outputs - 1) +
-              "; correct the label, or give the model's last layer an output for every class");
+  throw Error({"step ", step, ", sample ", sample, ": label ", label, ", but ", w.loss, " has ", w.outputs,
+               " classes, 0 to ", w.outputs - 1,
+               "; correct the label, or give the model's last layer an output for every class"});
 }
 
 /// Reads labels (count) and, if the loss uses numbers, targets (count, outputs) from the feed, and checks them: an
@@ -79,10 +78,9 @@ inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& o
     for (long i = 0; i < valid * w.outputs; ++i) {
       bool const shares = w.target == op::Target::Shares;
       if (std::isfinite(targets[i]) && (!shares || (targets[i] >= 0 && targets[i] <= 1))) continue;
-      throw Error("step " + std::to_string(of.step) + ", sample " + std::to_string(of.first + i / w.outputs) +
-                  ": target " + std::to_string(i % w.outputs) +
-                  (std::isfinite(targets[i]) ? " is not from 0 to 1, with which " + std::string(w.loss) + " compares"
-                                             : " is not a finite number; leave the sample out"));
+      throw Error({"step ", of.step, ", sample ", of.first + i / w.outputs, ": target ", i % w.outputs,
+                   (std::isfinite(targets[i]) ? " is not from 0 to 1, with which " + std::string(w.loss) + " compares"
+                                              : " is not a finite number; leave the sample out")});
     }
     std::fill(targets + valid * w.outputs, targets + of.count * w.outputs, 0.0f);
   } else if (w.target != op::Target::Class) {

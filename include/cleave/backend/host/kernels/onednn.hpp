@@ -42,8 +42,7 @@ inline void library_product(bool ta, bool tb, int m, int n, int k, float const* 
                             float* c) {
   OnThisThread const alone;
   if (dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, a, lda, b, ldb, 0, c, n) != dnnl_success) {
-    throw Error("oneDNN: cannot multiply (" + std::to_string(m) + ", " + std::to_string(k) + ") by (" +
-                std::to_string(k) + ", " + std::to_string(n) + ")");
+    throw Error({"oneDNN: cannot multiply (", m, ", ", k, ") by (", k, ", ", n, ")"});
   }
 }
 
@@ -89,9 +88,8 @@ class LibraryConvolution {
         bind(x, DNNL_ARG_SRC, y, DNNL_ARG_DIFF_DST, w, DNNL_ARG_DIFF_WEIGHTS);
       }
     } catch (dnnl::error const& e) {
-      throw Error("oneDNN: cannot convolve " + std::to_string(c.rows) + " images of (" +
-                  std::to_string(c.groups * c.in) + ", " + std::to_string(c.h) + ", " + std::to_string(c.w) +
-                  ") with windows of " + std::to_string(c.kernel) + ": " + e.what());
+      throw Error({"oneDNN: cannot convolve ", c.rows, " images of (", c.groups * c.in, ", ", c.h, ", ", c.w,
+                   ") with windows of ", c.kernel, ": ", e.what()});
     }
   }
 
