@@ -7,7 +7,7 @@
 #ifdef CLEAVE_COMPILED
 
 #include "cli/command.hpp"
-#include "cli/fit.hpp"
+#include "cli/run.hpp"
 #include "lower/host.hpp"
 #include "parameter_server/client.hpp"
 #include "parameter_server/parameter_server.hpp"
@@ -42,7 +42,14 @@ CLEAVE_ONCE template void check_launch<void>(std::FILE*, Command const&, Launch 
 CLEAVE_ONCE template void print_plan<void>(std::FILE*, Description const&, schedule::Ranks, std::string_view,
                                            std::string const&);
 CLEAVE_ONCE template schedule::Ranks mesh_of<void>(int, int);
+CLEAVE_ONCE template std::shared_ptr<Asked> asked_of<void>(int, char**, CommandDefaults const&,
+                                                           std::initializer_list<std::string_view>, Description const&,
+                                                           Launch const&, RankOf);
+CLEAVE_ONCE template void check_part<void>(Asked const&);
+CLEAVE_ONCE template Tracing tracing_of<void>(Asked const&, Launch const&, RankOf, bool);
+CLEAVE_ONCE template Job job_of<void>(Asked const&, std::string const&, Tracing const&);
 CLEAVE_ONCE template void tell<void>(char const*, char const*, std::exception const&);
+CLEAVE_ONCE template std::string newest_checkpoint<void>(Description const&, std::string const&, std::FILE*);
 CLEAVE_ONCE template std::string plan_text<void>(Description const&);
 CLEAVE_ONCE template std::uint64_t saved_seed<void>(std::string const&);
 CLEAVE_ONCE template io::SafeTensors read_checkpoint<void>(Description const&, std::string const&);
@@ -51,9 +58,11 @@ CLEAVE_ONCE template void check_trace<void>(std::string const&);
 CLEAVE_ONCE template std::uint64_t fingerprint<void>(Description const&, agree::Terms const&, int, int,
                                                      std::string const&);
 
-#define CLEAVE_FOR_SET(Set)                                                                  \
-  CLEAVE_ONCE template void check_set(std::string const&, Set const&, Inputs, Needs const&); \
-  CLEAVE_ONCE template Preprocessing preprocessing_of(std::FILE*, Set const&, Inputs, std::string const&);
+#define CLEAVE_FOR_SET(Set)                                                                                           \
+  CLEAVE_ONCE template void check_set(std::string const&, Set const&, Inputs, Needs const&);                          \
+  CLEAVE_ONCE template Preprocessing preprocessing_of(std::FILE*, Set const&, Inputs, std::string const&);            \
+  CLEAVE_ONCE template void prepare_sets(std::FILE*, Sets<Set>&, std::string const&, Inputs, int, std::string const&, \
+                                         Needs const&);
 CLEAVE_FOR_SET(io::Images)
 CLEAVE_FOR_SET(io::Samples)
 #undef CLEAVE_FOR_SET

@@ -57,9 +57,9 @@ int iterate(S& trainer, Job const& job, std::string const& resume, Batches<Set> 
     stopped = !iterate_on(trainer, job, saver, metrics, batches, elapsed);
     if (trainer.iterations() > first) saver.save();
   } catch (Diverged const& e) {
-    throw Diverged(e.what() + saver.told());
+    throw Diverged({e.what(), saver.told()});
   } catch (Error const& e) {
-    throw Error(e.what() + saver.told());
+    throw Error({e.what(), saver.told()});
   }
   if (stopped) {
     std::fprintf(stderr, "%s: stopped by %s at iteration %ld of %d%s; go on with --resume auto\n", job.program.c_str(),
@@ -125,7 +125,7 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
   DoorOptions door_options;
   door_options.offer(o);
   if (!o.parse(argc, argv)) return 0;
-  check_backend<Backends...>(backend);
+  check_built_for(backend, {Backends::name...});
   SaveEvery const save_every = SaveEvery::of(save_every_given);
   std::FILE* const say = launch.rank > 0 ? std::fopen("/dev/null", "w") : json ? stderr : stdout;
   if (launch.size > 1) {
@@ -133,8 +133,8 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
                  process.size() > 1 ? ", over MPI" : "");
     says_where(launch, process);
     if (ranks != launch.size) {
-      throw Error("--ranks " + std::to_string(ranks) + ", but " + launch.by + " has started " +
-                  std::to_string(launch.size) + " processes; say the same number, or leave it out");
+      throw Error({"--ranks ", ranks, ", but ", launch.by, " has started ", launch.size,
+                   " processes; say the same number, or leave it out"});
     }
   }
   std::fprintf(say, "%s", schedule::listing<P>({1, 1}).c_str());

@@ -23,7 +23,7 @@ inline std::string written_through(std::string path) {
     std::string const name(to, static_cast<std::size_t>(n));
     path = name.front() == '/' ? name : io::folder_of(path) + "/" + name;
   }
-  throw Error(path + ": too many symbolic links");
+  throw Error({path, ": too many symbolic links"});
 }
 
 /// Bytes of the tensors of a checkpoint of a plan, without residuals.
@@ -51,7 +51,7 @@ class CheckpointFiles {
     for (std::string const& path : {last, previous, best}) {
       struct stat about {};
       if (::stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode)) {
-        throw Error(path + ": is a folder, and a checkpoint has this name; remove it, or say another --out");
+        throw Error({path, ": is a folder, and a checkpoint has this name; remove it, or say another --out"});
       }
     }
     std::string const folder = io::folder_of(written_through(last)), probe = folder + "/.cleave-can-write";
@@ -61,8 +61,8 @@ class CheckpointFiles {
     if (::statvfs(folder.c_str(), &disk) != 0) return;
     double const free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
     if (free < static_cast<double>(bytes)) {
-      throw Error(folder + ": has " + std::to_string(static_cast<long>(free)) + " bytes free, a checkpoint takes " +
-                  std::to_string(bytes) + "; make room, or say another --out");
+      throw Error({folder, ": has ", static_cast<long>(free), " bytes free, a checkpoint takes ", bytes,
+                   "; make room, or say another --out"});
     }
   }
 
@@ -109,8 +109,7 @@ class CheckpointFiles {
         if (path == last) return path;  // the others may be of an earlier run
         if (its > step) found = path, step = its;
       } catch (OtherPlan const& e) {
-        throw Error("--resume auto: " + std::string(e.what()) +
-                    "; say another --out, or leave --resume out to begin anew");
+        throw Error({"--resume auto: ", e.what(), "; say another --out, or leave --resume out to begin anew"});
       } catch (Error const& e) {
         std::fprintf(say, "--resume auto: skipped %s\n", e.what());
       }
@@ -146,11 +145,16 @@ class CheckpointFiles {
   bool good_ = false;
 };
 
+/// The newest checkpoint in a folder, or empty, as CheckpointFiles::newest.
+template <class = void>
+std::string newest_checkpoint(Description const& plan, std::string const& folder, std::FILE* say) {
+  return CheckpointFiles(folder).newest(plan, say);
+}
 /// The file that --resume names; empty: a fresh start. With "auto", rank 0 searches, and all ranks use its result.
 inline std::string resume_path(Description const& plan, std::string const& given, std::string const& out,
                                std::FILE* say, bool leads, backend::mpi::Process const& process) {
   if (given != "auto") return given;
-  std::string found = process.from_first(leads ? CheckpointFiles(out).newest(plan, say) : "");
+  std::string found = process.from_first(leads ? newest_checkpoint(plan, out, say) : "");
   std::fprintf(say, "--resume auto: %s\n",
                found.empty() ? ("no checkpoint in " + out + ", a fresh start").c_str() : found.c_str());
   return found;

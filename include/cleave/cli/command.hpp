@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "../io/arguments.hpp"
+#include "../report/trace.hpp"
 #include "../train/description.hpp"
 #include "../train/launch.hpp"
 #include "apart.hpp"
@@ -34,7 +37,7 @@ struct CommandDefaults {
 };
 /// Reads it. False if it has asked for help and got it. `apart`: options of a plan whose replicas may be elsewhere.
 template <class = void>
-bool read_command(int argc, char** argv, CommandDefaults const& defaults, Apart* apart, Command& c) {
+[[gnu::cold]] bool read_command(int argc, char** argv, CommandDefaults const& defaults, Apart* apart, Command& c) {
   auto const options = std::make_shared<io::Options>(defaults.program, "trains on " + defaults.data_name);
   io::Options& o = *options;
   std::string const& data = o.text("data", "", "folder of the data set");
@@ -65,15 +68,15 @@ void check_launch(std::FILE* say, Command const& c, Launch const& launch, int pr
   std::fprintf(say, "started by %s: %d processes%s\n", launch.by.c_str(), launch.size,
                processes > 1 ? ", over MPI" : "");
   if (c.ranks != launch.size * ranks_each) {
-    throw Error("--ranks " + std::to_string(c.ranks) + ", but " + launch.by + " has started " +
-                std::to_string(launch.size) + " processes; say the same number, or leave it out");
+    throw Error({"--ranks ", c.ranks, ", but ", launch.by, " has started ", launch.size,
+                 " processes; say the same number, or leave it out"});
   }
   if (processes == 1 && !served) {
     throw Error(
-        launch.by + " has started " + std::to_string(launch.size) +
-        " processes, and each would train alone: build with cleave::mpi and start by mpirun or srun, or run one "
-        "process with --ranks " +
-        std::to_string(launch.size));
+        {launch.by, " has started ", launch.size,
+         " processes, and each would train alone: build with cleave::mpi and start by mpirun or srun, or run one "
+         "process with --ranks ",
+         launch.size});
   }
 }
 /// Prints the plan on a mesh: a line of its numbers, then its listing and summary.
@@ -90,10 +93,76 @@ void print_plan(std::FILE* say, Description const& plan, schedule::Ranks mesh, s
 /// The mesh of so many ranks; an Error unless the ways divide them.
 template <class = void> schedule::Ranks mesh_of(int ranks, int ways) {
   if (ranks % ways != 0) {
-    throw Error("--ranks " + std::to_string(ranks) + ": this plan splits layers over " + std::to_string(ways) +
-                " ways, so ranks must be a multiple of " + std::to_string(ways));
+    throw Error(
+        {"--ranks ", ranks, ": this plan splits layers over ", ways, " ways, so ranks must be a multiple of ", ways});
   }
   return {ranks / ways, ways};
+}
+
+/// Throws Error unless a program that has these backends, besides the host, has the one of that name.
+template <class = void> void check_built_for(std::string const& name, std::initializer_list<std::string_view> built) {
+  if (name == "host" || std::find(built.begin(), built.end(), name) != built.end()) return;
+  std::string here = "host";
+  for (std::string_view const b : built) meta::append(here, {" or ", b});
+  throw Error({"--backend ", name, ": this program has ", here,
+               name == "cuda" ? "; for CUDA link cleave::cuda and compile the source as CUDA, or say nvcc -std=c++20 "
+                                "-x cu -DCLEAVE_CUDA"
+                              : ""});
+}
+
+/// Which of how many processes this is; of a launcher, or of MPI.
+struct RankOf {
+  int rank = 0, size = 1;
+};
+/// What a run is asked to do: its command line, read and checked against the plan and the launcher.
+struct Asked {
+  Command command;
+  Apart apart;
+  SaveEvery save_every;
+  bool leads = true, apart_by_hand = false;  // leads: this process prints and writes
+  std::FILE* say = stdout;
+  schedule::Ranks mesh;
+};
+/// Null if help was asked for and given. Throws Error. `mpi` is this process among those of MPI.
+template <class = void>
+std::shared_ptr<Asked> asked_of(int argc, char** argv, CommandDefaults const& defaults,
+                                std::initializer_list<std::string_view> backends, Description const& plan,
+                                Launch const& launch, RankOf mpi) {
+  auto const a = std::make_shared<Asked>();
+  bool const served = plan.program.served;
+  int const ways = plan.program.mesh.ways();
+  Command& c = a->command;
+  if (!read_command(argc, argv, defaults, served ? &a->apart : nullptr, c)) return nullptr;
+  check_built_for(c.backend, backends);
+  a->save_every = SaveEvery::of(c.save_every);
+  a->leads = mpi.rank == 0 && (mpi.size > 1 || launch.rank == 0);
+  a->say = !a->leads ? std::fopen("/dev/null", "w") : c.json ? stderr : stdout;
+  a->apart_by_hand = a->apart.serves() || a->apart.joins();
+  if (launch.size > 1 && !a->apart_by_hand) check_launch(a->say, c, launch, mpi.size, served ? ways : 1, served);
+  a->mesh = mesh_of(c.ranks, ways);
+  return a;
+}
+
+/// Throws Error for a trace or a checkpoint that is asked of a process that has none: a server, or a client.
+template <class = void> void check_part(Asked const& a) {
+  Command const& c = a.command;
+  if (!c.trace.empty() && (a.apart.serves() || (a.apart.joins() && *a.apart.replica < 0))) {
+    throw Error({"--trace ", c.trace, ": ", a.apart.serves() ? "a server" : "a client without --replica",
+                 " makes no steps; say it to the replicas"});
+  }
+  if (!a.apart.serves() && a.apart.joins() && !c.resume.empty() && c.resume != "auto") {
+    throw Error({"--resume ", c.resume, ": a client's weights are the server's; say --resume to the server"});
+  }
+}
+/// The trace that was asked of this process.
+template <class = void> Tracing tracing_of(Asked const& a, Launch const& launch, RankOf mpi, bool served) {
+  std::string const& path = a.command.trace;
+  if (path.empty()) return {};
+  bool const a_client = a.apart.joins() && a.apart_by_hand, by_launcher = served && launch.size > 1;
+  RankOf const at = a_client      ? RankOf{*a.apart.replica, a.mesh.replicas()}
+                    : by_launcher ? RankOf{launch.rank, launch.size}
+                                  : mpi;
+  return {trace_path(path, at.rank, at.size), a.command.trace_steps};
 }
 
 }  // namespace cleave::session

@@ -41,15 +41,6 @@ template <class P> auto make_trainer(int replicas, std::uint64_t seed, [[maybe_u
 template <class... Backends> std::string backend_names() {
   return "host" + (std::string() + ... + (std::string(", ") + Backends::name));
 }
-/// Is the program built for that backend?
-template <class... Backends> void check_backend(std::string const& name) {
-  if (name == "host" || ((name == Backends::name) || ... || false)) return;
-  std::string const here = (std::string("host") + ... + (std::string(" or ") + Backends::name));
-  throw Error("--backend " + name + ": this program has " + here +
-              (name == "cuda" ? "; for CUDA link cleave::cuda and compile the source as CUDA, or say nvcc -std=c++20 "
-                                "-x cu -DCLEAVE_CUDA"
-                              : ""));
-}
 /// f(backend) for the one of that name.
 template <class... Backends, class F> int on([[maybe_unused]] std::string const& name, [[maybe_unused]] F f) {
   int code = 0;
@@ -83,9 +74,9 @@ int collect_on(Job const& job, int replicas, Launch const& launch, backend::mpi:
     }
   }
   if (process.size() > 1 && launch.size > 1) {
-    throw Error("--backend " + std::string(B::name) +
-                ": this program has no way between the devices of several processes; build with cleave::nccl, or "
-                "run one process, whose ranks share a device");
+    throw Error({"--backend ", B::name,
+                 ": this program has no way between the devices of several processes; build with cleave::nccl, or "
+                 "run one process, whose ranks share a device"});
   }
   std::fprintf(job.say, "on %s\n", machine->title().c_str());
   return go(std::make_unique<DeviceTrainer<P, typename B::Machine, typename B::Link>>(replicas, job.seed,
@@ -97,8 +88,7 @@ template <class P, class Data, class B, class Set>
 int train_on(Job const& job, std::string const& resume, int replicas, Sets<Set> const& sets, Launch const& launch,
              backend::mpi::Process const& process) {
   if constexpr (!stays_on_host<P>().empty()) {
-    throw Error("--backend " + std::string(B::name) + ": this plan has " + std::string(stays_on_host<P>()) +
-                ", which run on the host only");
+    throw Error({"--backend ", B::name, ": this plan has ", stays_on_host<P>(), ", which run on the host only"});
   } else {
     auto const go = [&](auto trainer) {
       if constexpr (requires { trainer->machine().listing(); }) {
@@ -127,23 +117,26 @@ template <class P> constexpr int default_epochs() {
   }
 }
 
+/// A resumed run has the seed of its checkpoint.
+template <class = void> Job job_of(Asked const& a, std::string const& resume, Tracing const& tracing) {
+  Command const& c = a.command;
+  std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(c.seed) : session::saved_seed(resume);
+  return {c.program, c.out, c.ranks, c.epochs, seed, c.json, a.leads, a.say, tracing, a.save_every};
+}
+
 template <class P, class Data, class... Backends>
 int train(int argc, char** argv, Launch const& launch, backend::mpi::Process const& process) {
-  Command c;
-  Apart apart;
-  bool const read = read_command(argc, argv,
-                                 {program_name(argv[0]), std::string(Data::name), backend_names<Backends...>(),
-                                  launch.size > 1 ? launch.size : default_ranks<P>(), default_epochs<P>()},
-                                 P::served ? &apart : nullptr, c);
-  if (!read) return 0;
-  check_backend<Backends...>(c.backend);
-  SaveEvery const save_every = SaveEvery::of(c.save_every);
-  bool const leads = process.rank() == 0 && (process.size() > 1 || launch.rank == 0);
-  std::FILE* const say = !leads ? std::fopen("/dev/null", "w") : c.json ? stderr : stdout;
-  bool const apart_by_hand = apart.serves() || apart.joins();
-  if (launch.size > 1 && !apart_by_hand)
-    check_launch(say, c, launch, process.size(), P::served ? P::ways : 1, P::served);
-  schedule::Ranks const mesh = mesh_of(c.ranks, P::ways);
+  RankOf const mpi{process.rank(), process.size()};
+  auto const asked = asked_of(argc, argv,
+                              {program_name(argv[0]), std::string(Data::name), backend_names<Backends...>(),
+                               launch.size > 1 ? launch.size : default_ranks<P>(), default_epochs<P>()},
+                              {Backends::name...}, description<P>, launch, mpi);
+  if (!asked) return 0;
+  Command const& c = asked->command;
+  Apart& apart = asked->apart;
+  SaveEvery const& save_every = asked->save_every;
+  std::FILE* const say = asked->say;
+  schedule::Ranks const mesh = asked->mesh;
   auto const told = [&]<class Q>(meta::type<Q>) { return schedule::listing<Q>(mesh) + schedule::summary<Q>(mesh); };
   bool const on_device = c.backend != "host" && !P::served;
   print_plan(say, description<P>, mesh,
@@ -151,34 +144,25 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
              on_device ? told(meta::type<sent_whole_t<P>>{}) : told(meta::type<P>{}));
   if (c.plan_only) return 0;
   if (int const other = process.stranger(fingerprint<P>(mesh.replicas())); other >= 0) {
-    throw Error("rank " + std::to_string(other) + " runs another plan, schedule or version than rank 0");
+    throw Error({"rank ", other, " runs another plan, schedule or version than rank 0"});
   }
   if constexpr (P::served) {
-    if (!c.trace.empty() && (apart.serves() || (apart.joins() && *apart.replica < 0)))
-      throw Error("--trace " + c.trace + ": " + (apart.serves() ? "a server" : "a client without --replica") +
-                  " makes no steps; say it to the replicas");
+    check_part(*asked);
     if (apart.serves())
       return serve<P>(say, apart, mesh.replicas(), static_cast<std::uint64_t>(c.seed), c.out, c.resume, save_every);
   }
 
-  bool const by_launcher = P::served && launch.size > 1, a_client = apart.joins() && apart_by_hand;
-  Tracing const tracing{c.trace.empty() ? ""
-                        : a_client      ? trace_path(c.trace, *apart.replica, mesh.replicas())
-                        : by_launcher   ? trace_path(c.trace, launch.rank, launch.size)
-                                        : trace_path(c.trace, process.rank(), process.size()),
-                        c.trace_steps};
-  if (a_client && !c.resume.empty() && c.resume != "auto") {
-    throw Error("--resume " + c.resume + ": a client's weights are the server's; say --resume to the server");
-  }
+  Tracing const tracing = tracing_of(*asked, launch, mpi, P::served);
   bool const server_resumes = P::served && (apart.joins() || launch.size > 1);  // clients have its weights
-  std::string const resume = server_resumes ? "" : resume_path(description<P>, c.resume, c.out, say, leads, process);
+  std::string const resume =
+      server_resumes ? "" : resume_path(description<P>, c.resume, c.out, say, asked->leads, process);
   StopSignals const signals;
   auto const sets = read_for<P, Data>(say, c.data, c.limit, resume);
   if (tracing) check_trace(tracing.path);
 
   if constexpr (P::served) {
     Host<P> host;
-    if (launch.size > 1 && !apart_by_hand)
+    if (launch.size > 1 && !asked->apart_by_hand)
       host.start(apart, launch, process, mesh.replicas(), static_cast<std::uint64_t>(c.seed), say, c.out, c.resume);
     if (apart.joins()) {
       auto const join_by = [&]<class Ranks>(Ranks*) {
@@ -193,14 +177,13 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
       }));
     }
   }
-  std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(c.seed) : session::saved_seed(resume);
-  Job const job{c.program, c.out, c.ranks, c.epochs, seed, c.json, leads, say, tracing, save_every};
+  Job const job = job_of(*asked, resume, tracing);
   if (c.backend != "host") {
     return on<Backends...>(c.backend, [&]<class B>(B*) {
       return train_on<P, Data, B>(job, resume, mesh.replicas(), sets, launch, process);
     });
   }
-  trainer_of<P> trainer = make_trainer<P>(mesh.replicas(), seed, process.remote());
+  trainer_of<P> trainer = make_trainer<P>(mesh.replicas(), job.seed, process.remote());
   if (!resume.empty()) session::load(trainer, resume);
   slow_down(trainer);
   return fit<P, Data>(trainer, job, sets);

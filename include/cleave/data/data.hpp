@@ -61,9 +61,9 @@ template <class Set> struct Sets {
 /// For a model that begins with Embedding: inputs must be whole numbers below the vocabulary.
 inline void check_tokens(std::string const& name, auto const& set, int vocabulary, Inputs inputs) {
   if (inputs != Inputs::AsGiven) {
-    throw Error(name +
-                ": Embedding reads token numbers, but the inputs are standardised; say in the data class: "
-                "static constexpr auto inputs = session::Inputs::AsGiven;");
+    throw Error({name,
+                 ": Embedding reads token numbers, but the inputs are standardised; say in the data class: "
+                 "static constexpr auto inputs = session::Inputs::AsGiven;"});
   }
   for (int i = 0; i < set.count; ++i) {
     for (auto const x : set.input(i)) {
@@ -71,8 +71,8 @@ inline void check_tokens(std::string const& name, auto const& set, int vocabular
       if (token >= 0 && token < vocabulary && token == std::floor(token)) continue;
       char text[32];
       std::snprintf(text, sizeof text, "%g", token);
-      throw Error(name + ", sample " + std::to_string(i) + ": " + text + " is no token of Embedding<" +
-                  std::to_string(vocabulary) + ", ...>; tokens are whole, 0 to " + std::to_string(vocabulary - 1));
+      throw Error({name, ", sample ", i, ": ", text, " is no token of Embedding<", vocabulary,
+                   ", ...>; tokens are whole, 0 to ", vocabulary - 1});
     }
   }
 }
@@ -87,8 +87,7 @@ struct Needs {
 template <class Set> void check_set(std::string const& name, Set const& set, Inputs inputs, Needs const& needs) {
   check_sizes(name, set);
   if (static_cast<long>(set.input(0).size()) != needs.values) {
-    throw Error(name + ": samples of " + std::to_string(set.input(0).size()) + " values, the model takes " +
-                std::to_string(needs.values));
+    throw Error({name, ": samples of ", set.input(0).size(), " values, the model takes ", needs.values});
   }
   check_labels(name, set, needs.answers);
   if constexpr (std::is_same_v<Set, io::Samples>) check_targets(name, set, needs.answers);
@@ -112,8 +111,8 @@ Preprocessing preprocessing_of(std::FILE* say, Set const& training, Inputs input
     return own;
   }
   if (!saved->scaling.empty() && saved->scaling.mean.size() != static_cast<std::size_t>(training.channel_count())) {
-    throw Error(resume + ": saved with inputs of " + std::to_string(saved->scaling.mean.size()) +
-                " channels, these have " + std::to_string(training.channel_count()) + "; resume with the same data");
+    throw Error({resume, ": saved with inputs of ", saved->scaling.mean.size(), " channels, these have ",
+                 training.channel_count(), "; resume with the same data"});
   }
   if (!saved->class_names.empty() && !own.class_names.empty() && saved->class_names != own.class_names) {
     std::fprintf(say, "%s was trained on other classes (%s, ...) than these (%s, ...)\n", resume.c_str(),
@@ -123,30 +122,32 @@ Preprocessing preprocessing_of(std::FILE* say, Set const& training, Inputs input
   return *std::move(saved);
 }
 
-/// Reads and checks both sets, and determines the preprocessing of their inputs.
+/// Checks both sets of a data class of this name, leaves the first `limit` of the training set (0: all), and determines
+/// the preprocessing of their inputs.
+template <class Set>
+void prepare_sets(std::FILE* say, Sets<Set>& s, std::string const& name, Inputs inputs, int limit,
+                  std::string const& resume, Needs const& needs) {
+  if (limit > 0) s.training.keep_first(limit);
+  check_set(name + ", training set", s.training, inputs, needs);
+  check_set(name + ", test set", s.held_out, inputs, needs);
+  if constexpr (std::is_same_v<Set, io::Images>) {
+    io::Images const &t = s.training, &h = s.held_out;
+    auto const size = [](io::Images const& i) { return meta::joined({i.channels, " x ", i.height, " x ", i.width}); };
+    if (size(t) != size(h)) throw Error({name, ": training images are ", size(t), ", test images ", size(h)});
+  }
+  if (s.training.count < needs.batch) {
+    throw Error({name, ": ", s.training.count, " samples are fewer than one batch of ", needs.batch});
+  }
+  s.preprocessing = preprocessing_of(say, s.training, inputs, resume);
+}
+/// Reads both sets and prepares them.
 template <class Data>
 auto read_sets(std::FILE* say, std::string const& folder, int limit, std::string const& resume, Needs const& needs) {
   std::string note;
   using Set = decltype(Data::read(folder, io::Split::Train, note));
   Sets<Set> s{Data::read(folder, io::Split::Train, note), Data::read(folder, io::Split::Test, note), {}};
   if (!note.empty()) std::fprintf(say, "%s\n", note.c_str());
-  if (limit > 0) s.training.keep_first(limit);
-  std::string const name(Data::name);
-  constexpr Inputs inputs = inputs_of<Data, Set>();
-  check_set(name + ", training set", s.training, inputs, needs);
-  check_set(name + ", test set", s.held_out, inputs, needs);
-  if constexpr (std::is_same_v<Set, io::Images>) {
-    io::Images const &t = s.training, &h = s.held_out;
-    auto const size = [](io::Images const& i) {
-      return std::to_string(i.channels) + " x " + std::to_string(i.height) + " x " + std::to_string(i.width);
-    };
-    if (size(t) != size(h)) throw Error(name + ": training images are " + size(t) + ", test images " + size(h));
-  }
-  if (s.training.count < needs.batch) {
-    throw Error(name + ": " + std::to_string(s.training.count) + " samples are fewer than one batch of " +
-                std::to_string(needs.batch));
-  }
-  s.preprocessing = preprocessing_of(say, s.training, inputs, resume);
+  prepare_sets(say, s, std::string(Data::name), inputs_of<Data, Set>(), limit, resume, needs);
   return s;
 }
 /// For plan P.
