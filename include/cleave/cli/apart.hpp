@@ -183,8 +183,7 @@ template <class P> class Host {
       loaded_ = server_->updates(container_);
     } else if (io::exists(last)) {
       throw Error({"--resume auto: ", out, " has ", last, ", but not ", own,
-                   ", which a server of several processes goes on from; say another --out, or leave --resume out to "
-                   "begin anew"});
+                   ", which a server of several processes goes on from; say another --out, or leave --resume out"});
     } else {
       std::fprintf(say, "--resume auto: no %s, a fresh start\n", own.c_str());
     }

@@ -74,9 +74,8 @@ void check_launch(std::FILE* say, Command const& c, Launch const& launch, int pr
   if (processes == 1 && !served) {
     throw Error(
         {launch.by, " has started ", launch.size,
-         " processes, and each would train alone: build with cleave::mpi and start by mpirun or srun, or run one "
-         "process with --ranks ",
-         launch.size});
+         " processes, and each would train alone: build with cleave::mpi and start by mpirun or srun, or run one ",
+         "process with --ranks ", launch.size});
   }
 }
 /// Prints the plan on a mesh: a line of its numbers, then its listing and summary.
@@ -128,7 +127,7 @@ template <class = void>
 std::shared_ptr<Asked> asked_of(int argc, char** argv, CommandDefaults const& defaults,
                                 std::initializer_list<std::string_view> backends, Description const& plan,
                                 Launch const& launch, RankOf mpi) {
-  auto const a = std::make_shared<Asked>();
+  auto a = std::make_shared<Asked>();
   bool const served = plan.program.served;
   int const ways = plan.program.mesh.ways();
   Command& c = a->command;

@@ -19,10 +19,8 @@ class Piece {
   constexpr Piece(std::string_view text) : text_(text.data()), number_(text.size()) {}
   constexpr Piece(std::string const& text) : text_(text.data()), number_(text.size()) {}
   template <std::integral Number>
-  requires(!std::same_as<Number, bool> && !std::same_as<Number, char>)
-  constexpr Piece(Number n)
-      : number_(static_cast<unsigned long long>(n)),
-        of_(std::is_signed_v<Number> ? Form::Signed : Form::Unsigned) {}
+  requires(!std::same_as<Number, bool> && !std::same_as<Number, char>) constexpr Piece(Number n)
+      : number_(static_cast<unsigned long long>(n)), of_(std::is_signed_v<Number> ? Form::Signed : Form::Unsigned) {}
 
   void append_to(std::string& out) const {
     if (of_ == Form::Ended) {

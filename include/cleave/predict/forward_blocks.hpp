@@ -15,9 +15,7 @@
 #include "../lower/host.hpp"
 #include "../plan/plan.hpp"
 
-namespace cleave {
-
-namespace session {
+namespace cleave::session {
 
 /// The forward pass of a model over `Rows` samples at once. A split that a layer names is for training.
 template <class Net, class Number, int Rows>
@@ -141,5 +139,4 @@ template <class Net, class Number> class ForwardBlocks {
   std::vector<Runner> runners_;
 };
 
-}  // namespace session
-}  // namespace cleave
+}  // namespace cleave::session

@@ -118,7 +118,7 @@ void session::SampleTraining<P, Self>::save_torch(std::string const& path, Torch
                        {reinterpret_cast<unsigned char const*>(values[i].data()), values[i].size() * sizeof(A)}});
   bool leads = true;
   if constexpr (requires { self().leads(); }) leads = self().leads();
-  if (leads) io::save_safetensors(path, std::move(tensors));
+  if (leads) io::save_safetensors(path, tensors);
 }
 
 }  // namespace cleave
