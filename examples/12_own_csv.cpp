@@ -27,5 +27,5 @@ int main(int argc, char** argv) try {
   std::printf("%g, %g, %g, %g: %s\n", x[0], x[1], x[2], x[3], predict.names(x)[0].c_str());
 } catch (Error const& e) {
   std::fprintf(stderr, "12_own_csv: %s\n", e.what());
-  return 1;
+  return 2;
 }

@@ -22,9 +22,11 @@ struct Local : Of<DataParallel<LocalSGD<4>>> {};
 struct Points {
   using Input = Vector<3>;
   using Target = Class<2>;
+  long broken = -1;  // this one cannot be read
   long size() const { return 250; }
   int label(long i) const { return at(i, 0) + at(i, 1) - at(i, 2) > 0; }
   void read(long i, std::span<float> x, int& y) const {
+    if (i == broken) throw Error("sample " + std::to_string(i) + " is torn");
     for (int k = 0; k < 3; ++k) x[static_cast<std::size_t>(k)] = at(i, k);
     y = label(i);
   }
@@ -69,4 +71,9 @@ TEST_CASE("a loop of one's own steps a server's replicas") {
   for (auto const& at : trainer.batches(points, {.epochs = 20})) loss = trainer.step(at);
   CHECK(loss < 0.4);
   CHECK(trainer.steps() == 200);
+}
+TEST_CASE("a sample that cannot be read ends the training of a server's replicas with its error") {
+  Points const points{.broken = 77};
+  Trainer<Free> trainer({.replicas = 3});
+  CHECK_THROWS_WITH_AS(trainer.fit(points, {.epochs = 3}), doctest::Contains("sample 77 is torn"), Error);
 }

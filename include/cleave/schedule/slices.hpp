@@ -53,7 +53,7 @@ struct Share {
   /// The micro-batches of a rank, where these axes cut the batch: the outermost first, and each of its parts the next.
   constexpr Range part(AxisSet cut, int rank, int round) const {
     Range r = own(ranks.coordinate(rank, place::data_axis), round);
-    for (int a = place::data_axis + 1; a < ranks.axes; ++a) {
+    for (int a = place::data_axis + 1; a < ranks.axes && a < place::most_axes; ++a) {
       if (cut.has(a)) r = within(r, ranks.coordinate(rank, a), ranks.size[a]);
     }
     return r;

@@ -1,0 +1,45 @@
+// 13_characters - the next character of a text, learnt and then drawn one after the other: `13_characters plays.txt`.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cleave.hpp>
+#include <cleave/data/text_file.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+using namespace cleave;
+
+constexpr int places = 24;  // characters that the next one follows from
+struct Net : Sequential<Vector<places>, Embedding<256, 12>, Linear<192>, Relu, Linear<256>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<128>, DataParallel<Sync>, Adam> {
+  static constexpr Rate rate = Rate::cosine(0.003f).warm_up(100);
+};
+
+int main(int argc, char** argv) try {
+  if (argc < 2) return std::fprintf(stderr, "usage: 13_characters TEXT [EPOCHS]\n"), 2;
+  TextFile<places> const text(argv[1]);
+  auto const [training, test] = split(text, 0.05);  // the end of the text
+  Trainer<Train> trainer;
+  trainer.fit(training, test, {.epochs = argc > 2 ? std::atoi(argv[2]) : 2}, [](Epoch const& e) {
+    std::printf("epoch %d: loss %.3f, held out %.3f\n", e.epoch, e.loss, e.val_loss);
+    return false;  // go on
+  });
+
+  auto predict = trainer.predictor();
+  std::vector<float> last(places);
+  int next = 0;
+  test.read(0, last, next);
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    std::vector<float> const p = predict.probabilities(last);
+    float rest = Draw{.seed = 7, .sample = i}.uniform(0);
+    for (next = 0; next < 255 && rest >= p[static_cast<std::size_t>(next)]; ++next)
+      rest -= p[static_cast<std::size_t>(next)];
+    std::putchar(next);
+    std::shift_left(last.begin(), last.end(), 1);
+    last.back() = static_cast<float>(next);
+  }
+  std::putchar('\n');
+} catch (Error const& e) {
+  std::fprintf(stderr, "13_characters: %s\n", e.what());
+  return 2;
+}
