@@ -20,10 +20,8 @@ int main(int argc, char** argv) try {
   TextFile<places> const text(argv[1]);
   auto const [training, test] = split(text, 0.05);  // the end of the text
   Trainer<Train> trainer;
-  trainer.fit(training, test, {.epochs = argc > 2 ? std::atoi(argv[2]) : 2}, [](Epoch const& e) {
-    std::printf("epoch %d: loss %.3f, held out %.3f\n", e.epoch, e.loss, e.val_loss);
-    return false;  // go on
-  });
+  trainer.fit(training, test, {.epochs = argc > 2 ? std::atoi(argv[2]) : 2},
+              [](Epoch const& e) { std::printf("epoch %d: loss %.3f, held out %.3f\n", e.epoch, e.loss, e.val_loss); });
 
   auto predict = trainer.predictor();
   std::vector<float> last(places);

@@ -116,6 +116,16 @@ TEST_CASE("values are learnt, and a loop of one's own reads a data set") {
   CHECK(std::isnan(fitted.evaluate(sine).accuracy));
   CHECK(fitted.predictor().evaluate(sine, MeanAbsoluteError{}).value() < 1);
 }
+TEST_CASE("a function that is told of epochs may return nothing, or end the training") {
+  Sine const sine;
+  Trainer<Learn> trainer({.replicas = 1});
+  int told = 0;
+  trainer.fit(sine, {.epochs = 3}, [&](Epoch const& e) { told += e.epoch; });
+  CHECK(told == 6);
+  History const h = trainer.fit(sine, {.epochs = 9}, [](Epoch const& e) { return e.epoch == 2; });
+  CHECK(h.epochs.size() == 2);
+  CHECK(h.stopped_early);
+}
 TEST_CASE("a sample that cannot be read ends the training with its error") {
   Points const points{.broken = 77};
   Trainer<Train> trainer({.replicas = 2});

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "../data/batch_range.hpp"
@@ -18,8 +21,29 @@
 
 namespace cleave::session {
 
-/// Called after each epoch; true ends the training.
-using Watch = std::function<bool(Epoch const&)>;
+/// A function that is called after each epoch: it returns nothing, or whether the training ends.
+class Watch {
+ public:
+  Watch() = default;
+  template <class Told>
+  requires(!std::same_as<std::remove_cvref_t<Told>, Watch> && std::invocable<Told&, Epoch const&>) Watch(Told told) {
+    using Answer = std::invoke_result_t<Told&, Epoch const&>;
+    static_assert(std::is_void_v<Answer> || std::same_as<Answer, bool>,
+                  "fit: the function that is told of each epoch returns nothing, or a bool: whether the training ends");
+    if constexpr (std::same_as<Answer, bool>) told_ = std::move(told);
+    if constexpr (std::is_void_v<Answer>) {
+      told_ = [told = std::move(told)](Epoch const& epoch) mutable {
+        told(epoch);
+        return false;
+      };
+    }
+  }
+  /// Whether the training ends.
+  bool operator()(Epoch const& epoch) const { return told_ && told_(epoch); }
+
+ private:
+  std::function<bool(Epoch const&)> told_;
+};
 
 /// Weights and running statistics of a trainer, as they were.
 template <class Trained> class Snapshot {
@@ -146,7 +170,7 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
       }
       now.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       history.epochs.push_back(now);
-      double ends = (watch && watch(now)) || ended ? 1 : 0;
+      double ends = watch(now) || ended ? 1 : 0;
       if constexpr (requires { trainer.sum_over_processes(&ends, 1); })
         trainer.sum_over_processes(&ends, 1);  // all end, or none
       history.stopped_early = ends > 0 && e + 1 < how.epochs;

@@ -25,9 +25,9 @@ template <class P, class Self> class SampleTraining {
  public:
   /// Trains on samples in memory: x (n, inputs), y (n) classes from 0, or (n, outputs) targets, for a loss that takes
   /// them. Each epoch has its own order; samples beyond the last whole batch of an epoch are left out of it. With
-  /// `.validation`, the trainer has the weights of the best epoch in the end. `watch` is called after each epoch; true
-  /// ends the training. The learning rate is that of the plan. Throws Error, before anything is trained, if sizes,
-  /// labels or targets do not fit.
+  /// `.validation`, the trainer has the weights of the best epoch in the end. `watch` is called after each epoch; if it
+  /// returns true, the training ends. The learning rate is that of the plan. Throws Error, before anything is trained,
+  /// if sizes, labels or targets do not fit.
   History fit(std::span<float const> x, std::span<int const> y, FitOptions const& how = {}, Watch const& watch = {}) {
     return fit_source(arrays(x, y, {}), how, watch);
   }
