@@ -47,6 +47,12 @@ struct Sine {
   }
 };
 
+template <class D>
+concept HasBatches = requires(Trainer<Learn>& t) {
+  t.batches(D{});
+};
+static_assert(!HasBatches<Sine>);  // of a temporary there is nothing to view
+
 template <class P> std::vector<double> numbers(Trainer<P>& trainer, History const& h) {
   std::vector<double> out;
   for (Epoch const& e : h.epochs) out.push_back(e.loss), out.push_back(e.val_loss), out.push_back(e.val_accuracy);

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <numeric>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -52,7 +53,10 @@ class Loader {
     x_.resize(rows * inputs_);
     y_.resize(rows * outputs_);
     asked_.assign(static_cast<std::size_t>(how_.batch), never);
-    for (int r = 0; r < how_.readers && ahead_ > 0; ++r) readers_.emplace_back([this] { read_ahead(); });
+    try {
+      for (int r = 0; r < how_.readers && ahead_ > 0; ++r) readers_.emplace_back([this] { read_ahead(); });
+    } catch (std::system_error const&) {  // no more threads: those that are here, or the ranks, read
+    }
   }
   Loader(Loader const&) = delete;
   Loader& operator=(Loader const&) = delete;
@@ -202,8 +206,7 @@ class Loader {
       } catch (...) {  // the rank that asks for it reads it again, and tells
       }
       lock.lock();
-      --reading_;
-      changed_.notify_all();
+      if (--reading_ == 0) changed_.notify_all();
     }
   }
 

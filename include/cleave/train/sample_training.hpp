@@ -58,6 +58,7 @@ template <class P, class Self> class SampleTraining {
   template <Dataset D> BatchRange batches(D const& all, FitOptions const& how = {}) {
     return batches_of(source(all), how);
   }
+  template <Dataset D> void batches(D const&& all, FitOptions const& how = {}) = delete;  // they view it
   /// Trains one step, and returns its loss, the mean over the batch.
   double step(BatchAt const& at) { return self().train(at.step, 1, at.feed)[0]; }
 
