@@ -72,9 +72,9 @@ inline SampleSource source_of(Arrays const& all) {
   s.in_memory = s.checked = true;
   s.read_one = [](void const* self, long i, Draw const*, float* x, int* label, float* targets) {
     auto const& a = *static_cast<Arrays const*>(self);
-    std::ranges::copy(a.input(i), x);
+    std::copy_n(a.input(i).data(), a.each_input, x);
     if (a.labels.empty()) {
-      std::ranges::copy(a.target(i), targets);
+      std::copy_n(a.target(i).data(), a.each_target, targets);
     } else {
       *label = a.label(i);
     }

@@ -26,7 +26,7 @@ struct Flip {
   static void apply(Draw const& draw, std::span<float> x, Shape shape) {
     if (draw.below(2, 0) == 0) return;
     auto const width = static_cast<std::size_t>(shape[2]);
-    for (std::size_t at = 0; at < x.size(); at += width) std::ranges::reverse(x.subspan(at, width));
+    for (float* at = x.data(); at < x.data() + x.size(); at += width) std::reverse(at, at + width);
   }
 };
 /// By up to `Pixels` down, up, left and right, drawn evenly; what comes in is 0.
