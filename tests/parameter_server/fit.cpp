@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "../train/points.hpp"
+
 using namespace cleave;
 
 namespace {
@@ -17,21 +19,6 @@ struct InStep : Of<DataParallel<Sync>, Shards<1>> {};
 struct ByCollectives : Of<DataParallel<Sync>> {};
 struct Free : Of<DataParallel<Async>> {};
 struct Local : Of<DataParallel<LocalSGD<4>>> {};
-
-/// Points on either side of a plane.
-struct Points {
-  using Input = Vector<3>;
-  using Target = Class<2>;
-  long broken = -1;  // this one cannot be read
-  long size() const { return 250; }
-  int label(long i) const { return at(i, 0) + at(i, 1) - at(i, 2) > 0; }
-  void read(long i, std::span<float> x, int& y) const {
-    if (i == broken) throw Error("sample " + std::to_string(i) + " is torn");
-    for (int k = 0; k < 3; ++k) x[static_cast<std::size_t>(k)] = at(i, k);
-    y = label(i);
-  }
-  static float at(long i, int k) { return static_cast<float>((i * 37 + k * 101 + i * i * 13) % 200) / 100 - 1; }
-};
 
 }  // namespace
 

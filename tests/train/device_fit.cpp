@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include "points.hpp"
+
 using namespace cleave;
 
 namespace {
@@ -15,18 +17,6 @@ struct Train : Plan<Net, Batch<24>, MicroBatches<6>, DataParallel<Sync>, Momentu
   static constexpr Rate rate = Rate::constant(0.1f);
 };
 using OnDevice = DeviceTrainer<Train, backend::emulate::Machine>;
-
-struct Points {
-  using Input = Vector<3>;
-  using Target = Class<2>;
-  long size() const { return 250; }
-  int label(long i) const { return at(i, 0) + at(i, 1) - at(i, 2) > 0; }
-  void read(long i, std::span<float> x, int& y) const {
-    for (int k = 0; k < 3; ++k) x[static_cast<std::size_t>(k)] = at(i, k);
-    y = label(i);
-  }
-  static float at(long i, int k) { return static_cast<float>((i * 37 + k * 101 + i * i * 13) % 200) / 100 - 1; }
-};
 
 }  // namespace
 

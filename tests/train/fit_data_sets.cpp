@@ -4,6 +4,8 @@
 #include <cleave.hpp>
 #include <cleave/data/augment.hpp>
 
+#include "points.hpp"
+
 using namespace cleave;
 
 namespace {
@@ -15,21 +17,6 @@ struct Cols : Of<ModelParallel<SplitCols>> {};
 struct Curve : Sequential<Vector<1>, Linear<8>, Tanh, Linear<1>, MeanSquaredError> {};
 struct Learn : Plan<Curve, Batch<16>, DataParallel<Sync>, Adam> {};
 
-/// Points on either side of a plane; `broken` cannot be read.
-struct Points {
-  using Input = Vector<3>;
-  using Target = Class<2>;
-  long broken = -1;
-  long size() const { return 250; }
-  std::vector<std::string> class_names() const { return {"below", "above"}; }
-  int label(long i) const { return at(i, 0) + at(i, 1) - at(i, 2) > 0; }
-  void read(long i, std::span<float> x, int& y) const {
-    if (i == broken) throw Error("sample " + std::to_string(i) + " is torn");
-    for (int k = 0; k < 3; ++k) x[static_cast<std::size_t>(k)] = at(i, k);
-    y = label(i);
-  }
-  static float at(long i, int k) { return static_cast<float>((i * 37 + k * 101 + i * i * 13) % 200) / 100 - 1; }
-};
 struct InMemory : Points {
   static constexpr bool in_memory = true;
 };

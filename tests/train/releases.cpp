@@ -52,7 +52,7 @@ constexpr Written written[] = {
 template <class P> void loads(char const* name) {
   session::Probing<P> probe;
   if (char const* const folder = std::getenv("CLEAVE_WRITE")) {
-    session::trainer_of<P> trainer(2, seed);
+    Trainer<P> trainer(2, seed);
     trainer.train(0, steps, probe.feed());
     session::save(trainer, std::string(folder) + "/" + name + ".safetensors", seed);
     MESSAGE("{\"", version, "\", \"", std::string(name), "\", ", sum_of(trainer), "u},");
@@ -66,7 +66,7 @@ template <class P> void loads(char const* name) {
     if (std::string(name) != w.name) continue;
     std::string const path = folder_of_all + "/" + w.release + "/" + name + ".safetensors";
     INFO(path);
-    session::trainer_of<P> trainer(2, session::saved_seed(path));
+    Trainer<P> trainer(2, session::saved_seed(path));
     CHECK(session::saved_seed(path) == seed);
     CHECK(sum_of(trainer) != w.sum);
     session::load(trainer, path);

@@ -183,7 +183,7 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
       return train_on<P, Data, B>(job, resume, mesh.replicas(), sets, launch, process);
     });
   }
-  trainer_of<P> trainer = make_trainer<P>(mesh.replicas(), job.seed, process.remote());
+  auto trainer = make_trainer<P>(mesh.replicas(), job.seed, process.remote());
   if (!resume.empty()) session::load(trainer, resume);
   slow_down(trainer);
   return fit<P, Data>(trainer, job, sets);

@@ -37,14 +37,12 @@ struct Arrays {
 inline Arrays arrays_of(std::span<float const> x, std::span<int const> labels, std::span<float const> targets,
                         long inputs, long outputs) {
   auto const each = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(outputs);
-  auto const text = [](std::size_t n) { return std::to_string(n); };
   if (x.empty() || x.size() % each != 0)
-    throw Error({"x: ", text(x.size()), " numbers are no whole number of samples of ", text(each)});
+    throw Error({"x: ", x.size(), " numbers are no whole number of samples of ", each});
   std::size_t const n = x.size() / each;
-  if (targets.empty() && labels.size() != n)
-    throw Error({"y: ", text(labels.size()), " labels for ", text(n), " samples"});
+  if (targets.empty() && labels.size() != n) throw Error({"y: ", labels.size(), " labels for ", n, " samples"});
   if (labels.empty() && targets.size() != n * out)
-    throw Error({"y: ", text(targets.size()), " targets for ", text(n), " samples of ", text(out)});
+    throw Error({"y: ", targets.size(), " targets for ", n, " samples of ", out});
   return {static_cast<int>(n), each, targets.empty() ? 0 : out, x, labels, targets};
 }
 

@@ -76,10 +76,7 @@ template <Dataset D, Transform... Ts> class Augmented {
  public:
   using Input = typename D::Input;
   using Target = typename D::Target;
-  static constexpr bool series = [] {
-    if constexpr (requires { D::series; }) return bool{D::series};
-    return false;
-  }();
+  static constexpr bool series = session::is_series<D>;
 
   explicit Augmented(D const& of) : of_(&of) {}
   explicit Augmented(D const&& of) = delete;

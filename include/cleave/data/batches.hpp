@@ -14,6 +14,7 @@
 #include "../io/samples.hpp"
 #include "../tensor/philox.hpp"
 #include "preprocessing.hpp"
+#include "shuffle.hpp"
 
 namespace cleave::session {
 
@@ -79,11 +80,7 @@ template <class Set> class Batches {
     epoch_ = epoch;
     first_step_ = first_step;
     if (!shuffled_) return;
-    std::iota(order_.begin(), order_.end(), 0);
-    tensor::Random const draw{seed_, tensor::Purpose::Shuffle, static_cast<std::uint32_t>(epoch)};
-    for (std::size_t i = order_.size() - 1; i > 0; --i) {
-      std::swap(order_[i], order_[draw.below(static_cast<std::uint32_t>(i + 1), i)]);
-    }
+    session::shuffle(order_, {seed_, tensor::Purpose::Shuffle, static_cast<std::uint32_t>(epoch)});
   }
 
   /// The feed must not outlive this.

@@ -36,7 +36,7 @@ template <class InputT, class TargetT> class Csv {
 
   explicit Csv(std::string const& path, CsvOptions const& how = {}) : path_(path) {
     std::vector<io::CsvLine> lines = io::read_csv(path, how.separator);
-    if (lines.size() < (how.header ? 2u : 1u)) throw Error(path + ": no samples");
+    if (lines.size() < (how.header ? 2u : 1u)) throw Error({path, ": no samples"});
     for (std::size_t c = 0; c < lines[0].cells.size(); ++c)
       names_.push_back(how.header ? lines[0].cells[c] : std::to_string(c));
     if (how.header) lines.erase(lines.begin());
@@ -44,8 +44,7 @@ template <class InputT, class TargetT> class Csv {
     rows_ = lines.size();
     for (io::CsvLine const& line : lines) {
       if (line.cells.size() != names_.size())
-        fail(line,
-             std::to_string(line.cells.size()) + " cells, but there are " + std::to_string(names_.size()) + " columns");
+        fail(line, {line.cells.size(), " cells, but there are ", names_.size(), " columns"});
       for (std::size_t c : inputs_) x_.push_back(number(line, c));
       if constexpr (!of_classes)
         for (std::size_t c : targets_) y_.push_back(number(line, c));
@@ -79,22 +78,22 @@ template <class InputT, class TargetT> class Csv {
     if constexpr (!of_classes) return static_cast<std::size_t>(TargetT::values);
   }();
 
-  [[noreturn]] void fail(io::CsvLine const& at, std::string const& what) const {
-    throw Error(path_ + ":" + std::to_string(at.number) + ": " + what);
+  [[noreturn]] void fail(io::CsvLine const& at, meta::Pieces what) const {
+    throw Error({path_, ":", at.number, ": ", meta::joined(what)});
   }
   std::size_t column(std::string const& name) const {
     auto const at = std::find(names_.begin(), names_.end(), name);
     if (at != names_.end()) return static_cast<std::size_t>(at - names_.begin());
     std::string all;
     for (std::string const& n : names_) all += (all.empty() ? "" : ", ") + n;
-    throw Error(path_ + ": no column \"" + name + "\"; there are " + all);
+    throw Error({path_, ": no column \"", name, "\"; there are ", all});
   }
   void choose_columns(CsvOptions const& how) {
     std::vector<std::string> wanted = how.targets;
     if (!how.target.empty()) wanted.insert(wanted.begin(), how.target);
     std::vector<bool> used(names_.size());
     auto const use = [&](std::size_t c) {
-      if (used[c]) throw Error(path_ + ": column \"" + names_[c] + "\" is named twice in the options");
+      if (used[c]) throw Error({path_, ": column \"", names_[c], "\" is named twice in the options"});
       used[c] = true;
     };
     for (std::string const& name : how.ignore) use(column(name));
@@ -106,24 +105,22 @@ template <class InputT, class TargetT> class Csv {
     }
     for (std::size_t c = 0; c < names_.size(); ++c)
       if (!used[c]) inputs_.push_back(c);
-    auto const text = [](auto n) { return std::to_string(n); };
     if (targets_.size() != target_columns)
-      throw Error(path_ + ": " + text(targets_.size()) + " columns of targets, but the data set's type has " +
-                  text(target_columns));
+      throw Error({path_, ": ", targets_.size(), " columns of targets, but the data set's type has ", target_columns});
     if (static_cast<long>(inputs_.size()) != Input::shape.size())
-      throw Error(path_ + ": " + text(inputs_.size()) + " columns of inputs, but the data set's type has " +
-                  text(Input::shape.size()) + "; .ignore names columns that are neither inputs nor targets");
+      throw Error({path_, ": ", inputs_.size(), " columns of inputs, but the data set's type has ", Input::shape.size(),
+                   "; .ignore names columns that are neither inputs nor targets"});
   }
   float number(io::CsvLine const& line, std::size_t c) const {
     std::string const& cell = line.cells[c];
-    if (cell.empty()) fail(line, "column \"" + names_[c] + "\" is empty; fill it in, or leave the line out");
+    if (cell.empty()) fail(line, {"column \"", names_[c], "\" is empty; fill it in, or leave the line out"});
     double value = 0;
     char const* const begin = cell.data() + (cell[0] == '+' && cell.size() > 1 ? 1 : 0);
     char const* const end = cell.data() + cell.size();
     auto const [stop, error] = io::parse_double(begin, end, value);
     auto const out = static_cast<float>(value);
     if (error != std::errc{} || stop != end || !std::isfinite(out))
-      fail(line, "column \"" + names_[c] + "\": \"" + cell + "\" is no number that a float can hold");
+      fail(line, {"column \"", names_[c], "\": \"", cell, "\" is no number that a float can hold"});
     return out;
   }
   void read_classes(std::vector<io::CsvLine> const& lines, CsvOptions const& how) {
@@ -144,14 +141,14 @@ template <class InputT, class TargetT> class Csv {
     if (class_names_.size() != static_cast<std::size_t>(Target::classes)) {
       std::string some;
       for (std::size_t i = 0; i < class_names_.size() && i < 5; ++i) some += (i > 0 ? ", " : "") + class_names_[i];
-      throw Error(path_ + ": column \"" + names_[column] + "\" has " + std::to_string(class_names_.size()) +
-                  " classes (" + some + (class_names_.size() > 5 ? ", ...)" : ")") + ", but the data set's type has " +
-                  std::to_string(Target::classes) + "; say Class<n>, or all of them in .classes");
+      throw Error({path_, ": column \"", names_[column], "\" has ", class_names_.size(), " classes (", some,
+                   class_names_.size() > 5 ? ", ...)" : ")", ", but the data set's type has ", Target::classes,
+                   "; say Class<n>, or all of them in .classes"});
     }
     for (io::CsvLine const& line : lines) {
       auto const at = std::find(class_names_.begin(), class_names_.end(), line.cells[column]);
       if (at == class_names_.end())
-        fail(line, "column \"" + names_[column] + "\": \"" + line.cells[column] + "\" is none of .classes");
+        fail(line, {"column \"", names_[column], "\": \"", line.cells[column], "\" is none of .classes"});
       labels_.push_back(static_cast<int>(at - class_names_.begin()));
     }
   }

@@ -31,9 +31,9 @@ struct Draw {
   std::uint32_t epoch = 0, stage = 0;
   std::uint64_t sample = 0;
 
-  /// k is below 256.
+  /// k and the stage are below 65536.
   constexpr tensor::Words at(std::uint32_t k) const {
-    return tensor::Random{seed, tensor::Purpose::Augment, epoch}.at(sample, stage * 256 + k);
+    return tensor::Random{seed, tensor::Purpose::Augment, epoch}.at(sample, stage << 16 | k);
   }
   /// In [0, 1).
   constexpr float uniform(std::uint32_t k) const { return static_cast<float>(at(k).a >> 8) * 0x1p-24f; }
@@ -65,5 +65,21 @@ template <class D>
 concept ClassDataset = Dataset<D> && requires {
   D::Target::classes;
 };
+
+namespace session {
+
+/// What a data set says of itself, or the default.
+template <Dataset D>
+constexpr bool is_in_memory = [] {
+  if constexpr (requires { D::in_memory; }) return bool{D::in_memory};
+  return false;
+}();
+template <Dataset D>
+constexpr bool is_series = [] {
+  if constexpr (requires { D::series; }) return bool{D::series};
+  return false;
+}();
+
+}  // namespace session
 
 }  // namespace cleave

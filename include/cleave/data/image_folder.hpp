@@ -44,7 +44,7 @@
 namespace cleave {
 
 /// `ImageFolder<Image<3, 64, 64>, Class<2>> const pets("pets");`: pets/cat/*.jpg is of class 0, pets/dog/*.png of class
-/// 1: folders in sorted order, whose names are saved with the weights. JPEG, PNG, BMP and GIF; Image<1, ...> is grey,
+/// 1: folders in sorted order, whose names are saved with the weights. JPEG, PNG and BMP; Image<1, ...> is grey,
 /// Image<3, ...> colours. Pixels are 0 to 255; a picture of another size is resized, whatever its proportions. Files
 /// are listed when it is made, and each is read when it is needed. Throws Error if there are not as many folders as
 /// classes, if one is empty, or, with its path, if a file is no picture.
@@ -59,8 +59,8 @@ template <class InputT, class TargetT> class ImageFolder {
     for (std::string const& name : names_in(path))
       if (is_folder(path + "/" + name)) class_names_.push_back(name);
     if (class_names_.size() != static_cast<std::size_t>(Target::classes))
-      throw Error(path + ": " + std::to_string(class_names_.size()) + " folders, but the data set's type has " +
-                  std::to_string(Target::classes) + " classes; a folder holds the pictures of one class");
+      throw Error({path, ": ", class_names_.size(), " folders, but the data set's type has ", Target::classes,
+                   " classes; a folder holds the pictures of one class"});
     for (std::size_t c = 0; c < class_names_.size(); ++c) {
       std::string const folder = path + "/" + class_names_[c];
       std::size_t const before = files_.size();
@@ -69,7 +69,7 @@ template <class InputT, class TargetT> class ImageFolder {
         files_.push_back(folder + "/" + name);
         labels_.push_back(static_cast<int>(c));
       }
-      if (files_.size() == before) throw Error(folder + ": no file ends with .jpg, .jpeg, .png, .bmp or .gif");
+      if (files_.size() == before) throw Error({folder, ": no file ends with .jpg, .jpeg, .png or .bmp"});
     }
   }
 
@@ -81,12 +81,12 @@ template <class InputT, class TargetT> class ImageFolder {
     std::unique_ptr<stbi_uc, void (*)(void*)> const pixels(
         stbi_load_from_memory(bytes.data(), static_cast<int>(bytes.size()), &width, &height, &channels, wanted.e0),
         &stbi_image_free);
-    if (!pixels) throw Error(path + ": is no picture that can be read (" + stbi_failure_reason() + ")");
+    if (!pixels) throw Error({path, ": is no picture that can be read (", stbi_failure_reason(), ")"});
     unsigned char const* from = pixels.get();
     std::vector<unsigned char> resized;
     if (width != wanted.e2 || height != wanted.e1) {
       resized.resize(x.size());
-      if (!resize(from, width, height, resized.data())) throw Error(path + ": cannot be resized");
+      if (!resize(from, width, height, resized.data())) throw Error({path, ": cannot be resized"});
       from = resized.data();
     }
     auto const plane = x.size() / static_cast<std::size_t>(wanted.e0);
@@ -114,7 +114,7 @@ template <class InputT, class TargetT> class ImageFolder {
   /// Sorted, without those that begin with a point.
   static std::vector<std::string> names_in(std::string const& path) {
     std::unique_ptr<DIR, int (*)(DIR*)> const folder(::opendir(path.c_str()), &::closedir);
-    if (!folder) throw Error(path + ": cannot open this folder: " + io::errno_text(errno));
+    if (!folder) throw Error({path, ": cannot open this folder: ", io::errno_text(errno)});
     std::vector<std::string> names;
     while (dirent const* const entry = ::readdir(folder.get()))
       if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
@@ -127,8 +127,7 @@ template <class InputT, class TargetT> class ImageFolder {
   }
   static bool is_picture(std::string name) {
     for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    return name.ends_with(".jpg") || name.ends_with(".jpeg") || name.ends_with(".png") || name.ends_with(".bmp") ||
-           name.ends_with(".gif");
+    return name.ends_with(".jpg") || name.ends_with(".jpeg") || name.ends_with(".png") || name.ends_with(".bmp");
   }
 
   std::vector<std::string> class_names_, files_;
@@ -136,3 +135,4 @@ template <class InputT, class TargetT> class ImageFolder {
 };
 
 }  // namespace cleave
+#undef CLEAVE_STB_RESIZE2

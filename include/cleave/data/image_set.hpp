@@ -20,17 +20,14 @@ template <class InputT, class TargetT> class ImageSet {
   static constexpr bool in_memory = true;
 
   explicit ImageSet(io::Images images) : images_(std::move(images)) {
-    auto const text = [](int c, int h, int w) {
-      return std::to_string(c) + " x " + std::to_string(h) + " x " + std::to_string(w);
-    };
     Shape const s = Input::shape;
     if (images_.channels != s[0] || images_.height != s[1] || images_.width != s[2])
-      throw Error("images of " + text(images_.channels, images_.height, images_.width) +
-                  ", but the data set's input is " + text(s[0], s[1], s[2]));
+      throw Error({"images of ", images_.channels, " x ", images_.height, " x ", images_.width,
+                   ", but the data set's input is ", s[0], " x ", s[1], " x ", s[2]});
     for (int i = 0; i < images_.count; ++i) {
       if (images_.label(i) >= Target::classes)
-        throw Error("image " + std::to_string(i) + ": label " + std::to_string(images_.label(i)) + ", but there are " +
-                    std::to_string(Target::classes) + " classes, 0 to " + std::to_string(Target::classes - 1));
+        throw Error({"image ", i, ": label ", images_.label(i), ", but there are ", Target::classes, " classes, 0 to ",
+                     Target::classes - 1});
     }
   }
   long size() const { return images_.count; }

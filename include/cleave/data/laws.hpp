@@ -6,8 +6,8 @@
 
 namespace cleave::session {
 
-template <class Samples, class Model, bool Same> struct samples_have_the_shape_of_the_models_input {
-  static constexpr bool holds = Same;
+template <class Samples, class Model> struct samples_have_the_shape_of_the_models_input {
+  static constexpr bool holds = Samples::shape == Model::shape;
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "fit: the samples of this data set have another shape than the model's input; begin the model with "
@@ -51,7 +51,7 @@ struct as_many_as_outputs_<Target, Outputs> {
 /// values, or either. Instantiated directly, it tells in few lines what does not hold.
 template <class Input, class D, long Outputs, bool TakesClasses, bool TakesValues>
 using law_of_data = meta::first_violated<
-    samples_have_the_shape_of_the_models_input<typename D::Input, Input, D::Input::shape == Input::shape>,
+    samples_have_the_shape_of_the_models_input<typename D::Input, Input>,
     the_loss_takes_the_target<typename D::Target, (requires { D::Target::classes; }) ? TakesClasses : TakesValues>,
     typename as_many_as_outputs_<typename D::Target, Outputs>::type>;
 

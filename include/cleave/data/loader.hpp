@@ -6,13 +6,13 @@
 #include <condition_variable>
 #include <mutex>
 #include <numeric>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "sample_source.hpp"
+#include "shuffle.hpp"
 
 namespace cleave::session {
 
@@ -23,6 +23,12 @@ struct LoaderOptions {
   int readers = 0;       // threads
   int at_once = 1;       // steps that ranks may be in at the same time
   SampleCheck check;
+
+  LoaderOptions in_order() const {
+    LoaderOptions out = *this;
+    out.shuffled = false;
+    return out;
+  }
 };
 
 /// Samples of a source by position: of an epoch that begins at `first_step`, position p is row p mod batch of step
@@ -44,8 +50,8 @@ class Loader {
     if (of_.size() < 1) throw Error("a data set has no samples");
     auto const channels = static_cast<std::size_t>(of_.channels());
     if (!mean_.empty() && (mean_.size() != channels || inverse_.size() != channels))
-      throw Error("inputs of " + std::to_string(channels) + " channels, but means of " + std::to_string(mean_.size()) +
-                  " and deviations of " + std::to_string(inverse_.size()) + ": they are of another data set");
+      throw Error({"inputs of ", channels, " channels, but means of ", mean_.size(), " and deviations of ",
+                   inverse_.size(), ": they are of another data set"});
     for (float& v : inverse_) v = 1 / v;
     std::iota(order_.begin(), order_.end(), 0);
     auto const rows = static_cast<std::size_t>(slots_ * how_.batch);
@@ -84,7 +90,7 @@ class Loader {
     for (std::size_t r = 0; r < asked_.size(); ++r)
       if (asked_[r] != never) asked_[r] = static_cast<long>(r) - how_.batch;
     newest_ = -1;
-    if (how_.shuffled) shuffle();
+    if (how_.shuffled) shuffle(order_, {how_.seed, tensor::Purpose::Shuffle, static_cast<std::uint32_t>(epoch_)});
     end_ = how_.shuffled ? steps_per_epoch() * how_.batch : of_.size();
     lock.unlock();
     changed_.notify_all();
@@ -119,12 +125,6 @@ class Loader {
 
   static Loader& me(void const* self) { return *static_cast<Loader*>(const_cast<void*>(self)); }
 
-  void shuffle() {
-    std::iota(order_.begin(), order_.end(), 0);
-    tensor::Random const draw{how_.seed, tensor::Purpose::Shuffle, static_cast<std::uint32_t>(epoch_)};
-    for (std::size_t i = order_.size() - 1; i > 0; --i)
-      std::swap(order_[i], order_[draw.below(static_cast<std::uint32_t>(i + 1), i)]);
-  }
   long position(long step, long sample) const {
     return (how_.shuffled ? step - first_step_ : step) * how_.batch + sample;
   }

@@ -17,15 +17,14 @@ template <class InputT, class TargetT> class Npy {
   using Target = TargetT;
 
   Npy(std::string const& inputs, std::string const& targets) : x_(inputs), y_(targets) {
-    auto const text = [](std::size_t n) { return std::to_string(n); };
     if (x_.row() != input)
-      throw Error(inputs + ": rows of " + text(x_.row()) + " numbers, but the data set's input has " + text(input));
+      throw Error({inputs, ": rows of ", x_.row(), " numbers, but the data set's input has ", input});
     if (y_.row() != target)
-      throw Error(targets + ": rows of " + text(y_.row()) + " numbers, but the data set's target has " + text(target));
+      throw Error({targets, ": rows of ", y_.row(), " numbers, but the data set's target has ", target});
     if (x_.shape()[0] != y_.shape()[0])
-      throw Error(targets + ": " + text(y_.shape()[0]) + " rows, but " + inputs + " has " + text(x_.shape()[0]));
+      throw Error({targets, ": ", y_.shape()[0], " rows, but ", inputs, " has ", x_.shape()[0]});
     if (classes && !y_.whole_numbers())
-      throw Error(targets + ": classes are whole numbers, these are '" + y_.type() + "'; save y.astype('int32')");
+      throw Error({targets, ": classes are whole numbers, these are '", y_.type(), "'; save y.astype('int32')"});
   }
 
   long size() const { return static_cast<long>(x_.shape()[0]); }
@@ -43,8 +42,8 @@ template <class InputT, class TargetT> class Npy {
     long c = 0;
     y_.read(static_cast<std::size_t>(i), 1, &c);
     if (c < 0 || c >= Target::classes)
-      throw Error(y_.path() + ", row " + std::to_string(i) + ": label " + std::to_string(c) + ", but there are " +
-                  std::to_string(Target::classes) + " classes, 0 to " + std::to_string(Target::classes - 1));
+      throw Error({y_.path(), ", row ", i, ": label ", c, ", but there are ", Target::classes, " classes, 0 to ",
+                   Target::classes - 1});
     return static_cast<int>(c);
   }
 

@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "../backend/host/execution/feed.hpp"
 #include "dataset.hpp"
 #include "preprocessing.hpp"
+#include "shuffle.hpp"
 
 namespace cleave::session {
 
@@ -56,12 +58,11 @@ template <Dataset D> SampleSource source_of(D const& of) {
   s.data = std::shared_ptr<void const>(std::shared_ptr<void const>(), &of);
   s.all = static_cast<long>(of.size());
   if (s.all > std::numeric_limits<int>::max())
-    throw Error("a data set of " + std::to_string(s.all) + " samples; at most " +
-                std::to_string(std::numeric_limits<int>::max()) + " are possible");
+    throw Error({"a data set of ", s.all, " samples; at most ", std::numeric_limits<int>::max(), " are possible"});
   s.input = D::Input::shape;
   s.varied = VariedDataset<D>;
-  if constexpr (requires { D::in_memory; }) s.in_memory = D::in_memory;
-  if constexpr (requires { D::series; }) s.series = D::series;
+  s.in_memory = is_in_memory<D>;
+  s.series = is_series<D>;
   if constexpr (requires { of.class_names(); }) s.class_names = of.class_names();
   if constexpr (ClassDataset<D>) {
     s.classes = D::Target::classes;
@@ -99,9 +100,7 @@ struct SampleCheck {
   int vocabulary = 0;  // of a model that reads tokens
 
   void operator()(SampleSource const& of, long i, float const* x, int label, float const* targets) const {
-    auto const fail = [&](std::string const& what) {
-      throw Error("sample " + std::to_string(of.number(i)) + ": " + what);
-    };
+    auto const fail = [&](meta::Pieces what) { throw Error({"sample ", of.number(i), ": ", meta::joined(what)}); };
     auto const number = [](float v) {
       char text[32];
       std::snprintf(text, sizeof text, "%g", static_cast<double>(v));
@@ -109,21 +108,19 @@ struct SampleCheck {
     };
     for (long k = 0; k < of.input.size(); ++k) {
       if (vocabulary > 0 && !(x[k] >= 0 && x[k] < static_cast<float>(vocabulary) && x[k] == std::floor(x[k])))
-        fail("number " + std::to_string(k) + " is " + number(x[k]) + ", which is no token of Embedding<" +
-             std::to_string(vocabulary) + ", ...>");
-      if (!std::isfinite(x[k])) fail("number " + std::to_string(k) + " is not finite; leave the sample out");
+        fail({"number ", k, " is ", number(x[k]), ", which is no token of Embedding<", vocabulary, ", ...>"});
+      if (!std::isfinite(x[k])) fail({"number ", k, " is not finite; leave the sample out"});
     }
     if (of.has_labels()) {
       if (label < 0 || label >= answers.outputs)
-        fail("label " + std::to_string(label) + ", but there are " + std::to_string(answers.outputs) +
-             " classes, 0 to " + std::to_string(answers.outputs - 1));
+        fail({"label ", label, ", but there are ", answers.outputs, " classes, 0 to ", answers.outputs - 1});
       return;
     }
     for (long k = 0; k < of.outputs; ++k) {
       bool const share = answers.target != op::Target::Shares || (targets[k] >= 0 && targets[k] <= 1);
       if (!std::isfinite(targets[k]) || !share)
-        fail("target " + std::to_string(k) + " is " + number(targets[k]) +
-             (share ? ", not a finite number; leave the sample out" : ", but labels are from 0 to 1"));
+        fail({"target ", k, " is ", number(targets[k]),
+              (share ? ", not a finite number; leave the sample out" : ", but labels are from 0 to 1")});
     }
   }
 };
@@ -164,15 +161,14 @@ inline std::uint64_t checksum_of(SampleSource const& all) {
 /// reading, else of all; drawn from the seed. Of a series they are the last ones.
 inline std::pair<SampleSource, SampleSource> split(SampleSource const& all, double fraction, std::uint64_t seed) {
   std::vector<int> order(static_cast<std::size_t>(all.size()));
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+  if (order.empty()) return {all, all};
   if (all.series) {
+    std::iota(order.begin(), order.end(), 0);
     long const held = std::min(std::lround(static_cast<double>(all.size()) * fraction), all.size() - 1);
     for (int& i : order) i = static_cast<int>(all.number(i));
     return {all.only({order.begin(), order.end() - held}), all.only({order.end() - held, order.end()})};
   }
-  tensor::Random const draw{seed, tensor::Purpose::Shuffle, 0xffffffffu};  // the number of no epoch
-  for (std::size_t i = order.empty() ? 0 : order.size() - 1; i > 0; --i)
-    std::swap(order[i], order[draw.below(static_cast<std::uint32_t>(i + 1), i)]);
+  shuffle(order, {seed, tensor::Purpose::Shuffle, 0xffffffffu});  // the number of no epoch
   std::vector<int> labels;
   if (all.label_of)
     for (long i = 0; i < all.size(); ++i) labels.push_back(all.label_of(all.data.get(), all.number(i)));

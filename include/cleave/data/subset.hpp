@@ -16,19 +16,11 @@ template <Dataset D> class Subset {
  public:
   using Input = typename D::Input;
   using Target = typename D::Target;
-  static constexpr bool in_memory = [] {
-    if constexpr (requires { D::in_memory; }) return bool{D::in_memory};
-    return false;
-  }();
-  static constexpr bool series = [] {
-    if constexpr (requires { D::series; }) return bool{D::series};
-    return false;
-  }();
+  static constexpr bool in_memory = session::is_in_memory<D>, series = session::is_series<D>;
 
   Subset(D const& of, std::vector<int> numbers) : of_(&of), numbers_(std::move(numbers)) {
     for (int const i : numbers_) {
-      if (i < 0 || i >= static_cast<long>(of.size()))
-        throw Error("Subset: sample " + std::to_string(i) + " of " + std::to_string(of.size()));
+      if (i < 0 || i >= static_cast<long>(of.size())) throw Error({"Subset: sample ", i, " of ", of.size()});
     }
   }
   Subset(D const&& of, std::vector<int> numbers) = delete;
@@ -55,11 +47,10 @@ template <Dataset D> class Subset {
 /// share where the data set has `label`, drawn from the seed. Throws Error if a part is empty.
 template <Dataset D> std::pair<Subset<D>, Subset<D>> split(D const& all, double fraction, std::uint64_t seed = 1) {
   if (!(fraction > 0 && fraction < 1))
-    throw Error("split: a share of " + std::to_string(fraction) + "; say one above 0 and below 1");
+    throw Error({"split: a share of ", std::to_string(fraction), "; say one above 0 and below 1"});
   auto const [training, held_out] = session::split(session::source_of(all), fraction, seed);
   if (training.size() == 0 || held_out.size() == 0)
-    throw Error("split: a share of " + std::to_string(fraction) + " of " + std::to_string(all.size()) +
-                " samples leaves a part empty");
+    throw Error({"split: a share of ", std::to_string(fraction), " of ", all.size(), " samples leaves a part empty"});
   return {Subset<D>(all, *training.part), Subset<D>(all, *held_out.part)};
 }
 template <Dataset D>

@@ -19,9 +19,7 @@ template <int Places> class TextFile {
   static constexpr bool in_memory = true, series = true;
 
   explicit TextFile(std::string const& path) : file_(path) {
-    if (size() < 1)
-      throw Error(path + ": " + std::to_string(file_.bytes().size()) + " bytes, but a sample takes " +
-                  std::to_string(Places + 1));
+    if (size() < 1) throw Error({path, ": ", file_.bytes().size(), " bytes, but a sample takes ", Places + 1});
   }
   long size() const { return static_cast<long>(file_.bytes().size()) - Places; }
   void read(long i, std::span<float> x, int& y) const {

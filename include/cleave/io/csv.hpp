@@ -53,7 +53,7 @@ template <class = void> std::vector<CsvLine> read_csv(std::string const& path, c
       cell.clear();
       quoted = true;
       for (++at;; ++at) {
-        if (at >= file.size()) throw Error(path + ":" + std::to_string(began) + ": a quote that does not end");
+        if (at >= file.size()) throw Error({path, ":", began, ": a quote that does not end"});
         char const q = static_cast<char>(file[at]);
         if (q == '\n') ++number;
         if (q != '"') {
@@ -76,7 +76,7 @@ template <class = void> std::vector<CsvLine> read_csv(std::string const& path, c
     } else if (!quoted) {
       cell += c;
     } else if (c != ' ' && c != '\t') {
-      throw Error(path + ":" + std::to_string(number) + ": text behind a cell in quotes");
+      throw Error({path, ":", number, ": text behind a cell in quotes"});
     }
   }
   end_line();

@@ -24,12 +24,12 @@ class MappedFile {
     Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat about {};
     if (file.number() < 0 || ::fstat(file.number(), &about) != 0)
-      throw Error(path + ": cannot open this file for reading: " + errno_text(errno));
-    if (!S_ISREG(about.st_mode)) throw Error(path + ": is no regular file, which alone can be mapped");
+      throw Error({path, ": cannot open this file for reading: ", errno_text(errno)});
+    if (!S_ISREG(about.st_mode)) throw Error({path, ": is no regular file, which alone can be mapped"});
     size_ = static_cast<std::size_t>(about.st_size);
     if (size_ == 0) return;
     void* const at = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.number(), 0);
-    if (at == MAP_FAILED) throw Error(path + ": cannot be mapped: " + errno_text(errno));
+    if (at == MAP_FAILED) throw Error({path, ": cannot be mapped: ", errno_text(errno)});
     data_ = static_cast<unsigned char const*>(at);
   }
   MappedFile(MappedFile&& other) noexcept

@@ -20,27 +20,27 @@ class NpyFile {
  public:
   explicit NpyFile(std::string const& path) : file_(path), path_(path) {
     std::string_view const all(reinterpret_cast<char const*>(file_.bytes().data()), file_.bytes().size());
-    if (!all.starts_with("\x93NUMPY") || all.size() < 12) fail("is no .npy file: it does not begin as one");
+    if (!all.starts_with("\x93NUMPY") || all.size() < 12) fail({"is no .npy file: it does not begin as one"});
     auto const byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(all[i])); };
     bool const first = byte(6) == 1;
-    if (byte(6) < 1 || byte(6) > 3) fail("is a .npy file of version " + std::to_string(byte(6)) + "; 1, 2, 3 are read");
+    if (byte(6) < 1 || byte(6) > 3) fail({"is a .npy file of version ", byte(6), "; 1, 2, 3 are read"});
     std::size_t const from = first ? 10 : 12,
                       length = byte(8) | byte(9) << 8 | (first ? 0 : byte(10) << 16 | byte(11) << 24);
-    if (length > all.size() - from) fail("is cut short: its header ends behind the file");
+    if (length > all.size() - from) fail({"is cut short: its header ends behind the file"});
     std::string_view const header = all.substr(from, length);
     read_type(text_of(header, "descr"));
     if (value_of(header, "fortran_order").starts_with("True"))
-      fail("is in Fortran order; save numpy.ascontiguousarray(a)");
+      fail({"is in Fortran order; save numpy.ascontiguousarray(a)"});
     read_shape(value_of(header, "shape"));
     std::size_t const data = all.size() - from - length;
     std::size_t wanted = width_;
     for (std::size_t const e : shape_) {
-      if (e > 0 && wanted > std::numeric_limits<std::size_t>::max() / e) fail("has more elements than memory could");
+      if (e > 0 && wanted > std::numeric_limits<std::size_t>::max() / e) fail({"has more elements than memory could"});
       wanted *= e;
     }
     if (data != wanted)
-      fail(std::string(data < wanted ? "is cut short: " : "has bytes left over: ") + std::to_string(data) +
-           " bytes of data, its header asks for " + std::to_string(wanted));
+      fail({data < wanted ? "is cut short: " : "has bytes left over: ", data, " bytes of data, its header asks for ",
+            wanted});
     at_ = file_.bytes().data() + from + length;
   }
 
@@ -74,7 +74,7 @@ class NpyFile {
   }
 
  private:
-  [[noreturn]] void fail(std::string const& what) const { throw Error(path_ + ": " + what); }
+  [[noreturn]] void fail(meta::Pieces what) const { throw Error({path_, ": ", meta::joined(what)}); }
   template <class From, class To> static void convert(unsigned char const* p, std::size_t count, To* to) {
     static_assert(std::endian::native == std::endian::little);
     for (std::size_t i = 0; i < count; ++i, p += sizeof(From)) {
@@ -87,7 +87,7 @@ class NpyFile {
   std::string_view value_of(std::string_view header, std::string_view key) const {
     std::string const quoted = "'" + std::string(key) + "':";
     std::size_t const at = header.find(quoted);
-    if (at == std::string_view::npos) fail("has a header without " + quoted);
+    if (at == std::string_view::npos) fail({"has a header without ", quoted});
     std::string_view const rest = header.substr(at + quoted.size());
     std::size_t const begin = rest.find_first_not_of(' ');
     return begin == std::string_view::npos ? std::string_view{} : rest.substr(begin);
@@ -96,7 +96,7 @@ class NpyFile {
     std::string_view const value = value_of(header, key);
     std::size_t const end = value.size() > 1 ? value.find('\'', 1) : std::string_view::npos;
     if (value.empty() || value[0] != '\'' || end == std::string_view::npos)
-      fail("holds records or objects; save an array of numbers");
+      fail({"holds records or objects; save an array of numbers"});
     return std::string(value.substr(1, end - 1));
   }
   void read_type(std::string const& descr) {
@@ -105,20 +105,20 @@ class NpyFile {
                        type_ == "i4" || type_ == "i8";
     bool const order = descr.size() == 3 && (descr[0] == '<' || descr[0] == '|');
     if (!known || !order)
-      fail("holds elements of type '" + descr + "'; '<f4', '<f8', '|u1', '|i1', '<i4', '<i8', '|b1' are read");
+      fail({"holds elements of type '", descr, "'; '<f4', '<f8', '|u1', '|i1', '<i4', '<i8', '|b1' are read"});
     width_ = static_cast<std::size_t>(type_[1] - '0');
   }
   void read_shape(std::string_view text) {
-    if (text.empty() || text[0] != '(') fail("has a header without a shape");
+    if (text.empty() || text[0] != '(') fail({"has a header without a shape"});
     for (std::size_t i = 1; i < text.size() && text[i] != ')';) {
       std::size_t value = 0, digits = 0;
       for (; i < text.size() && text[i] >= '0' && text[i] <= '9' && digits < 18; ++i, ++digits)
         value = 10 * value + static_cast<std::size_t>(text[i] - '0');
       if (digits > 0) shape_.push_back(value);
-      if (digits == 0 && text[i] != ',' && text[i] != ' ') fail("has a shape that is none");
+      if (digits == 0 && text[i] != ',' && text[i] != ' ') fail({"has a shape that is none"});
       if (digits == 0) ++i;
     }
-    if (shape_.empty()) fail("holds a single number, not rows");
+    if (shape_.empty()) fail({"holds a single number, not rows"});
   }
 
   MappedFile file_;

@@ -48,9 +48,4 @@ requires(plan::legal<P>&& P::served) class Trainer<P> : public Served<P> {
   Trainer() : Trainer(TrainerOptions{}) {}
 };
 
-namespace session {
-/// The trainer of a plan.
-template <class P> using trainer_of = std::conditional_t<P::served, Served<P>, Trainer<P>>;
-}  // namespace session
-
 }  // namespace cleave

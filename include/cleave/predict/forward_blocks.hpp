@@ -79,8 +79,8 @@ template <class Net, class Number> class ForwardBlocks {
       for (float d : preprocessing.scaling.deviation) inverse.push_back(1 / d);
       if (mean.empty()) return;
       if (inputs % static_cast<long>(mean.size()) != 0)
-        throw Error("predict: means of " + std::to_string(mean.size()) + " channels, but samples of " +
-                    std::to_string(inputs) + " numbers; the checkpoint is of another model");
+        throw Error({"predict: means of ", mean.size(), " channels, but samples of ", inputs,
+                     " numbers; the checkpoint is of another model"});
     }
     backend::host::SharedWeights<Number> weights{schedule::program<Block>, Forward<Block>::layout};
     Preprocessing preprocessing;
@@ -105,7 +105,7 @@ template <class Net, class Number> class ForwardBlocks {
   };
 
   ForwardBlocks(std::shared_ptr<Shared> shared, int threads) : shared_(std::move(shared)) {
-    if (threads < 1) throw Error("predict: " + std::to_string(threads) + " threads; say at least 1");
+    if (threads < 1) throw Error({"predict: ", threads, " threads; say at least 1"});
     for (int t = 0; t < threads; ++t) runners_.emplace_back(*shared_);
   }
   void run(Runner& runner, float const* x, std::size_t n, float* out) const {

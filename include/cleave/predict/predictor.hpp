@@ -58,9 +58,7 @@ template <class Net, class Number> class Predictor {
       std::copy(values.begin(), values.end(), blocks_.weights().region(k.region) + k.offset);
       ++read;
     });
-    if (read < all)
-      throw Error(file + ": " + std::to_string(all - read) +
-                  " tensors of this model are of layers behind the last name");
+    if (read < all) throw Error({file, ": ", all - read, " tensors of this model are of layers behind the last name"});
     blocks_.weights().refresh_copies();
   }
   /// The weights that a trainer has now, and its scaling of inputs.
@@ -89,8 +87,8 @@ template <class Net, class Number> class Predictor {
   void operator()(std::span<float const> x, std::span<float> out) {
     std::size_t const n = samples_of(x);
     if (out.size() != n * static_cast<std::size_t>(outputs))
-      throw Error("predict: room for " + std::to_string(out.size()) + " outputs, but " + std::to_string(n) +
-                  " samples have " + std::to_string(n * static_cast<std::size_t>(outputs)));
+      throw Error({"predict: room for ", out.size(), " outputs, but ", n, " samples have ",
+                   n * static_cast<std::size_t>(outputs)});
     blocks_.run(x, out.data());
   }
   /// Of each class, or label, (n, outputs): the softmax of the outputs for CrossEntropy, the sigmoid of each for

@@ -54,6 +54,15 @@ struct Kept {
 }
 template <class P> std::vector<Kept> kept() { return kept(description<P>); }
 
+/// Writes `values`, a whole tensor, to every way of a trainer.
+template <class Trained> void write_whole(Trained& trainer, Kept const& k, typename Trained::A const* values) {
+  place::DeviceMesh const& mesh = description_of(trainer).program.mesh;
+  for (int way = 0; way < mesh.ways(); ++way) {
+    schedule::each_run(k.shape, k.sharding, mesh, way, [&](long local, long global, long count) {
+      trainer.write(way, k.region, k.offset + local, count, values + global);
+    });
+  }
+}
 /// One tensor assembled from the ways of a trainer (`Trainer` or `Served`).
 template <class Trained> auto whole(Trained& trainer, Kept const& k) {
   std::vector<typename Trained::A> out(static_cast<std::size_t>(k.shape.size()));
@@ -262,15 +271,10 @@ template <class Trained> [[gnu::cold]] void load_state(Trained& trainer, std::st
       for (int r = 0; r < trainer.ranks().world(); ++r) trainer.set_residuals(r, owed[static_cast<std::size_t>(r)]);
     }
   }
-  place::DeviceMesh const& mesh = plan.program.mesh;
   for (Kept const& k : kept(plan)) {
     std::vector<A> values(static_cast<std::size_t>(k.shape.size()));
     std::memcpy(values.data(), file.find(k.name)->bytes.data(), values.size() * sizeof(A));
-    for (int way = 0; way < mesh.ways(); ++way) {
-      schedule::each_run(k.shape, k.sharding, mesh, way, [&](long local, long global, long count) {
-        trainer.write(way, k.region, k.offset + local, count, values.data() + global);
-      });
-    }
+    write_whole(trainer, k, values.data());
   }
   trainer.refresh_copies();
   trainer.set_steps(saved_step(plan, file, path));
@@ -285,9 +289,7 @@ template <class Trained> void load(Trained& trainer, std::string const& path) { 
 namespace cleave {
 
 template <class P, class Self> void session::SampleTraining<P, Self>::save(std::string const& path) {
-  bool leads = true;
-  if constexpr (requires { self().leads(); }) leads = self().leads();
-  session::save(self(), path, seed_, leads, &preprocessing_);
+  session::save(self(), path, seed_, writes_files(), &preprocessing_);
 }
 template <class P, class Self> void session::SampleTraining<P, Self>::load(std::string const& path) {
   session::Preprocessing saved = session::saved_preprocessing(path).value_or(session::Preprocessing{});

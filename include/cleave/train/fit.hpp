@@ -85,15 +85,22 @@ struct Fitted {
   Scaling scaling{};   // of earlier training, if there was any
   int vocabulary = 0;  // of a model that reads tokens
   int at_once = 1;     // steps that replicas may be in at the same time
+
+  LoaderOptions loading(int batch, int readers) const {
+    return {.batch = batch,
+            .seed = seed,
+            .readers = readers,
+            .at_once = at_once,
+            .check = {.answers = answers, .vocabulary = vocabulary}};
+  }
 };
 
 inline void check(FitOptions const& how, long samples, int batch) {
-  auto const text = [](auto n) { return std::to_string(n); };
-  if (how.epochs < 1) throw Error("fit: " + text(how.epochs) + " epochs; say at least 1");
-  if (how.readers < 0) throw Error("fit: " + text(how.readers) + " readers; say at least 0");
+  if (how.epochs < 1) throw Error({"fit: ", how.epochs, " epochs; say at least 1"});
+  if (how.readers < 0) throw Error({"fit: ", how.readers, " readers; say at least 0"});
   if (samples < batch)
-    throw Error("fit: " + text(samples) + " samples to train on are fewer than one batch of " + text(batch) +
-                "; say a smaller Batch in the plan");
+    throw Error({"fit: ", samples, " samples to train on are fewer than one batch of ", batch,
+                 "; say a smaller Batch in the plan"});
 }
 inline void check_scaling(FitOptions const& how, int vocabulary) {
   if (vocabulary > 0 && how.standardise)
@@ -105,14 +112,13 @@ struct TrainingSets {
   SampleSource training, held_out;  // the latter may be of no samples
 };
 inline TrainingSets sets_of(SampleSource const& all, FitOptions const& how, std::uint64_t seed) {
-  auto const text = [](auto n) { return std::to_string(n); };
   if (!(how.validation >= 0 && how.validation < 1))
-    throw Error("fit: a validation share of " + text(how.validation) + "; say one from 0 to below 1");
+    throw Error({"fit: a validation share of ", std::to_string(how.validation), "; say one from 0 to below 1"});
   if (how.validation == 0) return {all, {}};
   auto [training, held_out] = split(all, how.validation, seed);
   if (held_out.size() == 0)
-    throw Error("fit: a validation share of " + text(how.validation) + " of " + text(all.size()) +
-                " samples holds out none; say a larger one");
+    throw Error({"fit: a validation share of ", std::to_string(how.validation), " of ", all.size(),
+                 " samples holds out none; say a larger one"});
   return {std::move(training), std::move(held_out)};
 }
 
@@ -126,18 +132,17 @@ template <class Trained>
 History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, Fitted const& of, Watch const& watch,
             Scaling& scaling) {
   check_scaling(how, of.vocabulary);
-  if (how.patience < 0) throw Error("fit: a patience of " + std::to_string(how.patience) + " epochs; say at least 0");
+  if (how.patience < 0) throw Error({"fit: a patience of ", how.patience, " epochs; say at least 0"});
   if (how.patience > 0 && sets.held_out.size() == 0)
     throw Error(
         "fit: patience counts epochs without a smaller val_loss; say which share is held out: .validation = 0.1");
   int const batch = description_of(trainer).batch;
   check(how, sets.training.size(), batch);
   scaling = scaling_for(sets.training, how, of);
-  LoaderOptions loading{batch, of.seed, true, how.readers, of.at_once, {of.answers, of.vocabulary}};
+  LoaderOptions const loading = of.loading(batch, how.readers);
   Loader batches(sets.training, scaling, loading);
   std::optional<Loader> test;
-  loading.shuffled = false;
-  if (sets.held_out.size() > 0) test.emplace(sets.held_out, scaling, loading);
+  if (sets.held_out.size() > 0) test.emplace(sets.held_out, scaling, loading.in_order());
 
   auto const begin = std::chrono::steady_clock::now();
   long const first = trainer.steps(), per_epoch = batches.steps_per_epoch();
@@ -195,8 +200,7 @@ BatchRange batches(Trained& trainer, SampleSource const& all, FitOptions const& 
   int const batch = description_of(trainer).batch;
   check(how, all.size(), batch);
   scaling = scaling_for(all, how, of);
-  BatchRange range(all, scaling, {batch, of.seed, true, how.readers, of.at_once, {of.answers, of.vocabulary}},
-                   trainer.steps(), how.epochs);
+  BatchRange range(all, scaling, of.loading(batch, how.readers), trainer.steps(), how.epochs);
   trainer.set_rate(of.rate.over(trainer.steps() + range.steps()));
   return range;
 }

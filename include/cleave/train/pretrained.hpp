@@ -29,14 +29,7 @@ template <class Trained> void load_layers(Trained& trainer, std::string const& p
     values.emplace_back(static_cast<std::size_t>(k.shape.size()));
     read_tensor(file, path, k, values.back().data());
   }
-  place::DeviceMesh const& mesh = plan.program.mesh;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    for (int way = 0; way < mesh.ways(); ++way) {
-      schedule::each_run(wanted[i].shape, wanted[i].sharding, mesh, way, [&](long local, long global, long count) {
-        trainer.write(way, wanted[i].region, wanted[i].offset + local, count, values[i].data() + global);
-      });
-    }
-  }
+  for (std::size_t i = 0; i < wanted.size(); ++i) write_whole(trainer, wanted[i], values[i].data());
   trainer.refresh_copies();
 }
 

@@ -143,11 +143,16 @@ template <class P, class Self> class SampleTraining {
                            "other samples or options");
   }
   backend::host::Score evaluate_source(SampleSource const& all) {
-    Loader batches(all, preprocessing_.scaling, {P::batch, 1, false, 1, 1, {wanted, P::tokens.vocabulary}});
+    Loader batches(all, preprocessing_.scaling, fitted().loading(P::batch, 1).in_order());
     batches.begin_epoch(0, 0);
     return self().score(batches.feed(), all.size());
   }
 
+  /// Of the processes that train together one does.
+  bool writes_files() {
+    if constexpr (requires { self().leads(); }) return self().leads();
+    return true;
+  }
   Self& self() { return static_cast<Self&>(*this); }
 
   std::uint64_t seed_;

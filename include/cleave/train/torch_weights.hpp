@@ -43,10 +43,9 @@ template <class = void> std::vector<TorchTensor> torch_tensors(Description const
     auto const of = [&](TorchName const& n) { return n.layer == layer; };
     auto const at = std::find_if(names.begin(), names.end(), of);
     if (at == names.end())
-      throw Error("torch names: layer " + std::to_string(layer) + " has weights, but no name; add {" +
-                  std::to_string(layer) + ", \"...\"}");
+      throw Error({"torch names: layer ", layer, " has weights, but no name; add {", layer, ", \"...\"}"});
     if (std::count_if(names.begin(), names.end(), of) > 1)
-      throw Error("torch names: layer " + std::to_string(layer) + " is named twice");
+      throw Error({"torch names: layer ", layer, " is named twice"});
     ++found[static_cast<std::size_t>(at - names.begin())];
     TorchTensor t{k, k, k.op == "product" && k.shape.dims == 2};
     t.there.name = at->module + k.name.substr(k.name.find('.'));
@@ -55,8 +54,8 @@ template <class = void> std::vector<TorchTensor> torch_tensors(Description const
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (found[i] == 0)
-      throw Error("torch names: layer " + std::to_string(names[i].layer) + " (\"" + names[i].module +
-                  "\") has no weights; layers are counted from 0, with those that have none");
+      throw Error({"torch names: layer ", names[i].layer, " (\"", names[i].module,
+                   "\") has no weights; layers are counted from 0, with those that have none"});
   }
   return out;
 }
@@ -79,8 +78,8 @@ void read_torch(Description const& plan, std::string const& path, TorchNames con
       bool const used = std::any_of(tensors.begin(), tensors.end(),
                                     [&](TorchTensor const& t) { return t.there.name == in_file.name; });
       if (own && !used && !in_file.name.ends_with(".num_batches_tracked"))
-        throw Error(path + ": tensor " + in_file.name + " is of module " + n.module + ", but layer " +
-                    std::to_string(n.layer) + " of this model has no such tensor");
+        throw Error({path, ": tensor ", in_file.name, " is of module ", n.module, ", but layer ", n.layer,
+                     " of this model has no such tensor"});
     }
   }
   for (std::size_t i = 0; i < tensors.size(); ++i) write(tensors[i].here, values[i]);
@@ -92,14 +91,8 @@ template <class P, class Self>
 void session::SampleTraining<P, Self>::load_torch(std::string const& path, TorchNames const& names) {
   auto& trainer = common(self());
   using A = typename Self::A;
-  place::DeviceMesh const& mesh = description_of(trainer).program.mesh;
-  read_torch<A>(description_of(trainer), path, names, [&](Kept const& k, std::vector<A> const& values) {
-    for (int way = 0; way < mesh.ways(); ++way) {
-      schedule::each_run(k.shape, k.sharding, mesh, way, [&](long local, long global, long count) {
-        trainer.write(way, k.region, k.offset + local, count, values.data() + global);
-      });
-    }
-  });
+  read_torch<A>(description_of(trainer), path, names,
+                [&](Kept const& k, std::vector<A> const& values) { write_whole(trainer, k, values.data()); });
   trainer.refresh_copies();
 }
 
@@ -116,9 +109,7 @@ void session::SampleTraining<P, Self>::save_torch(std::string const& path, Torch
                        sizeof(A) == 8 ? io::Dtype::F64 : io::Dtype::F32,
                        extents(all[i].there.shape),
                        {reinterpret_cast<unsigned char const*>(values[i].data()), values[i].size() * sizeof(A)}});
-  bool leads = true;
-  if constexpr (requires { self().leads(); }) leads = self().leads();
-  if (leads) io::save_safetensors(path, tensors);
+  if (writes_files()) io::save_safetensors(path, tensors);
 }
 
 }  // namespace cleave
