@@ -1,6 +1,6 @@
 # The components: what a program takes besides the headers. cleave_add(name) looks for one, makes cleave::<name> of it and
 # says what it takes, or why there is none; then cleave_<name>_NEEDS is what to install. Each is found by a macro below.
-set(cleave_components compiled blas onednn mpi cuda nccl cublas cudnn)
+set(cleave_components compiled blas onednn mpi cuda nccl cublas cudnn python)
 
 function(cleave_add name)
   set(cleave_${name}_NEEDS "" PARENT_SCOPE)
@@ -165,6 +165,35 @@ macro(cleave_find_cudnn)
     endif()
   endif()
 endmacro()
+
+# Python modules, by nanobind of the Python that CMake finds, or is told of as Python_EXECUTABLE.
+macro(cleave_find_python)
+  find_package(Python 3.10 QUIET COMPONENTS Interpreter Development.Module)
+  set(_nanobind_dir "")
+  if(TARGET Python::Module)
+    execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_VARIABLE _nanobind_dir ERROR_QUIET
+                    OUTPUT_STRIP_TRAILING_WHITESPACE)
+    find_package(nanobind CONFIG QUIET HINTS ${_nanobind_dir})
+  endif()
+  set(_taken "nanobind ${nanobind_VERSION} of ${Python_EXECUTABLE}")
+  if(NOT TARGET Python::Module)
+    set(_because "no Python 3.10 with its headers found (python3-dev, Python_EXECUTABLE)")
+  elseif(NOT COMMAND nanobind_add_module)
+    set(_because "no nanobind found (${Python_EXECUTABLE} -m pip install nanobind)")
+  endif()
+  if(_because)
+    set(_needs "Python 3.10 with its headers (python3-dev) and nanobind (pip install nanobind)")
+  endif()
+endmacro()
+# The Python module `name` of sources that say CLEAVE_PYTHON_MODULE(name, Train). Two modules share no types.
+function(cleave_python_module name)
+  cleave_find_python()  # whose targets are known in the folder that asks for them
+  if(_because)
+    message(FATAL_ERROR "cleave_python_module: ${_because}")
+  endif()
+  nanobind_add_module(${name} NB_STATIC NOMINSIZE NB_SUPPRESS_WARNINGS NB_DOMAIN ${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE cleave::python)
+endfunction()
 
 # A library of the toolkit, or of its own home.
 macro(cleave_find_on_cuda NAME header library because needs)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run.sh WAY SOURCE WORK CXX - use the library as a stranger would: package, subdirectory, pkgconfig, bare, libc++, conan,
-# vcpkg, spack. Conan is looked for in SOURCE/build/tools and on the path; 77 says that it is not there. Of vcpkg and Spack the
+# run.sh WAY SOURCE WORK CXX - use the library as a stranger would: package, subdirectory, pkgconfig, bare, libc++, python,
+# conan, vcpkg, spack. Conan and nanobind are looked for in SOURCE/build/tools and on the path; 77 says that they are not there. Of vcpkg and Spack the
 # recipes are run: what they call of these stands in tests/consumers.
 set -eu
 export CMAKE_GENERATOR=Ninja
@@ -64,6 +64,18 @@ case $way in
     "$cxx" -stdlib=libc++ -include cstddef "$work/empty.cpp" -o "$work/empty" || { echo "no libc++ here: skipped"; exit 77; }
     "$cxx" -std=c++20 -O1 -stdlib=libc++ -I "$source/include" -pthread "$source/tests/consumers/hello.cpp" -o "$work/hello"
     "$work/hello"
+    ;;
+  python)
+    PATH=$source/build/tools/bin:$PATH
+    python=$(command -v python3) && "$python" -c 'import nanobind, numpy' || { echo "no nanobind or NumPy here: skipped"; exit 77; }
+    install -DCLEAVE_BUILD_EXAMPLES=OFF
+    cmake -S "$source/tests/consumers/python" -B "$work/use" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release \
+      -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DCMAKE_PREFIX_PATH="$work/prefix" -DPython_EXECUTABLE="$python" -DEXAMPLES="$source/examples"
+    cmake --build "$work/use"
+    cd "$work/use"
+    export PYTHONPATH=$work/use
+    says "$("$python" "$source/examples/python/train_sine.py")" 'sine(0.5) = 0.4'
+    "$python" "$source/tests/consumers/python/use.py"
     ;;
   conan)
     PATH=$source/build/tools/bin:$PATH
