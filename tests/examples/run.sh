@@ -77,9 +77,18 @@ case $case in
     awk 'BEGIN { srand(7); split("rose aster tulip", name); print "a,b,c,d,kind"
       for (i = 0; i < 150; ++i) { k = i % 3; printf "%.2f,%.2f,%.2f,%.2f,%s\n", 5 + k + rand(), 4 - k + rand(), k * k + rand(), rand(), name[k + 1] } }' \
       >flowers.csv
+    refuses "flowers.safetensors: cannot open" "$bin/15_server" 29741
     "$bin/12_own_csv" flowers.csv >csv.txt
     cat csv.txt
     awk '/^accuracy of 30 samples/ { a = $NF } /: (aster|rose|tulip)$/ { named = 1 } END { exit !(a > 0.9 && named) }' csv.txt
+    "$bin/15_server" 29741 2>server.txt &
+    server=$!
+    trap 'kill $server; rm -rf "$work"' EXIT
+    ask() { { exec 3<>/dev/tcp/127.0.0.1/29741; } 2>connect.txt || return 1; echo "$1" >&3; read -r answer <&3; exec 3>&-; }
+    for try in $(seq 50); do ask 5.5,3.5,0.5,0.5 && break || sleep 0.1; done
+    [ "${answer:-}" = rose ] || { echo "the server says '$answer'"; cat server.txt; exit 1; }
+    ask 7.5,1.5,4.5,0.5 && [ "$answer" = tulip ]
+    ask seven && [ "$answer" = "say four numbers: 5.1,3.5,1.4,0.2" ]
     sed -i '40s/^/x/' flowers.csv
     refuses 'flowers.csv:40: column "a": "x' "$bin/12_own_csv" flowers.csv
     for i in $(seq 300); do echo "to be, or not to be: that is the question"; done >plays.txt

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -87,6 +89,19 @@ template <class Net, class Number> class ForwardBlocks {
     std::vector<float> mean, inverse;
   };
 
+  /// The shortest of the first times that a pass took.
+  struct PassTime {
+    int timed = 0;
+    double seconds = std::numeric_limits<double>::infinity();
+
+    template <class F> void of(F pass) {
+      if (timed == 16) return pass();
+      auto const begin = std::chrono::steady_clock::now();
+      pass();
+      seconds = std::min(seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+      ++timed;
+    }
+  };
   /// What one thread runs with.
   struct Runner {
     explicit Runner(Shared& shared)
@@ -95,6 +110,16 @@ template <class Net, class Number> class ForwardBlocks {
           single(Forward<Single>::make(shared.weights, arena.get())) {}
     backend::host::AlignedBlock arena;
     std::unique_ptr<Pass> blocks, single;
+    PassTime of_block{}, of_single{};
+
+    /// How many of the next n samples run at once: if they are less than a block, whichever was faster.
+    std::size_t rows(std::size_t n) const {
+      if (n == 1 || n >= std::size_t{block}) return std::min(n, std::size_t{block});
+      bool const as_block = of_block.timed < 4
+                                ? n >= 4  // to know; the first passes are slower
+                                : of_single.timed > 0 && static_cast<double>(n) * of_single.seconds > of_block.seconds;
+      return as_block ? n : 1;
+    }
   };
 
   struct Joined {
@@ -110,22 +135,20 @@ template <class Net, class Number> class ForwardBlocks {
   }
   void run(Runner& runner, float const* x, std::size_t n, float* out) const {
     for (std::size_t i = 0; i < n;) {
-      auto const rows = static_cast<std::size_t>(n - i >= std::size_t{block} ? block : 1);
+      std::size_t const rows = runner.rows(n - i);
       Pass& by = rows == 1 ? *runner.single : *runner.blocks;
-      load(x + i * static_cast<std::size_t>(inputs), static_cast<long>(rows), by.input());
-      by.run();
+      Number* const unused = load(x + i * static_cast<std::size_t>(inputs), static_cast<long>(rows), by.input());
+      if (rows > 1) std::fill(unused, by.input() + block * inputs, Number{});  // a valid sample, also of tokens
+      (rows == 1 ? runner.of_single : runner.of_block).of([&] { by.run(); });
       Number const* const y = by.output();
       for (std::size_t k = 0; k < rows * static_cast<std::size_t>(outputs); ++k) *out++ = static_cast<float>(y[k]);
       i += rows;
     }
   }
-  /// As batches.hpp preprocesses samples.
-  void load(float const* x, long rows, Number* to) const {
+  /// As batches.hpp preprocesses samples. Returns the end of what it writes.
+  Number* load(float const* x, long rows, Number* to) const {
     auto const channels = static_cast<long>(shared_->mean.size());
-    if (channels == 0) {
-      for (long i = 0; i < rows * inputs; ++i) to[i] = static_cast<Number>(x[i]);
-      return;
-    }
+    if (channels == 0) return std::transform(x, x + rows * inputs, to, [](float v) { return static_cast<Number>(v); });
     long const plane = inputs / channels;
     for (long r = 0; r < rows; ++r) {
       for (long i = 0; i < inputs; ++i) {
@@ -133,6 +156,7 @@ template <class Net, class Number> class ForwardBlocks {
         *to++ = static_cast<Number>((*x++ - shared_->mean[c]) * shared_->inverse[c]);
       }
     }
+    return to;
   }
 
   std::shared_ptr<Shared> shared_;

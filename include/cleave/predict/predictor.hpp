@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <string>
 #include <tuple>
@@ -18,16 +17,17 @@
 #include "../train/checkpoint.hpp"
 #include "../train/torch_weights.hpp"
 #include "forward_blocks.hpp"
-#include "laws.hpp"
+#include "outputs.hpp"
 
 namespace cleave {
 
 /// `Predictor<Net> predict("out/mine/checkpoint.safetensors"); std::vector<int> c = predict.classes(x);`
 /// A model with the weights that any plan of it has saved: its splits, replicas, precision and optimizer do not matter.
-/// Inputs are preprocessed as in training. n samples run as n / 32 blocks of 32, and the rest one by one; by our
-/// kernels a sample's output does not depend on its block. Memory is weights and activations (`bytes`, a constant; each
-/// thread beyond the first takes `activation_bytes` more), and is taken when it is made. Copies share the weights; a
-/// call is not const, so each thread of the caller has a copy of its own.
+/// Inputs are preprocessed as in training. n samples run as n / 32 blocks of 32, and the rest one by one or as a
+/// block that is not full, whichever is faster; by our kernels a sample's output does not depend on its block. Memory
+/// is weights and activations (`bytes`, a constant; each thread beyond the first takes `activation_bytes` more), and is
+/// taken when it is made. Copies share the weights; a call is not const, so each thread of the caller has a copy of its
+/// own.
 template <class Net, class Number> class Predictor {
   using Blocks = session::ForwardBlocks<Net, Number>;
   using Block = typename Blocks::Block;
@@ -79,13 +79,13 @@ template <class Net, class Number> class Predictor {
   }
   /// x (n, inputs): what the loss reads, (n, outputs). Throws Error if x is no whole number of samples.
   std::vector<float> operator()(std::span<float const> x) {
-    std::vector<float> out(samples_of(x) * static_cast<std::size_t>(outputs));
+    std::vector<float> out(session::samples_of(x, inputs) * static_cast<std::size_t>(outputs));
     blocks_.run(x, out.data());
     return out;
   }
   /// The same into `out` (n, outputs); allocates nothing with one thread.
   void operator()(std::span<float const> x, std::span<float> out) {
-    std::size_t const n = samples_of(x);
+    std::size_t const n = session::samples_of(x, inputs);
     if (out.size() != n * static_cast<std::size_t>(outputs))
       throw Error({"predict: room for ", out.size(), " outputs, but ", n, " samples have ",
                    n * static_cast<std::size_t>(outputs)});
@@ -94,26 +94,10 @@ template <class Net, class Number> class Predictor {
   /// Of each class, or label, (n, outputs): the softmax of the outputs for CrossEntropy, the sigmoid of each for
   /// BinaryCrossEntropy.
   std::vector<float> probabilities(std::span<float const> x) {
-    using law = session::law_of_probabilities<Net>;
-    static_assert(sizeof(typename law::template tell<law::holds>) > 0);
-    std::vector<float> p = (*this)(x);
-    if constexpr (session::loss_of<Net>::loss_target == op::Target::Shares) {
-      for (float& v : p) v = 1 / (1 + std::exp(-v));
-    } else {
-      for (std::size_t at = 0; at < p.size(); at += static_cast<std::size_t>(outputs)) softmax(p.data() + at);
-    }
-    return p;
+    return session::probabilities_of<Net>((*this)(x), outputs);
   }
   /// The class of each sample, that of its largest output. For CrossEntropy.
-  std::vector<int> classes(std::span<float const> x) {
-    using law = session::law_of_classes<Net>;
-    static_assert(sizeof(typename law::template tell<law::holds>) > 0);
-    std::vector<float> const y = (*this)(x);
-    std::vector<int> c;
-    for (auto at = y.begin(); at != y.end(); at += outputs)
-      c.push_back(static_cast<int>(std::max_element(at, at + outputs) - at));
-    return c;
-  }
+  std::vector<int> classes(std::span<float const> x) { return session::classes_of<Net>((*this)(x), outputs); }
   /// Metrics (data/metrics.hpp) of all samples, x (n, inputs) with their classes or (n, outputs) targets y:
   /// `predict.evaluate(x, y, Accuracy{}).value()`, `auto [top1, top5] = predict.evaluate(x, y, Accuracy{},
   /// TopKAccuracy<5>{});`. Throws Error if sizes, labels or targets do not fit.
@@ -142,16 +126,7 @@ template <class Net, class Number> class Predictor {
     return measure(session::source_of(all), metrics...);
   }
   /// The name of each sample's class. Throws Error if the file has no class names.
-  std::vector<std::string> names(std::span<float const> x) {
-    std::vector<std::string> out;
-    for (int c : classes(x)) {
-      if (static_cast<std::size_t>(c) >= class_names().size())
-        throw Error(
-            {"predict: class ", c, ", but the checkpoint has ", class_names().size(), " class names; ask classes()"});
-      out.push_back(class_names()[static_cast<std::size_t>(c)]);
-    }
-    return out;
-  }
+  std::vector<std::string> names(std::span<float const> x) { return session::names_of(classes(x), class_names()); }
   /// Those of the training data, in the order of their numbers; empty if these had none.
   std::vector<std::string> const& class_names() const { return blocks_.preprocessing().class_names; }
 
@@ -168,11 +143,6 @@ template <class Net, class Number> class Predictor {
   template <class Trained> static session::Preprocessing preprocessing_of(Trained const& trainer) {
     if constexpr (requires { trainer.preprocessing(); }) return trainer.preprocessing();
     return {};
-  }
-  static std::size_t samples_of(std::span<float const> x) {
-    if (x.size() % static_cast<std::size_t>(inputs) != 0)
-      throw Error({"predict: ", x.size(), " numbers are no whole number of samples of ", inputs});
-    return x.size() / static_cast<std::size_t>(inputs);
   }
   static session::SampleSource arrays(std::span<float const> x, std::span<int const> labels,
                                       std::span<float const> targets) {
@@ -213,12 +183,6 @@ template <class Net, class Number> class Predictor {
     } else {
       return std::tuple(std::move(metrics)...);
     }
-  }
-  static void softmax(float* p) {
-    float const top = *std::max_element(p, p + outputs);
-    float sum = 0;
-    for (long i = 0; i < outputs; ++i) sum += p[i] = std::exp(p[i] - top);
-    for (long i = 0; i < outputs; ++i) p[i] /= sum;
   }
 
   Blocks blocks_;

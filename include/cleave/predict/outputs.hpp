@@ -1,0 +1,61 @@
+// predict/outputs.hpp - what the outputs of a model mean: probabilities, classes, names.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../meta/error.hpp"
+#include "laws.hpp"
+
+namespace cleave::session {
+
+/// Of samples of `inputs` numbers each. Throws Error if x is no whole number of them.
+inline std::size_t samples_of(std::span<float const> x, long inputs) {
+  if (x.size() % static_cast<std::size_t>(inputs) != 0)
+    throw Error({"predict: ", x.size(), " numbers are no whole number of samples of ", inputs});
+  return x.size() / static_cast<std::size_t>(inputs);
+}
+
+/// Of outputs (n, outputs), (n, outputs): the softmax of a sample's outputs for CrossEntropy, the sigmoid of each for
+/// BinaryCrossEntropy.
+template <class Net> std::vector<float> probabilities_of(std::vector<float> p, long outputs) {
+  using law = law_of_probabilities<Net>;
+  static_assert(sizeof(typename law::template tell<law::holds>) > 0);
+  if constexpr (loss_of<Net>::loss_target == op::Target::Shares) {
+    for (float& v : p) v = 1 / (1 + std::exp(-v));
+  } else {
+    for (auto at = p.begin(); at != p.end(); at += outputs) {
+      float const top = *std::max_element(at, at + outputs);
+      float sum = 0;
+      for (auto v = at; v != at + outputs; ++v) sum += * v = std::exp(*v - top);
+      for (auto v = at; v != at + outputs; ++v) *v /= sum;
+    }
+  }
+  return p;
+}
+/// Of outputs (n, outputs), (n): the number of each sample's largest output.
+template <class Net> std::vector<int> classes_of(std::vector<float> const& y, long outputs) {
+  using law = law_of_classes<Net>;
+  static_assert(sizeof(typename law::template tell<law::holds>) > 0);
+  std::vector<int> c;
+  for (auto at = y.begin(); at != y.end(); at += outputs)
+    c.push_back(static_cast<int>(std::max_element(at, at + outputs) - at));
+  return c;
+}
+/// Throws Error if a class has no name.
+inline std::vector<std::string> names_of(std::vector<int> const& classes, std::vector<std::string> const& names) {
+  std::vector<std::string> out;
+  for (int c : classes) {
+    if (static_cast<std::size_t>(c) >= names.size())
+      throw Error({"predict: class ", c, ", but the checkpoint has ", names.size(), " class names; ask classes()"});
+    out.push_back(names[static_cast<std::size_t>(c)]);
+  }
+  return out;
+}
+
+}  // namespace cleave::session
