@@ -15,15 +15,15 @@
 
 namespace cleave::io {
 
-enum class Dtype { F64, F32, BF16, F16, I64, I32, U8 };
+enum class Dtype { F64, F32, BF16, F16, I64, I32, U8, I8 };
 
 struct DtypeFacts {
   std::string_view name;
   std::size_t width;  ///< bytes
 };
 
-inline constexpr std::array<DtypeFacts, 7> dtype_facts{
-    {{"F64", 8}, {"F32", 4}, {"BF16", 2}, {"F16", 2}, {"I64", 8}, {"I32", 4}, {"U8", 1}}};
+inline constexpr std::array<DtypeFacts, 8> dtype_facts{
+    {{"F64", 8}, {"F32", 4}, {"BF16", 2}, {"F16", 2}, {"I64", 8}, {"I32", 4}, {"U8", 1}, {"I8", 1}}};
 
 constexpr DtypeFacts facts(Dtype dtype) { return dtype_facts[static_cast<std::size_t>(dtype)]; }
 

@@ -16,6 +16,8 @@
 #include "../data/preprocessing.hpp"
 #include "../lower/host.hpp"
 #include "../plan/plan.hpp"
+#include "../train/checkpoint.hpp"
+#include "packing.hpp"
 
 namespace cleave::session {
 
@@ -23,22 +25,39 @@ namespace cleave::session {
 template <class Net, class Number, int Rows>
 struct ForwardPlan : Plan<Net, Batch<Rows>, MicroBatches<1>, Precision<Number>, Mesh<Data<1>, Model<1>>, Inference> {};
 
-template <class P> struct Forward {
-  static constexpr auto layout = schedule::layout(P::schedule, P::lives, P::request, P::format, schedule::Ranks{1, 1});
-  static std::unique_ptr<backend::host::ForwardRank<typename P::number>> make(
-      backend::host::SharedWeights<typename P::number> const& weights, std::byte* arena) {
-    return std::make_unique<backend::host::ForwardRank<typename P::number>>(
-        schedule::program<P>, lower::Table<P, backend::host::Host>::table.of, layout,
-        schedule::shared(P::request, schedule::Ranks{1, 1}), weights, arena);
+/// Of plan P in a format of prediction.
+template <class P, class In> struct Forward {
+  using On = typename In::On;
+  using Rank = backend::host::ForwardRank<typename P::number, On>;
+  static constexpr auto own = schedule::layout(P::schedule, P::lives, P::request, P::format, schedule::Ranks{1, 1});
+  static constexpr schedule::LayoutView layout = [] {
+    if constexpr (In::packs) return In::template Packed<P>::layout(own);
+    return schedule::LayoutView(own);
+  }();
+  static constexpr schedule::Program program = [] {
+    if constexpr (In::packs) return In::template Packed<P>::program;
+    return schedule::program<P>;
+  }();
+  static std::unique_ptr<Rank> make(backend::host::SharedWeights<typename P::number> const& weights, std::byte* arena) {
+    return std::make_unique<Rank>(program, lower::Table<P, On>::table.of, layout,
+                                  schedule::shared(P::request, schedule::Ranks{1, 1}), weights, arena);
   }
 };
 
 /// The threads that run a model's forward pass: weights that copies share, and activations of each thread.
-template <class Net, class Number> class ForwardBlocks {
+template <class Net, class Format> class ForwardBlocks {
+ public:
+  using In = PredictionIn<Format>;
+  static constexpr bool packs = In::packs;
+
+ private:
+  using Number = typename In::Number;
   template <int Rows> using Of = ForwardPlan<Net, Number, Rows>;
-  using Pass = backend::host::ForwardRank<Number>;
+  template <class P> using Forward = session::Forward<P, In>;
+  using Pass = backend::host::ForwardRank<Number, typename In::On>;
 
  public:
+  using A = tensor::accumulate_t<Number>;
   static constexpr int block = 32;  // samples that run at once
   using Block = Of<block>;
   using Single = Of<1>;
@@ -57,7 +76,33 @@ template <class Net, class Number> class ForwardBlocks {
   }
   ~ForwardBlocks() = default;
 
-  backend::host::SharedWeights<Number>& weights() { return shared_->weights; }
+  /// Writes a whole tensor; call `ready` after the last.
+  void write(Kept const& k, A const* values) {
+    if constexpr (packs) {
+      if (Packing const* const packing = packing_of(k)) return write(k, packing->rounded(values));
+    }
+    std::copy_n(values, k.shape.size(), region(k));
+  }
+  /// One of 8 bits.
+  void write(Kept const& k, EightBitWeight const& values) requires packs {
+    packing_of(k)->pack(reinterpret_cast<std::byte*>(region(k)), values);
+  }
+  void ready() { shared_->weights.refresh_copies(); }
+  /// The tensor's numbers; null if it is one of 8 bits.
+  A const* read(Kept const& k) const { return packing_of(k) ? nullptr : region(k); }
+  EightBitWeight read_packed(Kept const& k) const requires packs {
+    EightBitWeight out;
+    packing_of(k)->unpack(out, reinterpret_cast<std::byte const*>(region(k)));
+    return out;
+  }
+  /// Null if it is not packed.
+  static Packing const* packing_of(Kept const& k) {
+    if constexpr (packs) {
+      int const i = weight_of(k);
+      if (i >= 0 && In::template Packed<Block>::packing(i).bytes > 0) return &In::template Packed<Block>::packing(i);
+    }
+    return nullptr;
+  }
   Preprocessing const& preprocessing() const { return shared_->preprocessing; }
   std::size_t threads() const { return runners_.size(); }
   /// x (n, inputs) to out (n, outputs). Whole blocks are shared by the threads; the last one has the rest.
@@ -75,6 +120,18 @@ template <class Net, class Number> class ForwardBlocks {
   }
 
  private:
+  /// Its number in the program; -1 if it is none.
+  static int weight_of(Kept const& k) {
+    schedule::Program const& p = schedule::program<Block>;
+    for (int i = 0; i < p.weights && k.region == backend::host::Region::Weights; ++i)
+      if (p.weight[i].offset == k.offset) return i;
+    return -1;
+  }
+  A* region(Kept const& k) const {
+    int const i = weight_of(k);
+    return shared_->weights.region(k.region) + (i < 0 ? k.offset : Forward<Block>::program.weight[i].offset);
+  }
+
   struct Shared {
     explicit Shared(Preprocessing p) : preprocessing(std::move(p)) {
       mean = preprocessing.scaling.mean;
@@ -84,7 +141,7 @@ template <class Net, class Number> class ForwardBlocks {
         throw Error({"predict: means of ", mean.size(), " channels, but samples of ", inputs,
                      " numbers; the checkpoint is of another model"});
     }
-    backend::host::SharedWeights<Number> weights{schedule::program<Block>, Forward<Block>::layout};
+    backend::host::SharedWeights<Number> weights{Forward<Block>::program, Forward<Block>::layout};
     Preprocessing preprocessing;
     std::vector<float> mean, inverse;
   };

@@ -27,14 +27,14 @@ namespace cleave {
 /// block that is not full, whichever is faster; by our kernels a sample's output does not depend on its block. Memory
 /// is weights and activations (`bytes`, a constant; each thread beyond the first takes `activation_bytes` more), and is
 /// taken when it is made. Copies share the weights; a call is not const, so each thread of the caller has a copy of its
-/// own.
+/// own. `Predictor<Net, int8>` (int8.hpp): with weights of Linear and Conv in 8 bits.
 template <class Net, class Number> class Predictor {
   using Blocks = session::ForwardBlocks<Net, Number>;
   using Block = typename Blocks::Block;
-  using A = tensor::accumulate_t<Number>;
+  using A = typename Blocks::A;
 
   static_assert(!std::is_same_v<Number, fp8>,
-                "Predictor: in fp8 a sample's output depends on those beside it; say Predictor<Net, bf16>");
+                "Predictor: in fp8 a sample's output depends on those beside it; say Predictor<Net, bf16>, or int8");
 
  public:
   /// Samples that run at once.
@@ -55,11 +55,11 @@ template <class Net, class Number> class Predictor {
     std::size_t all = 0, read = 0;
     for (session::Kept const& k : session::kept(plan)) all += k.region != backend::host::Region::Moments;
     session::read_torch<A>(plan, file, names, [&](session::Kept const& k, std::vector<A> const& values) {
-      std::copy(values.begin(), values.end(), blocks_.weights().region(k.region) + k.offset);
+      blocks_.write(k, values.data());
       ++read;
     });
     if (read < all) throw Error({file, ": ", all - read, " tensors of this model are of layers behind the last name"});
-    blocks_.weights().refresh_copies();
+    blocks_.ready();
   }
   /// The weights that a trainer has now, and its scaling of inputs.
   template <class Trained>
@@ -73,9 +73,37 @@ template <class Net, class Number> class Predictor {
       auto const from =
           std::find_if(theirs.begin(), theirs.end(), [&](session::Kept const& k) { return k.name == to.name; });
       auto const values = session::whole(trainer, *from);
-      std::copy(values.begin(), values.end(), blocks_.weights().region(to.region) + to.offset);
+      blocks_.write(to, values.data());
     }
-    blocks_.weights().refresh_copies();
+    blocks_.ready();
+  }
+  /// Saves weights, running statistics and preprocessing, in this predictor's format, to load them as one: with int8 a
+  /// quarter of the bytes. Throws Error.
+  void save(std::string const& path) const {
+    io::Metadata about{{"cleave", version}};
+    std::vector<io::NamedTensor> tensors;
+    std::vector<session::EightBitWeight> packed;
+    std::vector<session::Kept> const all = session::kept<Block>();
+    packed.reserve(all.size());
+    auto const add = [&](std::string name, io::Dtype dtype, std::vector<std::size_t> shape, auto const* values,
+                         std::size_t n) {
+      tensors.push_back({std::move(name),
+                         dtype,
+                         std::move(shape),
+                         {reinterpret_cast<unsigned char const*>(values), n * sizeof *values}});
+    };
+    for (session::Kept const& k : all) {
+      auto const n = static_cast<std::size_t>(k.shape.size());
+      if (A const* const values = blocks_.read(k)) {
+        add(k.name, sizeof(A) == 8 ? io::Dtype::F64 : io::Dtype::F32, session::extents(k.shape), values, n);
+      } else if constexpr (Blocks::packs) {
+        session::EightBitWeight const& w = packed.emplace_back(blocks_.read_packed(k));
+        add(k.name, io::Dtype::I8, session::extents(k.shape), w.values.data(), n);
+        add(k.name + scale_name, io::Dtype::F32, {w.scales.size()}, w.scales.data(), w.scales.size());
+      }
+    }
+    session::add_preprocessing(blocks_.preprocessing(), tensors, about);
+    io::save_safetensors(path, tensors, about);
   }
   /// x (n, inputs): what the loss reads, (n, outputs). Throws Error if x is no whole number of samples.
   std::vector<float> operator()(std::span<float const> x) {
@@ -135,11 +163,32 @@ template <class Net, class Number> class Predictor {
   Predictor(io::SafeTensors const& file, std::string const& path, int threads)
       : Predictor(session::saved_preprocessing(file, path).value_or(session::Preprocessing{}), threads) {
     for (session::Kept const& k : session::kept<Block>()) {
-      session::read_tensor(file, path, k, blocks_.weights().region(k.region) + k.offset);
+      if constexpr (Blocks::packs) {
+        if (read_packed(file, path, k)) continue;
+      }
+      std::vector<A> values(static_cast<std::size_t>(k.shape.size()));
+      session::read_tensor(file, path, k, values.data());
+      blocks_.write(k, values.data());
     }
-    blocks_.weights().refresh_copies();
+    blocks_.ready();
   }
 
+  static constexpr auto scale_name = "_scale";  // behind that of a weight of 8 bits
+  /// Whether the file has the tensor in 8 bits.
+  bool read_packed(io::SafeTensors const& file, std::string const& path, session::Kept const& k) {
+    io::NamedTensor const* const t = file.find(k.name);
+    session::Packing const* const packing = Blocks::packing_of(k);
+    if (!t || !packing || t->dtype != io::Dtype::I8) return false;
+    session::EightBitWeight w;
+    w.scales.resize(static_cast<std::size_t>(packing->outputs));
+    session::read_tensor(file, path, {k.name + scale_name, Shape(packing->outputs), {}}, w.scales.data());
+    if (t->shape != session::extents(k.shape))
+      throw Error({path, ": tensor ", k.name, " has another shape than this model's"});
+    w.values.resize(t->bytes.size());
+    std::memcpy(w.values.data(), t->bytes.data(), t->bytes.size());
+    blocks_.write(k, w);
+    return true;
+  }
   template <class Trained> static session::Preprocessing preprocessing_of(Trained const& trainer) {
     if constexpr (requires { trainer.preprocessing(); }) return trainer.preprocessing();
     return {};

@@ -217,7 +217,8 @@ template <class A> void read_tensor(io::SafeTensors const& file, std::string con
     throw Error({path, ": tensor ", k.name, " is ", text(t->shape), ", this model's is ", text(extents(k.shape))});
   }
   if (t->dtype != io::Dtype::F32 && t->dtype != io::Dtype::F64)
-    throw Error({path, ": tensor ", k.name, " is neither f32 nor f64"});
+    throw Error({path, ": tensor ", k.name, " is neither f32 nor f64",
+                 t->dtype == io::Dtype::I8 ? "; Predictor<Net, int8> reads weights of 8 bits" : ""});
   check_finite(k.name + " of " + path, *t, "; it was saved after training had diverged");
   for (long i = 0; i < k.shape.size(); ++i) {
     double wide = 0;

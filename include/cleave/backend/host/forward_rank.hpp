@@ -53,14 +53,14 @@ template <class N> class SharedWeights {
   AlignedBlock block_;
 };
 
-/// One rank's forward pass over a batch of `rows` samples. A pass allocates nothing.
-template <class N> class ForwardRank {
+/// One rank's forward pass over a batch of `rows` samples, with the kernels of `On`. A pass allocates nothing.
+template <class N, class On = Host> class ForwardRank {
  public:
   using T = N;
 
   /// `layout`, `weights` and `arena` must outlive it. Several that run in turn may have one arena (of `bytes(layout)`,
   /// aligned to schedule::alignment).
-  ForwardRank(schedule::Program const& program, Kernels<T, Host> const* kernels, schedule::LayoutView const& layout,
+  ForwardRank(schedule::Program const& program, Kernels<T, On> const* kernels, schedule::LayoutView const& layout,
               schedule::Share const& share, SharedWeights<T> const& weights, std::byte* arena)
       : program_(program), layout_(layout), share_(share), world_(schedule::Ranks{1, 1}, program.steps), base_(arena) {
     member_.world = &world_;
@@ -81,16 +81,16 @@ template <class N> class ForwardRank {
   T const* output() const { return reinterpret_cast<T const*>(base_ + layout_.buffer[program_.value[program_.last]]); }
   void run() const {
     Context const context{base_ + layout_.workspace};
-    for (Action<T> const& a : actions_) a.call(context, a.t);
+    for (Action<T, On> const& a : actions_) a.call(context, a.t);
   }
 
  private:
   /// As in training, but with weights in another block.
-  struct Lowered : Prepare<T> {
-    Lowered(schedule::Program const& program, Kernels<T, Host> const* kernels, Member const& m,
+  struct Lowered : Prepare<T, On> {
+    Lowered(schedule::Program const& program, Kernels<T, On> const* kernels, Member const& m,
             schedule::Share const& share, schedule::LayoutView const& layout, std::byte* base, op::Pass const* pass,
             std::byte* weights)
-        : Prepare<T>(program, kernels, m, share, layout, base, pass) {
+        : Prepare<T, On>(program, kernels, m, share, layout, base, pass) {
       this->weights_base_ = weights;
       this->weights_first_ = layout.weights;
     }
@@ -103,7 +103,7 @@ template <class N> class ForwardRank {
   Member member_;
   op::Pass pass_;
   std::byte* const base_;
-  std::vector<Action<T>> actions_;
+  std::vector<Action<T, On>> actions_;
 };
 
 }  // namespace cleave::backend::host

@@ -23,7 +23,8 @@ template <class P> std::vector<float> trained(int replicas, int steps = 8) {
   session::Probing<P> probe;
   t.train(0, steps, probe.feed());
   CHECK(session::miscounted(t, steps) == "");
-  for (int r = 0; r < t.ranks().world(); ++r) CHECK(*t.exposed(r) <= *t.waited(r));
+  // Sums of the same times, in another order.
+  for (int r = 0; r < t.ranks().world(); ++r) CHECK(*t.exposed(r) <= *t.waited(r) + 1e-9);
   auto const of = [&](int r) {
     return std::vector<float>(t.at(r).weights(), t.at(r).weights() + P::schedule.weight_elements);
   };
@@ -68,7 +69,7 @@ TEST_CASE("who waits for a late peer's gradients is told that it did, and the la
   t.train(0, 20, late);
   CHECK(*t.exposed(0) > 0);
   CHECK(*t.exposed(0) > *t.exposed(1));
-  CHECK(*t.exposed(0) <= *t.waited(0));  // which has the waits between kernels too
+  CHECK(*t.exposed(0) <= *t.waited(0) + 1e-9);  // which has the waits between kernels too
   Trainer<P> alone(1, 7);
   alone.train(0, 20, probe.feed());
   CHECK(*alone.exposed(0) == 0);
