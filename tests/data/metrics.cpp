@@ -108,3 +108,17 @@ TEST_CASE("a label that is no class, and other numbers of outputs, are errors") 
   auto m = of<ConfusionMatrix>(samples);
   CHECK_THROWS_WITH_AS(m.add(std::array<float, 2>{}, 0), "ConfusionMatrix: 2 outputs after some of 3", Error);
 }
+
+TEST_CASE("an output that is not a number is never an answer") {
+  std::array<float, 3> const bad{std::nanf(""), 1, 0};
+  TopKAccuracy<3> top;
+  top.add(bad, 1);
+  CHECK(top.value() == 0);
+  MacroF1 f1;
+  f1.add(bad, 1);
+  f1.add(std::array<float, 3>{0, 1, 0}, 1);
+  CHECK(f1.value() == doctest::Approx(2.0 / 3));  // one of class 1 missed, and none given a wrong class
+  ConfusionMatrix matrix;
+  CHECK_THROWS_WITH_AS(matrix.add(bad, 1), "ConfusionMatrix: a sample of class 1 has an output that is not a number",
+                       Error);
+}

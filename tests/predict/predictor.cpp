@@ -193,3 +193,20 @@ TEST_CASE("metrics of targets") {
   CHECK_THROWS_WITH_AS(predict.evaluate(x, std::vector<float>(3), MeanAbsoluteError{}),
                        doctest::Contains("3 targets for 40 samples of 2"), Error);
 }
+
+TEST_CASE("an evaluation checks its samples as training does") {
+  struct Words : Sequential<Vector<2>, Embedding<10, 3>, Linear<2>, CrossEntropy> {};
+  Trainer<Of<Words>> trainer(1, 7);
+  Predictor<Words> predict(trainer);
+  std::vector<float> x{1, 2, 3, 77};
+  std::vector<int> const y{0, 1};
+  CHECK_THROWS_WITH_AS(predict.evaluate(x, y, Accuracy{}),
+                       doctest::Contains("x, sample 1: number 1 is 77.000000, which is no token of Embedding<10"),
+                       Error);
+  Trainer<Of<Dense>> dense(1, 7);
+  Predictor<Dense> of_numbers(dense);
+  std::vector<float> z = samples<Of<Dense>>(2);
+  z[25] = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THROWS_WITH_AS(of_numbers.evaluate(z, y, Accuracy{}), doctest::Contains("x, sample 1: number 5 is not finite"),
+                       Error);
+}

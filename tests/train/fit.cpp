@@ -231,3 +231,9 @@ TEST_CASE("early stopping counts epochs since the smallest loss") {
   EarlyStopping never;
   for (int i = 0; i < 100; ++i) CHECK(!never(1));
 }
+
+TEST_CASE("replicas: as many as the plan allows where none are named; a negative number is an error") {
+  struct Rounds : Plan<Net, Batch<16>, MicroBatches<2>, Accumulate<2>, DataParallel<Sync>> {};
+  CHECK(Trainer<Rounds>().ranks().replicas() == 1);
+  CHECK_THROWS_WITH_AS(Trainer<Rounds>({.replicas = -3}), "a plan runs on replicas from 1 on, got -3", Error);
+}

@@ -48,6 +48,12 @@ inline long outputs_before(std::span<float const> outputs, int label) {
   }
   return before;
 }
+/// The class of the largest output; -1 if one is not a number.
+inline int answer_of(std::span<float const> outputs) {
+  for (float const v : outputs)
+    if (std::isnan(v)) return -1;
+  return static_cast<int>(std::max_element(outputs.begin(), outputs.end()) - outputs.begin());
+}
 inline void check_widths(std::span<float const> outputs, std::span<float const> target) {
   if (outputs.size() != target.size())
     throw Error({"metric: ", target.size(), " targets for ", outputs.size(), " outputs"});
@@ -68,8 +74,9 @@ template <int K> class TopKAccuracy {
   static_assert(K >= 1, "TopKAccuracy<k>: k is at least 1");
 
  public:
+  static constexpr int k = K;
   void add(std::span<float const> outputs, int label) {
-    right_ += session::outputs_before(outputs, label) < K;
+    right_ += session::outputs_before(outputs, label) < K && session::answer_of(outputs) >= 0;
     ++samples_;
   }
   void merge(TopKAccuracy const& other) {
@@ -106,14 +113,16 @@ class Accuracy {
   long right_ = 0, answers_ = 0;
 };
 
-/// Samples by their class and by the class of their largest output. Its value is the accuracy.
+/// Samples by their class and by the class of their largest output. Its value is the accuracy. Throws Error if an
+/// output is not a number.
 class ConfusionMatrix {
  public:
   /// The outputs are of as many classes in every call.
   void add(std::span<float const> outputs, int label) {
     session::outputs_before(outputs, label);  // the label is one of the classes
     resize(outputs.size());
-    auto const answer = std::max_element(outputs.begin(), outputs.end()) - outputs.begin();
+    int const answer = session::answer_of(outputs);
+    if (answer < 0) throw Error({"ConfusionMatrix: a sample of class ", label, " has an output that is not a number"});
     ++counts_[static_cast<std::size_t>(label) * classes_ + static_cast<std::size_t>(answer)];
   }
   void merge(ConfusionMatrix const& other) {
@@ -179,10 +188,10 @@ class MacroF1 {
   void add(std::span<float const> outputs, int label) {
     bool const right = session::outputs_before(outputs, label) < 1;
     resize(outputs.size());
-    auto const answer = std::max_element(outputs.begin(), outputs.end()) - outputs.begin();
+    int const answer = session::answer_of(outputs);
     if (right) return void(++of_[static_cast<std::size_t>(label)].right);
     ++of_[static_cast<std::size_t>(label)].missed;
-    if (answer != label) ++of_[static_cast<std::size_t>(answer)].wrong;
+    if (answer >= 0 && answer != label) ++of_[static_cast<std::size_t>(answer)].wrong;
   }
   void add(std::span<float const> outputs, std::span<float const> target) {
     session::check_widths(outputs, target);

@@ -14,7 +14,7 @@ template <class P> int threads_of(TrainerOptions const& setup) {
     throw Error(
         "Trainer: replicas that agree through a server do not share a ProcessGroup; leave .processes out, or start the "
         "program's run<Plan, Data> with --serve and --join");
-  return setup.replicas > 0 ? setup.replicas : default_replicas<P>();
+  return setup.replicas != 0 ? setup.replicas : default_replicas<P>();
 }
 
 }  // namespace session

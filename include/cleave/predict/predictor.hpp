@@ -134,6 +134,7 @@ template <class Net, class Number> class Predictor {
     static_assert(fits,
                   "evaluate: with classes a metric takes outputs and an int: Accuracy, TopKAccuracy<k>, "
                   "ConfusionMatrix, MacroF1");
+    check_metrics<false, Metrics...>();
     return measure(arrays(x, y, {}), metrics...);
   }
   template <class... Metrics> auto evaluate(std::span<float const> x, std::span<float const> y, Metrics... metrics) {
@@ -141,6 +142,7 @@ template <class Net, class Number> class Predictor {
     static_assert(fits,
                   "evaluate: with targets a metric takes outputs and targets: MeanAbsoluteError, "
                   "RootMeanSquaredError; with labels of 0 and 1: Accuracy, MacroF1");
+    check_metrics<true, Metrics...>();
     return measure(arrays(x, {}, y), metrics...);
   }
   /// Of all samples of a data set (data/dataset.hpp): `predict.evaluate(test, Accuracy{})`.
@@ -151,6 +153,7 @@ template <class Net, class Number> class Predictor {
     static_assert(sizeof(typename law::template tell<law::holds>) > 0);
     constexpr bool fits = ClassDataset<D> ? (ClassMetric<Metrics> && ...) : (TargetMetric<Metrics> && ...);
     static_assert(fits, "evaluate: of classes a metric takes outputs and an int; of values, outputs and targets");
+    check_metrics<!ClassDataset<D>, Metrics...>();
     return measure(session::source_of(all), metrics...);
   }
   /// The name of each sample's class. Throws Error if the file has no class names.
@@ -189,6 +192,18 @@ template <class Net, class Number> class Predictor {
     blocks_.write(k, w);
     return true;
   }
+  template <bool OfValues, class... Metrics> static constexpr void check_metrics() {
+    constexpr auto few = []<class M>() {
+      if constexpr (requires { M::k; }) return M::k < outputs;
+      return true;
+    };
+    static_assert((few.template operator()<Metrics>() && ...),
+                  "evaluate: TopKAccuracy<k> is always 1 for a model with no more than k outputs; say a smaller k");
+    constexpr bool labels = !OfValues || session::loss_of<Net>::loss_target == op::Target::Shares;
+    static_assert(labels || !((std::is_same_v<Metrics, Accuracy> || std::is_same_v<Metrics, MacroF1>) || ...),
+                  "evaluate: with values, Accuracy and MacroF1 are of a model that ends with BinaryCrossEntropy; of "
+                  "another take MeanAbsoluteError or RootMeanSquaredError");
+  }
   template <class Trained> static session::Preprocessing preprocessing_of(Trained const& trainer) {
     if constexpr (requires { trainer.preprocessing(); }) return trainer.preprocessing();
     return {};
@@ -197,13 +212,14 @@ template <class Net, class Number> class Predictor {
                                       std::span<float const> targets) {
     constexpr backend::host::Wanted wanted = lower::wanted<Block>();
     session::Arrays const all = session::arrays_of(x, labels, targets, inputs, outputs);
+    session::check_inputs(all, Block::tokens.vocabulary);
     session::check_labels("y", all, wanted);
     session::check_targets("y", all, wanted);
     return session::source_of(all);
   }
   /// Adds samples in their order, whatever the number of threads.
   template <class... Metrics> auto measure(session::SampleSource const& all, Metrics&... metrics) {
-    session::SampleCheck const check{lower::wanted<Block>(), 0};
+    session::SampleCheck const check{lower::wanted<Block>(), Block::tokens.vocabulary};
     constexpr auto in = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(outputs);
     auto const n = static_cast<std::size_t>(all.size()), each = static_cast<std::size_t>(all.outputs);
     std::size_t const at_once = std::min(n, 8 * static_cast<std::size_t>(block) * blocks_.threads());

@@ -95,11 +95,12 @@ struct Fitted {
   }
 };
 
-inline void check(FitOptions const& how, long samples, int batch) {
-  if (how.epochs < 1) throw Error({"fit: ", how.epochs, " epochs; say at least 1"});
-  if (how.readers < 0) throw Error({"fit: ", how.readers, " readers; say at least 0"});
+/// `call`: fit, or batches.
+inline void check(char const* call, FitOptions const& how, long samples, int batch) {
+  if (how.epochs < 1) throw Error({call, ": ", how.epochs, " epochs; say at least 1"});
+  if (how.readers < 0) throw Error({call, ": ", how.readers, " readers; say at least 0"});
   if (samples < batch)
-    throw Error({"fit: ", samples, " samples to train on are fewer than one batch of ", batch,
+    throw Error({call, ": ", samples, " samples to train on are fewer than one batch of ", batch,
                  "; say a smaller Batch in the plan"});
 }
 inline void check_scaling(FitOptions const& how, int vocabulary) {
@@ -137,7 +138,7 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
     throw Error(
         "fit: patience counts epochs without a smaller val_loss; say which share is held out: .validation = 0.1");
   int const batch = description_of(trainer).batch;
-  check(how, sets.training.size(), batch);
+  check("fit", how, sets.training.size(), batch);
   scaling = scaling_for(sets.training, how, of);
   LoaderOptions const loading = of.loading(batch, how.readers);
   Loader batches(sets.training, scaling, loading);
@@ -198,7 +199,7 @@ BatchRange batches(Trained& trainer, SampleSource const& all, FitOptions const& 
     throw Error("batches: validation and patience are of fit; hold samples out, and say EarlyStopping in the loop");
   check_scaling(how, of.vocabulary);
   int const batch = description_of(trainer).batch;
-  check(how, all.size(), batch);
+  check("batches", how, all.size(), batch);
   scaling = scaling_for(all, how, of);
   BatchRange range(all, scaling, of.loading(batch, how.readers), trainer.steps(), how.epochs);
   trainer.set_rate(of.rate.over(trainer.steps() + range.steps()));

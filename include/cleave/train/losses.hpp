@@ -27,27 +27,31 @@ inline std::string way_out(Description const& plan, long replicas, int each, int
                            std::to_string(wanted) + ">, in the plan, not Batch<" + std::to_string(plan.batch) + ">");
 }
 
-/// Returns `replicas`, or throws an error that says how many the plan can have.
-inline int checked_replicas(Description const& plan, int replicas) {
-  if (plan.replicas > 0 && replicas != plan.replicas) {
-    throw Error({"this plan runs on exactly ", plan.replicas, " replicas, got ", replicas});
-  }
+/// Why the plan cannot have so many replicas, and how many it can have; empty if it can.
+inline std::string what_forbids(Description const& plan, int replicas) {
+  if (plan.replicas > 0 && replicas != plan.replicas)
+    return meta::joined({"this plan runs on exactly ", plan.replicas, " replicas, got ", replicas});
   int ways = 1;  // that share a replica's micro-batches
   for (int k = 0; k < plan.program.nodes; ++k)
     ways = std::max(ways, plan.program.mesh.with_replicas(1).group_size(plan.program.node[k].batch_axes));
   int const micro_batches = plan.request.micro_batches, rounds = plan.request.rounds;
-  if (replicas < 1) throw Error({"a plan runs on replicas from 1 on, got ", replicas});
+  if (replicas < 1) return meta::joined({"a plan runs on replicas from 1 on, got ", replicas});
   if (long{replicas} * ways * rounds > micro_batches) {
     std::string const x_rounds = rounds > 1 ? " x " + std::to_string(rounds) + " rounds" : "";
-    throw Error({replicas, " replicas x ", ways, " ways", x_rounds, " cannot share ", micro_batches,
-                 " micro-batches: every rank needs one", (rounds > 1 ? " in every round" : ""), "; ",
-                 way_out(plan, replicas, ways * rounds, ways)});
+    return meta::joined({replicas, " replicas x ", ways, " ways", x_rounds, " cannot share ", micro_batches,
+                         " micro-batches: every rank needs one", (rounds > 1 ? " in every round" : ""), "; ",
+                         way_out(plan, replicas, ways * rounds, ways)});
   }
   schedule::Format const& format = plan.program.format;
   if (format.path && !format.path.fits({replicas, 1, format.data})) {
-    throw Error(
+    return meta::joined(
         {replicas, " replicas do not fill the nodes of this plan's route; run a multiple of what it has in a node"});
   }
+  return {};
+}
+/// Returns `replicas`, or throws Error.
+inline int checked_replicas(Description const& plan, int replicas) {
+  if (std::string const why = what_forbids(plan, replicas); !why.empty()) throw Error(why);
   return replicas;
 }
 template <class P> int checked_replicas(int replicas) { return checked_replicas(description<P>, replicas); }

@@ -23,6 +23,7 @@ template <class Trained> void load_layers(Trained& trainer, std::string const& p
   for (Kept& k : kept(plan)) {
     if (k.region != backend::host::Region::Moments && std::stoi(k.name) < layers) wanted.push_back(std::move(k));
   }
+  if (layers < 1) throw Error({"load_weights: the first ", layers, " layers; say at least 1"});
   if (wanted.empty()) throw Error({"load_weights: layers 0 to ", layers - 1, " of this model have no weights"});
   std::vector<std::vector<A>> values;
   for (Kept const& k : wanted) {

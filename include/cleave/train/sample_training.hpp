@@ -20,6 +20,12 @@ template <class Net, class Number = f32> class Predictor;
 
 namespace session {
 
+/// Of a deduced T&&.
+template <class T>
+concept is_temporary_vector = !std::is_reference_v<T> && requires {
+  typename T::allocator_type;
+};
+
 /// A base of the trainers of plan P: `Self` trains steps on a feed.
 template <class P, class Self> class SampleTraining {
  public:
@@ -45,6 +51,7 @@ template <class P, class Self> class SampleTraining {
   template <Dataset D, Dataset V>
   History fit(D const& training, V const& held_out, FitOptions const& how = {}, Watch const& watch = {}) {
     if (how.validation != 0) throw Error("fit: samples to hold out are given; leave .validation out");
+    if (held_out.size() < 1) throw Error("fit: the data set to hold out has no samples");
     return fit_sources({source(training), source(held_out)}, how, watch);
   }
   /// For a loop of one's own: `for (auto const& at : trainer.batches(x, y, {.epochs = 20})) { trainer.step(at); }`. Of
@@ -59,6 +66,11 @@ template <class P, class Self> class SampleTraining {
     return batches_of(source(all), how);
   }
   template <Dataset D> void batches(D const&& all, FitOptions const& how = {}) = delete;  // they view it
+  template <class X, class Y>
+  requires(is_temporary_vector<X> || is_temporary_vector<Y>) void batches(X&&, Y&&, FitOptions const& = {}) {
+    static_assert(std::is_reference_v<X> && std::is_reference_v<Y>,
+                  "batches: the loop reads the samples as it goes; keep x and y in variables that outlive it");
+  }
   /// Trains one step, and returns its loss, the mean over the batch.
   double step(BatchAt const& at) { return self().train(at.step, 1, at.feed)[0]; }
 

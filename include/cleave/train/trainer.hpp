@@ -20,15 +20,18 @@ inline constexpr Training<typename P::number> training{
     &description<P>, lower::executable<P>, &optim::now<typename P::optimizer, tensor::accumulate_t<typename P::number>>,
     P::rate};
 
-/// Replicas of plan P, if the caller names no number.
+/// Replicas of plan P, if the caller names no number: as many as this machine has cores for, and the plan allows.
 template <class P> int default_replicas() {
   int const cores = static_cast<int>(std::thread::hardware_concurrency());
-  return P::replicas > 0 ? P::replicas : std::clamp(cores / P::ways, 1, P::micro_batches);
+  if (P::replicas > 0) return P::replicas;
+  int n = std::clamp(cores / P::ways, 1, P::micro_batches);
+  while (n > 1 && !what_forbids(description<P>, n).empty()) --n;
+  return n;
 }
 
 template <class P> int replicas_of(TrainerOptions const& setup) {
   if (!setup.processes || setup.processes->size() == 1)
-    return setup.replicas > 0 ? setup.replicas : default_replicas<P>();
+    return setup.replicas != 0 ? setup.replicas : default_replicas<P>();
   setup.processes->check_same(checksum_of({P::batch, P::schedule.steps, P::schedule.weight_elements, P::micro_batches,
                                            static_cast<long>(setup.seed)}),
                               "another plan or seed");
