@@ -13,6 +13,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -142,13 +143,18 @@ inline std::uint64_t checksum_of(std::initializer_list<long> numbers, std::uint6
   for (long const n : numbers) sum = (sum ^ static_cast<std::uint64_t>(n)) * 0x100000001B3u;
   return sum;
 }
-/// Of the sizes, and of the first and the last sample.
+inline std::uint64_t checksum_of(std::string_view text, std::uint64_t sum = 0xCBF29CE484222325u) {
+  for (char const c : text) sum = checksum_of({c}, sum);
+  return sum;
+}
+/// Of the sizes, and of all samples; of a data set that is not in memory, of 1000 that lie evenly in it.
 inline std::uint64_t checksum_of(SampleSource const& all) {
   std::uint64_t sum = checksum_of({all.size(), all.input.size(), all.outputs});
   std::vector<float> x(static_cast<std::size_t>(all.input.size())), targets(static_cast<std::size_t>(all.outputs));
-  for (long const i : {0L, all.size() - 1}) {
+  long const read = all.in_memory ? all.size() : std::min(all.size(), 1000L);
+  for (long k = 0; k < read; ++k) {
+    long const i = read > 1 ? k * (all.size() - 1) / (read - 1) : 0;
     int label = 0;
-    if (i < 0 || i >= all.size()) continue;
     all.read(i, nullptr, x.data(), &label, targets.data());
     for (auto const* values : {&x, &targets})
       for (float const v : *values) sum = checksum_of({std::bit_cast<std::int32_t>(v)}, sum);

@@ -75,6 +75,7 @@ template <class Net, class Number> class Predictor {
       auto const values = session::whole(trainer, *from);
       blocks_.write(to, values.data());
     }
+    session::meet(trainer);
     blocks_.ready();
   }
   /// Saves weights, running statistics and preprocessing, in this predictor's format, to load them as one: with int8 a

@@ -117,6 +117,7 @@ template <class Trained>
 [[gnu::cold]] void save_state(Trained& trainer, std::string const& path, std::uint64_t seed, bool write,
                               Preprocessing const* preprocessing, io::Metadata const& more) {
   using A = typename Trained::A;
+  meet(trainer);
   Description const& plan = description_of(trainer);
   std::vector<Kept> const all = kept(plan);
   std::vector<std::vector<A>> data;
@@ -137,7 +138,6 @@ template <class Trained>
       std::vector<A> of_rank = trainer.residuals(r);
       if (write) owed.push_back(std::move(of_rank));
     }
-    if (keeps) trainer.meet();  // a process that continues training overwrites them
   }
   for (std::size_t r = 0; r < owed.size() && !owed[r].empty(); ++r) {
     tensors.push_back({residual_name(static_cast<int>(r)),
@@ -150,7 +150,7 @@ template <class Trained>
                  meta::joined({" after step ", trainer.steps(), "; training has diverged, and ", path,
                                " is not written; a smaller learning rate or a longer warm-up may help"}));
   }
-  if (!write) return;  // another process does
+  if (!write) return meet(trainer);  // another process writes
   io::Metadata about{{"cleave", version},
                      {"plan", plan_text(plan)},
                      {"step", std::to_string(trainer.steps())},
@@ -159,6 +159,7 @@ template <class Trained>
   about.insert(about.end(), more.begin(), more.end());
   if (preprocessing) add_preprocessing(*preprocessing, tensors, about);
   io::save_safetensors(path, tensors, about);
+  meet(trainer);
 }
 
 /// Saves the whole state of a trainer. Called by all processes of a run; the one with `write` replaces the file
@@ -280,6 +281,7 @@ template <class Trained> [[gnu::cold]] void load_state(Trained& trainer, std::st
   trainer.refresh_copies();
   trainer.set_steps(saved_step(plan, file, path));
   if constexpr (requires { trainer.set_seed(seed); }) trainer.set_seed(seed);
+  meet(trainer);
 }
 /// Loads a checkpoint into every rank, and sets the seed to that of the file. Nothing is changed unless the whole file
 /// is valid and fits the plan.

@@ -35,6 +35,10 @@ template <class P> constexpr Description describe() {
 }
 /// Of plan P.
 template <class P> inline constexpr Description description = describe<P>();
+/// Waits until all processes of a trainer have come here, if there are several: none then reads what another changes.
+template <class Trained> void meet(Trained& trainer) {
+  if constexpr (requires { trainer.meet(); }) trainer.meet();
+}
 /// A trainer without its plan's type, if there is such a base (host_trainer.hpp), else itself.
 template <class Trained> constexpr auto& common(Trained& trainer) {
   if constexpr (requires { typename Trained::Common; }) {

@@ -186,8 +186,7 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
     throw;
   }
   if (!best.empty()) best.give_back(trainer);
-  if constexpr (requires { trainer.meet(); })
-    trainer.meet();  // no process reads another's weights before they are given back
+  meet(trainer);  // no process reads another's weights before they are given back
   return history;
 }
 

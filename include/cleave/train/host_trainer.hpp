@@ -133,7 +133,12 @@ HostTrainer<T>::HostTrainer(Training<T> const& of, int replicas, std::uint64_t s
 }
 template <class T> HostTrainer<T>::~HostTrainer() {
   // After a failure the peers may never come; the rank that has failed ends them.
-  if (world_.remote() && std::uncaught_exceptions() == 0) world_.remote()->end_sharing();
+  if (!world_.remote() || std::uncaught_exceptions() > 0) return;
+  try {
+    world_.remote()->end_sharing();
+  } catch (std::exception const& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+  }
 }
 
 template <class T>

@@ -32,6 +32,7 @@ template <class Trained> void load_layers(Trained& trainer, std::string const& p
   }
   for (std::size_t i = 0; i < wanted.size(); ++i) write_whole(trainer, wanted[i], values[i].data());
   trainer.refresh_copies();
+  meet(trainer);
 }
 
 }  // namespace session

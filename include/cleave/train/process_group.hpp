@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <string>
 
 #include "../backend/mpi/process.hpp"
@@ -64,7 +65,8 @@ class ProcessGroup {
     if (int const other = process_.stranger(number); other >= 0)
       throw Error({"rank ", other, " has ", what, " than rank 0"});
   }
-  backend::host::Remote* remote() const { return process_.remote(); }
+  /// Of one trainer.
+  std::unique_ptr<backend::host::Remote> remote() const { return process_.another_remote(); }
 
  private:
   explicit ProcessGroup(session::Launch const& launch)

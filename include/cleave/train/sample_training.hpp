@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <bit>
 #include <limits>
 #include <span>
 #include <string>
@@ -148,13 +149,19 @@ template <class P, class Self> class SampleTraining {
     if constexpr (P::served) return self().ranks().replicas();
     return 1;
   }
-  void check_same(SampleSource const& all, FitOptions const& how) const {
-    if (!processes_) return;
+  /// Throws Error, on every process, unless all give the same samples and options and have trained alike.
+  void check_same(SampleSource const& all, FitOptions const& how) {
+    if (!processes_ || processes_->size() == 1) return;
     processes_->check_same(checksum_of({static_cast<long>(checksum_of(all)), how.epochs, how.patience,
                                         std::lround(how.validation * 1e9), how.standardise}),
                            "other samples or options");
+    std::uint64_t state = checksum_of({self().steps(), static_cast<long>(seed_)});
+    for (auto const* of : {&preprocessing_.scaling.mean, &preprocessing_.scaling.deviation})
+      for (float const f : *of) state = checksum_of({std::bit_cast<std::int32_t>(f)}, state);
+    processes_->check_same(state, "trained other steps, or loaded another file,");
   }
   backend::host::Score evaluate_source(SampleSource const& all) {
+    check_same(all, {});
     Loader batches(all, preprocessing_.scaling, fitted().loading(P::batch, 1).in_order());
     batches.begin_epoch(0, 0);
     return self().score(batches.feed(), all.size());

@@ -94,6 +94,7 @@ void session::SampleTraining<P, Self>::load_torch(std::string const& path, Torch
   read_torch<A>(description_of(trainer), path, names,
                 [&](Kept const& k, std::vector<A> const& values) { write_whole(trainer, k, values.data()); });
   trainer.refresh_copies();
+  meet(trainer);
 }
 
 template <class P, class Self>
@@ -110,6 +111,7 @@ void session::SampleTraining<P, Self>::save_torch(std::string const& path, Torch
                        extents(all[i].there.shape),
                        {reinterpret_cast<unsigned char const*>(values[i].data()), values[i].size() * sizeof(A)}});
   if (writes_files()) io::save_safetensors(path, tensors);
+  meet(trainer);
 }
 
 }  // namespace cleave

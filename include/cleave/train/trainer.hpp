@@ -3,10 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <memory>
 #include <string>
 #include <thread>
+#include <typeinfo>
 
 #include "../lower/host.hpp"
+#include "../schedule/listing.hpp"
 #include "host_trainer.hpp"
 #include "sample_training.hpp"
 #include "untrained.hpp"
@@ -32,11 +36,22 @@ template <class P> int default_replicas() {
 template <class P> int replicas_of(TrainerOptions const& setup) {
   if (!setup.processes || setup.processes->size() == 1)
     return setup.replicas != 0 ? setup.replicas : default_replicas<P>();
-  setup.processes->check_same(checksum_of({P::batch, P::schedule.steps, P::schedule.weight_elements, P::micro_batches,
-                                           static_cast<long>(setup.seed)}),
-                              "another plan or seed");
+  std::uint64_t sum = checksum_of({static_cast<long>(setup.seed)});
+  sum = checksum_of(typeid(P).name(), sum);
+  sum = checksum_of(typeid(typename P::optimizer).name(), sum);
+  sum = checksum_of(schedule::listing<P>(P::ranks_of(1)), sum);
+  for (float const f : {P::rate.base, P::rate.factor, P::rate.floor})
+    sum = checksum_of({std::bit_cast<std::int32_t>(f)}, sum);
+  sum = checksum_of({static_cast<long>(P::rate.shape), P::rate.period, P::rate.warm}, sum);
+  setup.processes->check_same(sum, "another plan or seed");
   return setup.processes->replicas(P::ways, setup.replicas);
 }
+
+/// The messages of a trainer over processes; made before its ranks, and ended after them.
+struct OwnRemote {
+  explicit OwnRemote(ProcessGroup const* group) : own_remote(group ? group->remote() : nullptr) {}
+  std::unique_ptr<backend::host::Remote> own_remote;
+};
 
 }  // namespace session
 
@@ -46,17 +61,23 @@ template <class P> int replicas_of(TrainerOptions const& setup) {
 /// the data axis; a plan with split layers runs on replicas x ways ranks. After construction no step allocates or
 /// starts a thread.
 template <class P>
-class Trainer : public session::HostTrainer<typename P::number>, public session::SampleTraining<P, Trainer<P>> {
+class Trainer : session::OwnRemote,
+                public session::HostTrainer<typename P::number>,
+                public session::SampleTraining<P, Trainer<P>> {
  public:
   using plan = P;
 
   /// With `remote`, this process is one of the ranks and every call is made by all of them.
   explicit Trainer(int replicas, std::uint64_t seed = 1, backend::host::Remote* remote = nullptr)
-      : session::HostTrainer<typename P::number>(session::training<P>, replicas, seed, remote),
+      : session::OwnRemote(nullptr),
+        session::HostTrainer<typename P::number>(session::training<P>, replicas, seed, remote),
         session::SampleTraining<P, Trainer>(seed) {}
   Trainer() : Trainer(TrainerOptions{}) {}
   explicit Trainer(TrainerOptions const& setup)
-      : Trainer(session::replicas_of<P>(setup), setup.seed, setup.processes ? setup.processes->remote() : nullptr) {
+      : session::OwnRemote(setup.processes),
+        session::HostTrainer<typename P::number>(session::training<P>, session::replicas_of<P>(setup), setup.seed,
+                                                 this->own_remote.get()),
+        session::SampleTraining<P, Trainer>(setup.seed) {
     this->set_processes(setup.processes);
   }
 };

@@ -4,22 +4,25 @@
 
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <string>
 
 using namespace cleave;
 
 struct Net : Sequential<Vector<1>, Linear<32>, Tanh, Linear<1>, MeanSquaredError> {};
 struct Train : Plan<Net, Batch<32>, MicroBatches<4>, DataParallel<Sync>, Adam> {};
+struct Other : Plan<Net, Batch<32>, MicroBatches<4>, DataParallel<Sync>, RmsProp> {};
 
-/// fit FILE [MISTAKE]: on rank 1, "data" changes a sample, "seed" the seed, "alone" throws where the others train,
-/// "watch" after an epoch.
+/// fit FILE [MISTAKE]: on rank 1, "data" changes a sample, "plan" and "seed" these, "fewer" leaves samples out of an
+/// evaluation, "alone" throws where the others train, "watch" after an epoch.
 int main(int argc, char** argv) {
   ProcessGroup group;
   try {
     std::string const mistake = argc > 2 && group.rank() == 1 ? argv[2] : "";
     std::vector<float> x(2000), y(2000);
     for (std::size_t i = 0; i < x.size(); ++i) y[i] = std::sin(x[i] = 0.00314f * static_cast<float>(i));
-    if (mistake == "data") x[0] = 3;
+    if (mistake == "data") x[777] = 3;
+    if (mistake == "plan") Trainer<Other>({.processes = &group});
     Trainer<Train> trainer({.seed = mistake == "seed" ? 2u : 1u, .processes = &group});
     if (mistake == "alone") throw Error("no data here");
     History const h = trainer.fit(x, y, {.epochs = 10, .validation = 0.1, .patience = 5}, [&](Epoch const& e) {
@@ -28,9 +31,24 @@ int main(int argc, char** argv) {
     });
     trainer.save(argv[1]);
     auto predict = trainer.predictor();
+    // While another trainer lives and trains, and after weights of this one have changed, it has those of its moment.
+    auto second = std::make_unique<Trainer<Train>>(TrainerOptions{.seed = 3, .processes = &group});
+    second->fit(x, y, {.epochs = 1});
+    auto again = trainer.predictor();
+    second->save(std::string(argv[1]) + ".second");
+    trainer.load_weights(std::string(argv[1]) + ".second");
+    auto changed = trainer.predictor();
+    second = std::make_unique<Trainer<Train>>(TrainerOptions{.seed = 4, .processes = &group});
+    second->load(argv[1]);
+    auto loaded = second->predictor();
+    if (again(x) != predict(x) || loaded(x) != predict(x) || changed(x) == predict(x)) throw Error("other weights");
+    trainer.load(argv[1]);
+    std::size_t const n = mistake == "fewer" ? 1000 : 2000;
+    double const loss = trainer.evaluate(std::span(x).first(n), std::span(y).first(n)).loss;
     double const error = predict.evaluate(x, y, MeanAbsoluteError{}).value();
     if (group.leads())
-      std::printf("%zu epochs, val_loss %.9g, error %.9g\n", h.epochs.size(), h.best().val_loss, error);
+      std::printf("%zu epochs, val_loss %.9g, loss %.9g, error %.9g\n", h.epochs.size(), h.best().val_loss, loss,
+                  error);
     return 0;
   } catch (std::exception const& e) {
     return group.fail(e);

@@ -65,7 +65,10 @@ wrong() {
   [[ $said == *"$2"* && ! -e none.safetensors ]] || { echo "$said"; exit 1; }
 }
 wrong data "rank 1 has other samples or options than rank 0"
+wrong plan "rank 1 has another plan or seed than rank 0"
 wrong seed "rank 1 has another plan or seed than rank 0"
+said=$(timeout 60 "$mpirun" -n 2 ./fit fewer.safetensors fewer 2>&1) && exit 1
+[[ $said == *"rank 1 has other samples or options than rank 0"* ]] || { echo "$said"; exit 1; }
 wrong alone "rank 1: no data here"
 wrong watch "rank 1: enough"
 

@@ -22,18 +22,32 @@ class Process {
   static constexpr bool has_mpi = true;
   explicit Process(bool start) : started_(start) {
     if (!started_) return;
-    int given = 0;
-    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
+    int before = 0, after = 0, given = 0;
+    MPI_Initialized(&before);
+    MPI_Finalized(&after);
+    if (after != 0) throw Error("MPI has ended in this process, and cannot be started again");
+    finalizes_ = before == 0;
+    if (finalizes_) {
+      MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given);
+    } else {  // by the program
+      MPI_Query_thread(&given);
+    }
+    if (given < MPI_THREAD_SERIALIZED)
+      throw Error("MPI was started without threads; call MPI_Init_thread with MPI_THREAD_SERIALIZED");
     remote_ = std::make_unique<Remote>();
   }
   ~Process() {
     if (!started_) return;
     remote_.reset();
-    MPI_Finalize();
+    if (finalizes_) MPI_Finalize();
   }
+  Process(Process const&) = delete;
+  Process& operator=(Process const&) = delete;
   int rank() const { return started_ ? remote_->rank() : 0; }
   int size() const { return started_ ? remote_->size() : 1; }
   host::Remote* remote() const { return remote_.get(); }
+  /// One more, with messages of its own; every process makes it.
+  std::unique_ptr<host::Remote> another_remote() const { return started_ ? std::make_unique<Remote>() : nullptr; }
   /// The first rank whose number differs from rank 0's; -1 if all are equal.
   int stranger(std::uint64_t number) const {
     if (!started_) return -1;
@@ -64,7 +78,7 @@ class Process {
   }
 
  private:
-  bool started_;
+  bool started_, finalizes_ = false;
   std::unique_ptr<Remote> remote_;
 #else
   static constexpr bool has_mpi = false;
@@ -73,6 +87,7 @@ class Process {
   int rank() const { return 0; }
   int size() const { return 1; }
   host::Remote* remote() const { return nullptr; }
+  std::unique_ptr<host::Remote> another_remote() const { return nullptr; }
   int stranger(std::uint64_t) const { return -1; }
   std::string from_first(std::string text) const { return text; }
   void abort(int) {}
