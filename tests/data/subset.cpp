@@ -71,3 +71,26 @@ TEST_CASE("a share that leaves a part empty, or is none, is told") {
   CHECK_THROWS_WITH_AS(split(all, 1.0), doctest::Contains("say one above 0 and below 1"), Error);
   CHECK_THROWS_WITH_AS(split(all, 0.01), doctest::Contains("of 20 samples leaves a part empty"), Error);
 }
+
+TEST_CASE("folds: each sample is held out once, and every class is shared evenly") {
+  Numbers const all;
+  for (int k : {2, 3, 7}) {
+    auto const parts = folds(all, k, 5);
+    REQUIRE(parts.size() == static_cast<std::size_t>(k));
+    std::vector<int> held(static_cast<std::size_t>(all.size()));
+    for (auto const& [training, validation] : parts) {
+      CHECK(training.size() + validation.size() == all.size());
+      for (int i : validation.numbers()) ++held[static_cast<std::size_t>(i)];
+      int ones = 0;
+      for (long i = 0; i < validation.size(); ++i) ones += validation.label(i) == 1;
+      long of_all = 0;
+      for (long i = 0; i < all.size(); ++i) of_all += all.label(i) == 1;
+      CHECK(std::abs(static_cast<double>(ones) - static_cast<double>(of_all) / k) <= 1);
+    }
+    CHECK(std::all_of(held.begin(), held.end(), [](int n) { return n == 1; }));
+    CHECK(folds(all, k, 5)[0].second.numbers() == parts[0].second.numbers());
+    CHECK(folds(all, k, 6)[0].second.numbers() != parts[0].second.numbers());
+  }
+  CHECK_THROWS_WITH_AS(folds(all, 1), doctest::Contains("folds: 1 folds of"), Error);
+  CHECK_THROWS_AS(folds(all, static_cast<int>(all.size()) + 1), Error);
+}

@@ -114,6 +114,20 @@ EOF
       awk '/accuracy/ { a = $NF } END { exit !(a > 0.9) }' pictures.txt
     fi
     ;;
+  exercises)  # what each of them is to show
+    "$bin/exercise_07_sweep" >sweep.txt
+    cat sweep.txt
+    awk '{ a = $NF } NR == 1 { best = a } a > last && NR > 1 { bad = 1 } { last = a } END { exit !(NR == 3 && best > 0.95 && !bad) }' sweep.txt
+    "$bin/exercise_08_ensemble" >ensemble.txt
+    cat ensemble.txt
+    awk '/^together/ { a = $2 } END { exit !(a > 0.9) }' ensemble.txt
+    "$bin/exercise_09_asynchronous" >asynchronous.txt
+    cat asynchronous.txt
+    awk '$3 >= 0.95 { ++n } END { exit n != 2 }' asynchronous.txt
+    "$bin/exercise_10_vertical_slices" >slices.txt
+    cat slices.txt
+    awk '/^whole *1 ranks/ { w = $(NF - 2) + 0 } /^in columns *2 ranks/ { c = $(NF - 2) + 0 } END { exit !(w > 0.95 && c > 0.95) }' slices.txt
+    ;;
   mnist)  # 97 % on the 10,000 test images; the same bits on 1, 2 and 4 ranks
     needs_data
     "$bin/01_mnist_mlp" --data "$CLEAVE_DATA" --ranks 4 --out r4 --json >out.txt 2>log.txt

@@ -38,6 +38,9 @@ Points sine(std::size_t n) {
   }
   return p;
 }
+struct Slow : Plan<Net, Batch<24>, MicroBatches<8>, DataParallel<Sync>, Momentum> {
+  static constexpr Rate rate = Rate::constant(0.001f);
+};
 struct Labelled {
   std::vector<float> x;
   std::vector<int> y;
@@ -236,4 +239,13 @@ TEST_CASE("replicas: as many as the plan allows where none are named; a negative
   struct Rounds : Plan<Net, Batch<16>, MicroBatches<2>, Accumulate<2>, DataParallel<Sync>> {};
   CHECK(Trainer<Rounds>().ranks().replicas() == 1);
   CHECK_THROWS_WITH_AS(Trainer<Rounds>({.replicas = -3}), "a plan runs on replicas from 1 on, got -3", Error);
+}
+
+TEST_CASE("a rate of the options takes the place of the plan's") {
+  Labelled const all = corners(96);
+  Trainer<Classify> of_plan({.replicas = 1});
+  Trainer<Slow> of_options({.replicas = 1});
+  History const a = of_plan.fit(all.x, all.y, {.epochs = 3});
+  History const b = of_options.fit(all.x, all.y, {.epochs = 3, .rate = Classify::rate});
+  for (std::size_t e = 0; e < 3; ++e) CHECK(a.epochs[e].loss == b.epochs[e].loss);
 }

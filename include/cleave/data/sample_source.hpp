@@ -196,4 +196,23 @@ inline std::pair<SampleSource, SampleSource> split(SampleSource const& all, doub
   return {all.only(std::move(training)), all.only(std::move(held_out))};
 }
 
+/// The fold of each sample, 0 to k - 1: of each class as many in every fold, up to one, where labels are known without
+/// reading. Of a series, runs of samples.
+inline std::vector<int> fold_of_each(SampleSource const& all, int k, std::uint64_t seed) {
+  auto const n = static_cast<std::size_t>(all.size());
+  std::vector<int> order(n), fold(n);
+  if (all.series) {
+    for (std::size_t i = 0; i < n; ++i) fold[i] = static_cast<int>(i * static_cast<std::size_t>(k) / n);
+    return fold;
+  }
+  shuffle(order, {seed, tensor::Purpose::Shuffle, 0xffffffffu});
+  if (all.label_of) {
+    auto const label = [&](int i) { return all.label_of(all.data.get(), all.number(i)); };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return label(a) < label(b); });
+  }
+  for (std::size_t i = 0; i < n; ++i)
+    fold[static_cast<std::size_t>(order[i])] = static_cast<int>(i % static_cast<std::size_t>(k));
+  return fold;
+}
+
 }  // namespace cleave::session

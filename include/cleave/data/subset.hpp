@@ -1,4 +1,4 @@
-// data/subset.hpp - a part of a data set, as a data set; and split: a share of one held out.
+// data/subset.hpp - a part of a data set, as a data set; split: a share of one held out; folds: each share in turn.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -55,5 +55,22 @@ template <Dataset D> std::pair<Subset<D>, Subset<D>> split(D const& all, double 
 }
 template <Dataset D>
 void split(D const&& all, double fraction, std::uint64_t seed = 1) = delete;  // the parts view the data set
+
+/// Of k-fold cross-validation: `for (auto const& [training, validation] : folds(all, 5)) ...`: k pairs, in which every
+/// sample is held out once; of every class the same share where the data set has `label`. Drawn from the seed. Throws
+/// Error if there are fewer samples than folds.
+template <Dataset D> std::vector<std::pair<Subset<D>, Subset<D>>> folds(D const& all, int k, std::uint64_t seed = 1) {
+  if (k < 2 || k > static_cast<long>(all.size()))
+    throw Error({"folds: ", k, " folds of ", all.size(), " samples; say at least 2, and at most as many as samples"});
+  std::vector<int> const fold = session::fold_of_each(session::source_of(all), k, seed);
+  std::vector<std::pair<Subset<D>, Subset<D>>> out;
+  for (int f = 0; f < k; ++f) {
+    std::vector<int> training, validation;
+    for (std::size_t i = 0; i < fold.size(); ++i) (fold[i] == f ? validation : training).push_back(static_cast<int>(i));
+    out.emplace_back(Subset<D>(all, std::move(training)), Subset<D>(all, std::move(validation)));
+  }
+  return out;
+}
+template <Dataset D> void folds(D const&& all, int k, std::uint64_t seed = 1) = delete;
 
 }  // namespace cleave

@@ -77,6 +77,12 @@ template <class Trained> class Snapshot {
   std::vector<typename Trained::A> values_;
 };
 
+inline std::uint64_t checksum_of(Rate const& rate) {
+  std::uint64_t sum = checksum_of({static_cast<long>(rate.shape), rate.period, rate.warm});
+  for (float const f : {rate.base, rate.factor, rate.floor}) sum = checksum_of({std::bit_cast<std::int32_t>(f)}, sum);
+  return sum;
+}
+
 /// What fit takes from a plan and a trainer.
 struct Fitted {
   backend::host::Wanted answers;
@@ -147,7 +153,7 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
 
   auto const begin = std::chrono::steady_clock::now();
   long const first = trainer.steps(), per_epoch = batches.steps_per_epoch();
-  trainer.set_rate(of.rate.over(first + per_epoch * how.epochs));
+  trainer.set_rate(how.rate.value_or(of.rate).over(first + per_epoch * how.epochs));
   History history;
   Snapshot<Trained> best;
   EarlyStopping stop{.patience = how.patience};
@@ -201,7 +207,7 @@ BatchRange batches(Trained& trainer, SampleSource const& all, FitOptions const& 
   check("batches", how, all.size(), batch);
   scaling = scaling_for(all, how, of);
   BatchRange range(all, scaling, of.loading(batch, how.readers), trainer.steps(), how.epochs);
-  trainer.set_rate(of.rate.over(trainer.steps() + range.steps()));
+  trainer.set_rate(how.rate.value_or(of.rate).over(trainer.steps() + range.steps()));
   return range;
 }
 

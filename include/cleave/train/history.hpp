@@ -5,10 +5,12 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "../meta/error.hpp"
+#include "../optim/rate.hpp"
 
 namespace cleave {
 
@@ -40,6 +42,7 @@ struct FitOptions {
   bool standardise = false;
   /// Threads that read a data set ahead of the steps, where it is not in memory; 0: ranks read what they need.
   int readers = 1;
+  std::optional<Rate> rate{};  ///< instead of the plan's
 };
 
 /// A layer of the model, counted from 0 with those that have no weights, and the name of the same module in PyTorch:

@@ -33,8 +33,8 @@ template <class P, class Self> class SampleTraining {
   /// Trains on samples in memory: x (n, inputs), y (n) classes from 0, or (n, outputs) targets, for a loss that takes
   /// them. Each epoch has its own order; samples beyond the last whole batch of an epoch are left out of it. With
   /// `.validation`, the trainer has the weights of the best epoch in the end. `watch` is called after each epoch; if it
-  /// returns true, the training ends. The learning rate is that of the plan. Throws Error, before anything is trained,
-  /// if sizes, labels or targets do not fit.
+  /// returns true, the training ends. The learning rate is that of the plan, unless `.rate` is given. Throws Error,
+  /// before anything is trained, if sizes, labels or targets do not fit.
   History fit(std::span<float const> x, std::span<int const> y, FitOptions const& how = {}, Watch const& watch = {}) {
     return fit_source(arrays(x, y, {}), how, watch);
   }
@@ -152,9 +152,10 @@ template <class P, class Self> class SampleTraining {
   /// Throws Error, on every process, unless all give the same samples and options and have trained alike.
   void check_same(SampleSource const& all, FitOptions const& how) {
     if (!processes_ || processes_->size() == 1) return;
-    processes_->check_same(checksum_of({static_cast<long>(checksum_of(all)), how.epochs, how.patience,
-                                        std::lround(how.validation * 1e9), how.standardise}),
-                           "other samples or options");
+    processes_->check_same(
+        checksum_of({static_cast<long>(checksum_of(all)), how.epochs, how.patience, std::lround(how.validation * 1e9),
+                     how.standardise, static_cast<long>(how.rate ? checksum_of(*how.rate) : 0)}),
+        "other samples or options");
     std::uint64_t state = checksum_of({self().steps(), static_cast<long>(seed_)});
     for (auto const* of : {&preprocessing_.scaling.mean, &preprocessing_.scaling.deviation})
       for (float const f : *of) state = checksum_of({std::bit_cast<std::int32_t>(f)}, state);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <string>
 #include <thread>
@@ -40,9 +39,7 @@ template <class P> int replicas_of(TrainerOptions const& setup) {
   sum = checksum_of(typeid(P).name(), sum);
   sum = checksum_of(typeid(typename P::optimizer).name(), sum);
   sum = checksum_of(schedule::listing<P>(P::ranks_of(1)), sum);
-  for (float const f : {P::rate.base, P::rate.factor, P::rate.floor})
-    sum = checksum_of({std::bit_cast<std::int32_t>(f)}, sum);
-  sum = checksum_of({static_cast<long>(P::rate.shape), P::rate.period, P::rate.warm}, sum);
+  sum = checksum_of({static_cast<long>(checksum_of(P::rate))}, sum);
   setup.processes->check_same(sum, "another plan or seed");
   return setup.processes->replicas(P::ways, setup.replicas);
 }
