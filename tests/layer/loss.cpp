@@ -19,6 +19,8 @@ TEST_CASE("gradients of the losses agree with differences") {
   CHECK_MESSAGE(a.ok, a.text);
   auto const e = session::numeric<P<SmoothedCrossEntropy<20>>>("SmoothedCrossEntropy");
   CHECK_MESSAGE(e.ok, e.text);
+  auto const w = session::numeric<P<WeightedCrossEntropy<1, 0, 2.5, 0.25>>>("WeightedCrossEntropy");
+  CHECK_MESSAGE(w.ok, w.text);
   auto const b = session::numeric<P<MeanSquaredError>>("MeanSquaredError");
   CHECK_MESSAGE(b.ok, b.text);
 }
@@ -34,6 +36,23 @@ TEST_CASE("at equal outputs the cross-entropy of n classes is log n, and survive
   constexpr op::Local l{2, 2, Shape(4), Shape(), Shape(1), Shape(), Shape()};
   op::SoftmaxCrossEntropy::forward<l>(backend::host::Context{}, t);
   CHECK(loss == doctest::Approx(std::log(4.0)));
+}
+
+TEST_CASE("weighted, a sample's loss and gradient are those of its class so many times") {
+  op::Operands<double> t, u;
+  double x[6] = {1, 2, 4, -1, 0, 3}, loss = 0, dx[6], dy[6];
+  int const labels[2] = {1, 2};
+  t.x = x, t.dx = dx, t.labels = labels, t.loss = &loss;
+  constexpr op::Local l{2, 2, Shape(3), Shape(), Shape(1), Shape(), Shape()};
+  using Op = op::WeightedLoss<op::SoftmaxCrossEntropy, 3, 0.5, 2>;
+  Op::forward<l>(backend::host::Context{}, t);
+  Op::backward_input<l>(backend::host::Context{}, t);
+  double const first = std::log(std::exp(1.) + std::exp(2.) + std::exp(4.)) - 2,
+               second = std::log(std::exp(-1.) + 1 + std::exp(3.)) - 3;
+  CHECK(loss == doctest::Approx(0.5 * first + 2 * second).epsilon(1e-14));
+  u = t, u.dx = dy;
+  op::SoftmaxCrossEntropy::backward_input<l>(backend::host::Context{}, u);
+  for (int i = 0; i < 6; ++i) CHECK(dx[i] == doctest::Approx((i < 3 ? 0.5 : 2) * dy[i]).epsilon(1e-14));
 }
 
 TEST_CASE("smoothed, the target has a share of every class") {

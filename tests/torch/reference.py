@@ -41,6 +41,8 @@ for path in cases:
     target = F.one_hot(labels, y.shape[1]).double()
     loss = {
         "cross_entropy": lambda: F.cross_entropy(y, labels),
+        "weighted_cross_entropy": lambda: F.cross_entropy(
+            y, labels, weight=torch.tensor([1, 0.5, 3, 2], dtype=y.dtype), reduction="sum") / len(labels),
         "smoothed_cross_entropy": lambda: F.cross_entropy(y, labels, label_smoothing=0.1),
         "binary_cross_entropy": lambda: F.binary_cross_entropy_with_logits(y, target),
         "huber": lambda: F.huber_loss(y, target, delta=0.5),

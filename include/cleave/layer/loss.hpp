@@ -1,10 +1,11 @@
-// layer/loss.hpp - the last layer: CrossEntropy, SmoothedCrossEntropy, BinaryCrossEntropy, MeanSquaredError or Huber.
+// layer/loss.hpp - the last layer: CrossEntropy, smoothed or weighted, BinaryCrossEntropy, MeanSquaredError or Huber.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include <cmath>
 
 #include "../op/loss.hpp"
+#include "../op/weighted_loss.hpp"
 #include "graph.hpp"
 
 namespace cleave {
@@ -47,6 +48,13 @@ struct CrossEntropy : layer::Chain<op::SoftmaxCrossEntropy> {};
 template <int Percent = 10> struct SmoothedCrossEntropy : layer::Chain<op::SoftmaxWithSmoothing<Percent>> {
   static_assert(Percent >= 1 && Percent <= 99,
                 "SmoothedCrossEntropy<n>: n per cent of the target are shared by all classes, from 1 to 99");
+};
+/// CrossEntropy where a sample counts as much as its class: `WeightedCrossEntropy<1, 1, 4.5>` for three classes. The
+/// mean is over the samples of the batch, as without weights: PyTorch's divides by the sum of their weights.
+template <ClassWeight... Weights>
+struct WeightedCrossEntropy : layer::Chain<op::WeightedLoss<op::SoftmaxCrossEntropy, Weights...>> {
+  static_assert(((Weights.millionths >= 0 && Weights.millionths <= 2'000'000'000) && ...),
+                "WeightedCrossEntropy<w...>: weights are from 0 to 2000");
 };
 /// With targets of the feed, or with classes as one-hot targets.
 struct MeanSquaredError : layer::Chain<op::SquaredError> {};

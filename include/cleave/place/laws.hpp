@@ -18,6 +18,7 @@ enum class Law : unsigned char {
   Joined,
   Factors,
   GroupsOfChannels,
+  Classes,
   Loss,
   Written,
   Summed,
@@ -100,6 +101,14 @@ template <int Channels, int Groups> struct groups_divide_channels {
         Holds, "shapes do not chain: a layer's groups must divide the channels that go in and, of Conv, the filters");
   };
 };
+template <int Outputs, int Weights> struct every_output_has_a_class_weight {
+  static constexpr bool holds = Outputs == Weights;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "WeightedCrossEntropy<w...>: one weight for each class, as many as the layer before the loss has "
+                  "outputs");
+  };
+};
 template <int Losses, int LossesLast> struct a_model_ends_in_its_one_loss {
   static constexpr bool holds = Losses == 1 && LossesLast == 1;
   template <bool Holds> struct tell {
@@ -177,6 +186,7 @@ template <int A, int B> struct law_of<Law::Window, A, B> : the_window_fits<A, B>
 template <int A, int B> struct law_of<Law::Joined, A, B> : joined_shapes_agree<A, B> {};
 template <int A, int B> struct law_of<Law::Factors, A, B> : factors_fit<A, B> {};
 template <int A, int B> struct law_of<Law::GroupsOfChannels, A, B> : groups_divide_channels<A, B> {};
+template <int A, int B> struct law_of<Law::Classes, A, B> : every_output_has_a_class_weight<A, B> {};
 template <int A, int B> struct law_of<Law::Loss, A, B> : a_model_ends_in_its_one_loss<A, B> {};
 template <int A, int B> struct law_of<Law::Written, A, B> : written_conversion_is_legal<A, B> {};
 template <int A, int B> struct law_of<Law::Summed, A, B> : the_sum_is_reduced<A, B> {};

@@ -57,6 +57,12 @@ template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
   if constexpr (requires { Op::groups; }) {
     if (x[0] % Op::groups != 0) return {Law::GroupsOfChannels, x[0], Op::groups, leaf};
   }
+  if constexpr (requires {
+                  requires Op::is_loss && Op::classes >
+                  0;
+                }) {
+    if (x.size() != Op::classes) return {Law::Classes, static_cast<int>(x.size()), Op::classes, leaf};
+  }
   if constexpr (requires { Op::groups, Op::filters; }) {
     if (Op::filters % Op::groups != 0) return {Law::GroupsOfChannels, Op::filters, Op::groups, leaf};
   }

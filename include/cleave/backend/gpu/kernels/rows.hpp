@@ -7,6 +7,7 @@
 #include "../../../op/layer_norm.hpp"
 #include "../../../op/loss.hpp"
 #include "../../../op/scaled_loss.hpp"
+#include "../../../op/weighted_loss.hpp"
 #include "kernel.hpp"
 
 namespace cleave::backend::gpu {
@@ -77,6 +78,16 @@ template <class Row, class Loss> struct ScaledRow {
   template <class Of, op::Local L, bool WithGradient, class Ctx, class T>
   CLEAVE_HD static tensor::accumulate_t<T> loss(Ctx const& c, op::Operands<T> const& t, long b, long rows) {
     return Row::template loss<Of, L, WithGradient>(c, Loss::scaled(t), b, rows);
+  }
+};
+
+/// As Row, with the weight of each row's class.
+template <class Row, class Loss> struct WeightedRow {
+  template <class Of, op::Local L, bool WithGradient, class Ctx, class T>
+  CLEAVE_HD static tensor::accumulate_t<T> loss(Ctx const& c, op::Operands<T> t, long b, long rows) {
+    auto const weight = Loss::template weight_of<tensor::accumulate_t<T>>(b < rows ? t.labels[b] : 0);
+    t.scale *= weight;
+    return weight * Row::template loss<Of, L, WithGradient>(c, t, b, rows);
   }
 };
 
@@ -171,6 +182,9 @@ template <class Op, class Row> struct LossKernel : ByDefinition<Op> {
 template <class Op> struct RowOf;
 template <int Percent> struct RowOf<op::SoftmaxWithSmoothing<Percent>> {
   using is = SoftmaxRow<op::SoftmaxWithSmoothing<Percent>>;
+};
+template <class Loss, ClassWeight... Weights> struct RowOf<op::WeightedLoss<Loss, Weights...>> {
+  using is = WeightedRow<typename RowOf<Loss>::is, op::WeightedLoss<Loss, Weights...>>;
 };
 template <> struct RowOf<op::SquaredError> { using is = SquaredRow; };
 template <class F> struct RowOf<op::FeatureLoss<F>> { using is = FeatureRow<F>; };

@@ -1,0 +1,7 @@
+// refused: every_output_has_a_class_weight<4, 3>
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cleave.hpp>
+using namespace cleave;
+
+struct Net : Sequential<Vector<8>, Linear<4>, WeightedCrossEntropy<1, 1, 4.5>> {};
+struct Train : Plan<Net, Batch<16>> {};
