@@ -91,6 +91,23 @@ case $case in
     ask seven && [ "$answer" = "say four numbers: 5.1,3.5,1.4,0.2" ]
     sed -i '40s/^/x/' flowers.csv
     refuses 'flowers.csv:40: column "a": "x' "$bin/12_own_csv" flowers.csv
+    python3 - <<'EOF'
+import random, struct
+random.seed(7)
+rows = [[random.gauss(0, 1) for _ in range(20)] for _ in range(1500)]
+labels = [[float(r[k] + 0.5 * r[k + 5] > 0) for k in range(5)] for r in rows]
+for name, values in (("x", rows), ("y", labels)):
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }" % (len(values), len(values[0]))
+    head = head.ljust(117) + "\n"
+    with open(name + ".npy", "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
+        for row in values:
+            file.write(struct.pack("<%df" % len(row), *row))
+EOF
+    "$bin/16_multi_label" x.npy y.npy >songs.txt
+    cat songs.txt
+    awk '/^of 300 songs/ { f1 = $NF } END { exit !(f1 > 0.9) }' songs.txt
+    refuses "x.npy: rows of 20 numbers, but the data set's target has 5" "$bin/16_multi_label" x.npy x.npy
     for i in $(seq 300); do echo "to be, or not to be: that is the question"; done >plays.txt
     "$bin/13_characters" plays.txt 3 >characters.txt
     cat characters.txt

@@ -19,7 +19,7 @@ TEST_CASE("gradients of the losses agree with differences") {
   CHECK_MESSAGE(a.ok, a.text);
   auto const e = session::numeric<P<SmoothedCrossEntropy<20>>>("SmoothedCrossEntropy");
   CHECK_MESSAGE(e.ok, e.text);
-  auto const w = session::numeric<P<WeightedCrossEntropy<1, 0, 2.5, 0.25>>>("WeightedCrossEntropy");
+  auto const w = session::numeric<P<WeightedCrossEntropy<100, 0, 250, 25>>>("WeightedCrossEntropy");
   CHECK_MESSAGE(w.ok, w.text);
   auto const b = session::numeric<P<MeanSquaredError>>("MeanSquaredError");
   CHECK_MESSAGE(b.ok, b.text);
@@ -44,7 +44,7 @@ TEST_CASE("weighted, a sample's loss and gradient are those of its class so many
   int const labels[2] = {1, 2};
   t.x = x, t.dx = dx, t.labels = labels, t.loss = &loss;
   constexpr op::Local l{2, 2, Shape(3), Shape(), Shape(1), Shape(), Shape()};
-  using Op = op::WeightedLoss<op::SoftmaxCrossEntropy, 3, 0.5, 2>;
+  using Op = op::WeightedLoss<op::SoftmaxCrossEntropy, 300, 50, 200>;
   Op::forward<l>(backend::host::Context{}, t);
   Op::backward_input<l>(backend::host::Context{}, t);
   double const first = std::log(std::exp(1.) + std::exp(2.) + std::exp(4.)) - 2,

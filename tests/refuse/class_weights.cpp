@@ -3,5 +3,5 @@
 #include <cleave.hpp>
 using namespace cleave;
 
-struct Net : Sequential<Vector<8>, Linear<4>, WeightedCrossEntropy<1, 1, 4.5>> {};
+struct Net : Sequential<Vector<8>, Linear<4>, WeightedCrossEntropy<100, 100, 450>> {};
 struct Train : Plan<Net, Batch<16>> {};

@@ -13,7 +13,7 @@ using namespace cleave;
 namespace {
 
 /// An extent in [low, high], another for every `number`.
-using Weighted = WeightedCrossEntropy<1, 0.5, 3, 2>;
+using Weighted = WeightedCrossEntropy<100, 50, 300, 200>;
 
 template <int number, int low, int high>
 constexpr int any = low + static_cast<int>(tensor::Random{CLEAVE_SHAPE_SEED, tensor::Purpose::Shuffle, 0}.below(

@@ -49,12 +49,13 @@ template <int Percent = 10> struct SmoothedCrossEntropy : layer::Chain<op::Softm
   static_assert(Percent >= 1 && Percent <= 99,
                 "SmoothedCrossEntropy<n>: n per cent of the target are shared by all classes, from 1 to 99");
 };
-/// CrossEntropy where a sample counts as much as its class: `WeightedCrossEntropy<1, 1, 4.5>` for three classes. The
-/// mean is over the samples of the batch, as without weights: PyTorch's divides by the sum of their weights.
-template <ClassWeight... Weights>
-struct WeightedCrossEntropy : layer::Chain<op::WeightedLoss<op::SoftmaxCrossEntropy, Weights...>> {
-  static_assert(((Weights.millionths >= 0 && Weights.millionths <= 2'000'000'000) && ...),
-                "WeightedCrossEntropy<w...>: weights are from 0 to 2000");
+/// CrossEntropy where a sample counts as much as its class, in per cent: `WeightedCrossEntropy<100, 100, 450>` for
+/// three classes. The mean is over the samples of the batch, as without weights: PyTorch's divides by the sum of their
+/// weights.
+template <int... Percent>
+struct WeightedCrossEntropy : layer::Chain<op::WeightedLoss<op::SoftmaxCrossEntropy, Percent...>> {
+  static_assert(((Percent >= 0 && Percent <= 1'000'000) && ...),
+                "WeightedCrossEntropy<w...>: weights are per cent, from 0 to 1,000,000");
 };
 /// With targets of the feed, or with classes as one-hot targets.
 struct MeanSquaredError : layer::Chain<op::SquaredError> {};

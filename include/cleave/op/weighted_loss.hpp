@@ -5,27 +5,18 @@
 #include "../meta/host_device.hpp"
 #include "operands.hpp"
 
-namespace cleave {
-
-/// How much the samples of a class count: a number such as 2 or 0.5, from 0 to 2000, kept in millionths.
-struct ClassWeight {
-  int millionths;
-  constexpr ClassWeight(int weight) : millionths(weight * 1'000'000) {}
-  constexpr ClassWeight(double weight) : millionths(static_cast<int>(weight * 1e6 + 0.5)) {}
-};
-
-namespace op {
+namespace cleave::op {
 
 /// As Loss, which compares with classes and has neither weights nor a state: a sample's loss times the weight of its
-/// class. The loss of a batch is still the mean over its samples.
-template <class Loss, ClassWeight... Weights> struct WeightedLoss : Loss {
+/// class, in per cent. The loss of a batch is still the mean over its samples.
+template <class Loss, int... Percent> struct WeightedLoss : Loss {
   static constexpr auto name = "weighted_cross_entropy";
-  static constexpr int classes = sizeof...(Weights);
+  static constexpr int classes = sizeof...(Percent);
 
   template <class A> CLEAVE_HD static A weight_of(int label) {
     A out = 0;
     int c = 0;
-    ((out = c++ == label ? static_cast<A>(Weights.millionths) / A{1'000'000} : out), ...);
+    ((out = c++ == label ? A{Percent} / A{100} : out), ...);
     return out;
   }
   /// The operands of row b alone, whose gradient is weighted.
@@ -55,11 +46,10 @@ template <class Loss, ClassWeight... Weights> struct WeightedLoss : Loss {
   }
 
  private:
-  static constexpr Local row_of(Local l) {
+  CLEAVE_HD static constexpr Local row_of(Local l) {
     l.rows = 1;
     return l;
   }
 };
 
-}  // namespace op
-}  // namespace cleave
+}  // namespace cleave::op

@@ -30,7 +30,7 @@ TEST_CASE("rows of all lengths: less than a warp, a warp, more than a block take
   using Smoothed = op::SoftmaxWithSmoothing<10>;
   compare_all<Smoothed, local<Smoothed>(40, Shape(33))>();
   compare_all<Smoothed, local<Smoothed>(2, Shape(1500))>();
-  using Weighted = op::WeightedLoss<op::SoftmaxCrossEntropy, 1, 0.5, 3, 2, 0, 7, 1>;
+  using Weighted = op::WeightedLoss<op::SoftmaxCrossEntropy, 100, 50, 300, 200, 0, 700, 100>;
   compare_all<Weighted, local<Weighted>(40, Shape(7))>();
   compare_all<Weighted, local<Weighted>(100, Shape(7))>();
   using Binary = op::FeatureLoss<layer::BinaryCrossEntropyFunction>;

@@ -183,8 +183,8 @@ template <class Op> struct RowOf;
 template <int Percent> struct RowOf<op::SoftmaxWithSmoothing<Percent>> {
   using is = SoftmaxRow<op::SoftmaxWithSmoothing<Percent>>;
 };
-template <class Loss, ClassWeight... Weights> struct RowOf<op::WeightedLoss<Loss, Weights...>> {
-  using is = WeightedRow<typename RowOf<Loss>::is, op::WeightedLoss<Loss, Weights...>>;
+template <class Loss, int... Percent> struct RowOf<op::WeightedLoss<Loss, Percent...>> {
+  using is = WeightedRow<typename RowOf<Loss>::is, op::WeightedLoss<Loss, Percent...>>;
 };
 template <> struct RowOf<op::SquaredError> { using is = SquaredRow; };
 template <class F> struct RowOf<op::FeatureLoss<F>> { using is = FeatureRow<F>; };
