@@ -373,7 +373,7 @@ template <int Ops> struct Builder : Draft<Ops> {
         }
       }
     }
-    if (request.clips) emit(Do::Norm, -1);
+    if (request.waits_for_norm) emit(Do::Norm, -1);
     for (int b = out.buckets - 1; b >= 0; --b) emit(Do::Update, b);
   }
 

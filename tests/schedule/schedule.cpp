@@ -114,7 +114,7 @@ template <class Net> int each_request() {
     place::Request request{{0, static_cast<int>(1 + draw(2))}, 2, 12};
     request.input_gradient = draw(3) == 0;
     request.bucket = draw(2) == 0 ? 500 : 0;
-    request.clips = draw(4) == 0;
+    request.waits_for_norm = draw(4) == 0;
     place::DeviceMesh const mesh = request.mesh;
     auto const shardings = place::propagate_shardings(model, mesh, place::wishes(model, letters, request), request);
     auto const placed = std::make_unique<place::Placed<n>>(place::place(model, shardings, mesh, request));

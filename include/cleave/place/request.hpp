@@ -17,9 +17,9 @@ struct Request {
   bool together = true;  // all replicas take each step together
   long bucket = 0;       // elements: layers share a message of gradients up to this size
   Portions portions = {};
-  bool clips = false;   // weights are updated after the norm over all gradients is known
-  bool infers = false;  // the forward pass up to the loss is all there is
-  int frozen = 0;       // the first layers, whose weights do not change
+  bool waits_for_norm = false;  // weights are updated after the norm over all gradients is known
+  bool infers = false;          // the forward pass up to the loss is all there is
+  int frozen = 0;               // the first layers, whose weights do not change
 };
 
 }  // namespace cleave::place

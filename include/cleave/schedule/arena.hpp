@@ -240,7 +240,7 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
   out.labels = region(Category::Activations, long{own} * request.rows * 4);
   if (s.targets > 0) out.targets = region(Category::Activations, long{own} * request.rows * s.targets * 4);
   out.losses = region(Category::Activations, long{share.most_of_a_replica()} * f.sum);
-  if (request.clips) out.norm = region(Category::Workspace, norm_bytes(s));
+  if (request.waits_for_norm) out.norm = region(Category::Workspace, norm_bytes(s));
 
   for (Category c : {Category::Activations, Category::Communication}) {
     Heap<64> heap;

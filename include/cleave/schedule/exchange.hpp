@@ -84,10 +84,10 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
     v.round();
     for (int i = 0; i < group.size; ++i) {
       Strided const of = part(bucket.count, i, group.size);
-      if (!program.clips) one(Opcode::Apply, {Storage::Weights}, of, group.rank(i), sent());
-      if (program.clips && i != group.mine) one(Opcode::Copy, sent(), of, group.rank(i), sent());
+      if (!program.waits_for_norm) one(Opcode::Apply, {Storage::Weights}, of, group.rank(i), sent());
+      if (program.waits_for_norm && i != group.mine) one(Opcode::Copy, sent(), of, group.rank(i), sent());
     }
-    if (program.clips) apply(sent());
+    if (program.waits_for_norm) apply(sent());
   }
   /// Sums stay in the format of sums; what is sent, and what is copied, has that of the data.
   constexpr void routed() {
@@ -125,10 +125,10 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
       v.round();
       for (int p = 0; p < pieces; ++p) {
         one(Opcode::Decode, gradient, piece(p), group.rank(p), {Storage::Message, p});
-        if (!program.clips) one(Opcode::Apply, {Storage::Weights}, piece(p), rank, gradient);
+        if (!program.waits_for_norm) one(Opcode::Apply, {Storage::Weights}, piece(p), rank, gradient);
       }
     }
-    if (!e.resums || program.clips) apply(gradient);
+    if (!e.resums || program.waits_for_norm) apply(gradient);
   }
   constexpr void encode(int p, Strided at, Location residual) {
     one(Opcode::Encode, {Storage::Message, p}, at, rank, gradient);

@@ -118,7 +118,7 @@ template <class = void>
   std::string out;
   if (p.rounds > 1) {
     out = meta::joined({"in each of ", p.rounds, " rounds, but ",
-                        p.clips ? "start, norm and update" : "start and update", " in the last alone:\n"});
+                        p.waits_for_norm ? "start, norm and update" : "start and update", " in the last alone:\n"});
   }
   for (int k = 0; k < p.steps; ++k) {
     Step const s = p.step[k];

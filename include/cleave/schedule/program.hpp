@@ -62,7 +62,7 @@ struct Program : Chains<Program> {
   Shape input;                // one sample
   place::DeviceMesh mesh;     // of unknown replicas
   int rows = 1, rounds = 1;
-  bool clips = false, served = false;
+  bool waits_for_norm = false, served = false;
   Format format;
 };
 
@@ -161,7 +161,7 @@ template <class P> class ProgramOf {
     p.mesh = P::request.mesh;
     p.rows = P::request.rows;
     p.rounds = P::request.rounds;
-    p.clips = P::waits_for_norm;
+    p.waits_for_norm = P::waits_for_norm;
     p.served = P::served;
     p.format = P::format;
     return p;

@@ -35,7 +35,7 @@ constexpr StepTable<Ops> steps(PlacedModel<Ops> const& m, ForwardPass<Ops> const
     if (all && waits >= 0 && buckets.bucket[waits].node == of) emit(Do::Start, waits--);
   }
   if (m.request.infers) return out;
-  if (m.request.clips) emit(Do::Norm, -1);
+  if (m.request.waits_for_norm) emit(Do::Norm, -1);
   for (int b = buckets.buckets - 1; b >= 0; --b) emit(Do::Update, b);
   return out;
 }

@@ -9,77 +9,10 @@
 #include "../data/preprocessing.hpp"
 #include "../io/safetensors.hpp"
 #include "../version.hpp"
+#include "kept.hpp"
 #include "trainer.hpp"
 
 namespace cleave::session {
-
-/// A whole tensor of the state: its name, and where each way stores its part.
-struct Kept {
-  std::string name;
-  Shape shape;
-  place::Sharding sharding;
-  long offset = 0;  // elements, into one of the regions below
-  backend::host::Region region = backend::host::Region::Weights;
-  std::string_view op{};  // name of the operation that has it
-};
-
-/// Learned tensors first, "3.weight" and "3.bias" for layer 3; then the optimizer's state; then running statistics.
-[[gnu::cold]] inline std::vector<Kept> kept(Description const& plan) {
-  std::vector<Kept> out;
-  schedule::Program const& p = plan.program;
-  for (int i = 0; i < p.weights; ++i) {
-    schedule::ProgramNode const& n = p.node[p.weight[i].node];
-    int const which = p.weight[i].which;
-    bool const bias = which == 1 || n.name == "bias";
-    out.push_back({std::to_string(n.leaf) + (bias ? ".bias" : ".weight"), n.weight[which].shape, n.w,
-                   p.weight[i].offset, backend::host::Region::Weights, n.name});
-  }
-  for (int m = 0; m < plan.moments; ++m) {
-    for (int i = 0; i < p.weights; ++i) {
-      Kept k = out[static_cast<std::size_t>(i)];
-      meta::append(k.name, {".moment", m});
-      k.offset += m * p.weight_elements;
-      k.region = backend::host::Region::Moments;
-      out.push_back(std::move(k));
-    }
-  }
-  for (int k = 0; k < p.nodes; ++k) {
-    schedule::ProgramNode const& n = p.node[k];
-    for (int i = 0; i < n.states; ++i) {
-      out.push_back({std::to_string(n.leaf) + "." + std::string(n.state_names[i]), n.state, n.w,
-                     p.state[k] + i * n.state_size, backend::host::Region::States, n.name});
-    }
-  }
-  return out;
-}
-template <class P> std::vector<Kept> kept() { return kept(description<P>); }
-
-/// Writes `values`, a whole tensor, to every way of a trainer.
-template <class Trained> void write_whole(Trained& trainer, Kept const& k, typename Trained::A const* values) {
-  place::DeviceMesh const& mesh = description_of(trainer).program.mesh;
-  for (int way = 0; way < mesh.ways(); ++way) {
-    schedule::each_run(k.shape, k.sharding, mesh, way, [&](long local, long global, long count) {
-      trainer.write(way, k.region, k.offset + local, count, values + global);
-    });
-  }
-}
-/// One tensor assembled from the ways of a trainer (`Trainer` or `Served`).
-template <class Trained> auto whole(Trained& trainer, Kept const& k) {
-  std::vector<typename Trained::A> out(static_cast<std::size_t>(k.shape.size()));
-  place::DeviceMesh const& mesh = description_of(trainer).program.mesh;
-  for (int way = 0; way < mesh.ways(); ++way) {
-    schedule::each_run(k.shape, k.sharding, mesh, way, [&](long local, long global, long count) {
-      trainer.read(way, k.region, k.offset + local, count, out.data() + global);
-    });
-  }
-  return out;
-}
-
-inline std::vector<std::size_t> extents(Shape s) {
-  std::vector<std::size_t> out;
-  for (int d = 0; d < s.dims; ++d) out.push_back(static_cast<std::size_t>(s[d]));
-  return out;
-}
 
 /// The settings that must be the same in the file and in the program.
 template <class = void> [[gnu::cold]] std::string plan_text(Description const& plan) {

@@ -34,7 +34,7 @@ template <class N, class Machine, class Link> class Exchanges {
 
   explicit Exchanges(Ranks& ranks) : ranks_(ranks), of_(index(ranks.program.steps)) {
     schedule::Program in_place = ranks.program;  // the norm, too, reads the parts of a sum where they are
-    in_place.clips = false;
+    in_place.waits_for_norm = false;
     for (int step = 0; step < in_place.steps; ++step) {
       bool const starts = in_place.step[step].what == schedule::Do::Start;
       bool const once = starts || in_place.step[step].what == schedule::Do::Norm;  // not in each round of accumulation

@@ -65,11 +65,11 @@ template <class N, class Machine, class Link> class DeviceGradients {
       ranks_.close_all(&One::compute);
       return;
     }
-    bool const clips = ranks_.program.clips;
-    if (!clips) meet(b, exchanges_.of(start_[static_cast<std::size_t>(b)]).last, &One::sums, &One::compute);
+    bool const waits_for_norm = ranks_.program.waits_for_norm;
+    if (!waits_for_norm) meet(b, exchanges_.of(start_[static_cast<std::size_t>(b)]).last, &One::sums, &One::compute);
     ranks_.open_all(&One::compute, host::Did::Line, step, round);
     for (One& one : ranks_.all) {
-      if (!clips) find(one, b);
+      if (!waits_for_norm) find(one, b);
       if (one.here) put_update(one, bucket(b).offset, bucket(b).count, found(one, b));
     }
     ranks_.close_all(&One::compute);
@@ -143,7 +143,7 @@ template <class N, class Machine, class Link> class DeviceGradients {
                                ranks_.program.weight_elements,
                                count,
                                control_,
-                               ranks_.program.clips ? scale(one) : nullptr};
+                               ranks_.program.waits_for_norm ? scale(one) : nullptr};
     with_sources(parts, [&](auto const& g) {
       if constexpr (std::is_same_v<typename std::remove_cvref_t<decltype(g)>::format, A>) {
         ranks_.functions.update_sums(one.compute, range, g);

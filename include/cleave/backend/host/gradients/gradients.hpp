@@ -49,9 +49,9 @@ template <class N> class Gradients {
   void update(int b, Stepping<T> const& stepping) {
     schedule::Bucket const& bucket = sum(b).bucket();
     if (sum(b).rounds() == 0) return stepping.step(bucket.offset, bucket.count, own_sum(bucket));
-    if (!of_.program->clips) finish(b);
+    if (!of_.program->waits_for_norm) finish(b);
     sum(b).run(last(b), &stepping);
-    if (!of_.program->clips) m_->reach(sum(b).step(), done);
+    if (!of_.program->waits_for_norm) m_->reach(sum(b).step(), done);
   }
   /// For clipping, before any update: waits for all sums. Returns the sum of the squares that this way counts.
   double squares() {
