@@ -9,9 +9,7 @@
 #include "../schedule/program.hpp"
 #include "predictor.hpp"
 
-namespace cleave {
-
-namespace session {
+namespace cleave::session {
 
 template <class Op, op::Local L> struct PackingOf { static constexpr Packing value{}; };
 template <class Op, op::Local L>
@@ -29,7 +27,7 @@ requires(backend::host::QuantisedKernel<Op>::packs) struct PackingOf<Op, L> {
     for (int g = 0; g < groups; ++g) {
       Of::pack(
           to + g * group, [&](int s, int d, int o) { return from.values[element(g, s, d, o)]; },
-          [&](int o) { return from.scales[static_cast<std::size_t>(g * Of::outputs + o)]; });
+          [&](int o) { return from.scales[static_cast<std::size_t>(g) * Of::outputs + static_cast<std::size_t>(o)]; });
     }
   }
   static void unpack(EightBitWeight& to, std::byte const* from) {
@@ -101,5 +99,4 @@ template <> struct PredictionIn<int8> {
   template <class P> using Packed = PackedProgram<P>;
 };
 
-}  // namespace session
-}  // namespace cleave
+}  // namespace cleave::session

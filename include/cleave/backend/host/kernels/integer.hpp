@@ -62,9 +62,9 @@ template <int Segments, int Depth, int Out> struct PackedWeights {
       int sum = 0;
       for (int s = 0; s < Segments; ++s) {
         for (int d = 0; d < Depth; ++d) {
-          int const w = weight(s, d, o);
-          values(to)[place(s, d, o)] = static_cast<std::int8_t>(w);
-          sum += w;
+          auto const w = static_cast<std::int8_t>(weight(s, d, o));
+          values(to)[place(s, d, o)] = w;
+          sum += int{w};
         }
       }
       excess(to)[o] = 128 * sum;
