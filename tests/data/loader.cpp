@@ -117,7 +117,8 @@ TEST_CASE("steps are read ahead while none is asked for") {
   loader.begin_epoch(0, 0);
   auto const feed = loader.feed();
   std::vector<float> x(12);
-  feed.pixels(feed.self, 0, 0, 2, x.data());  // of the rows that are asked for here, two more steps
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the reader waits until it knows which rows are needed
+  feed.pixels(feed.self, 0, 0, 2, x.data());                   // of the rows that are asked for here, two more steps
   auto const read = [&] {
     int n = 0;
     for (auto const& r : reads) n += r;

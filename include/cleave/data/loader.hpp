@@ -177,11 +177,13 @@ class Loader {
         asked_[static_cast<std::size_t>(p % how_.batch)] =
             std::max(asked_[static_cast<std::size_t>(p % how_.batch)], p);
       newest_ = std::max(newest_, position / how_.batch);
+      asked_once_ = true;
     }
     changed_.notify_all();
   }
   /// The next position to read, or -1 if there is none yet. Rows that no rank here has asked for are passed over.
   long next() {
+    if (!asked_once_) return -1;  // which rows are needed here is not known
     for (; cursor_ < end_; ++cursor_) {
       long const asked = asked_[static_cast<std::size_t>(cursor_ % how_.batch)];
       if (cursor_ / how_.batch >= newest_ + ahead_ + 1) return -1;
@@ -224,7 +226,8 @@ class Loader {
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
   std::vector<long> asked_;  // the last position of each row of the batch that a rank has needed
-  long newest_ = -1;         // step of the epoch
+  bool asked_once_ = false;
+  long newest_ = -1;  // step of the epoch
   long cursor_ = 0, end_ = 0;
   int reading_ = 0;
   bool ended_ = false;
