@@ -1,4 +1,4 @@
-// refused: this optimizer does not read the member. All read weight_decay and clip_norm
+// refused: this optimizer does not read the member. All read weight_decay, clip_norm and group
 // refused: member::momentum
 // refused: Mine
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -10,7 +10,7 @@ namespace cleave {
 struct Adagrad : optim::Optimizer<Adagrad, 1> {
   static constexpr float epsilon = 1e-10f, weight_decay = 0;
   template <class P, class A> CLEAVE_HD static void step(A& w, A g, A& s, A&, optim::Now<A> const& now) {
-    g = optim::multiply_add(A(P::weight_decay), w, g);
+    g = optim::multiply_add(A(P::weight_decay) * now.decay, w, g);
     s = optim::multiply_add(g, g, s);
     w -= now.rate * g / (std::sqrt(s) + A(P::epsilon));
   }
@@ -20,7 +20,7 @@ struct Adagrad : optim::Optimizer<Adagrad, 1> {
 struct RmsProp : optim::Optimizer<RmsProp, 1> {
   static constexpr float decay = 0.99f, epsilon = 1e-8f, weight_decay = 0;
   template <class P, class A> CLEAVE_HD static void step(A& w, A g, A& s, A&, optim::Now<A> const& now) {
-    g = optim::multiply_add(A(P::weight_decay), w, g);
+    g = optim::multiply_add(A(P::weight_decay) * now.decay, w, g);
     s = optim::multiply_add(A(P::decay), s, (A{1} - A(P::decay)) * g * g);
     w -= now.rate * g / (std::sqrt(s) + A(P::epsilon));
   }
@@ -32,9 +32,9 @@ struct Adam : optim::Optimizer<Adam, 2> {
   static constexpr bool decoupled = false;
   template <class P, class A> CLEAVE_HD static void step(A& w, A g, A& m, A& v, optim::Now<A> const& now) {
     if (P::decoupled) {
-      w = optim::multiply_add(-now.rate * A(P::weight_decay), w, w);
+      w = optim::multiply_add(-now.rate * (A(P::weight_decay) * now.decay), w, w);
     } else {
-      g = optim::multiply_add(A(P::weight_decay), w, g);
+      g = optim::multiply_add(A(P::weight_decay) * now.decay, w, g);
     }
     m = optim::multiply_add(A(P::beta1), m, (A{1} - A(P::beta1)) * g);
     v = optim::multiply_add(A(P::beta2), v, (A{1} - A(P::beta2)) * g * g);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "loss_scale.hpp"
+#include "parameter_group.hpp"
 
 namespace cleave::optim {
 
@@ -22,7 +23,7 @@ template <class A> CLEAVE_HD A multiply_add(A a, A b, A c) {
 }
 
 /// Base of every optimizer. A derived class sets `Moments` (0, 1 or 2 state tensors per weight) and defines `step`.
-/// Hyperparameters are static members; derive again to change one:
+/// A step multiplies its weight decay by `now.decay`. Hyperparameters are static members; derive again to change one:
 ///   struct Heavy : Momentum { static constexpr float momentum = 0.99f; };     // its step reads Self::momentum
 template <class Self, int Moments> struct Optimizer {
   using kind = OptimizerKind;
@@ -73,6 +74,15 @@ template <class A> struct Now {
   A rate = 0;
   long steps = 1;
   A correct1 = 1, correct2 = 1;  // Adam's bias corrections, computed once a step
+  A decay = 1;                   // factor of the weight decay
+
+  /// For the weights of a group.
+  CLEAVE_HD Now in(ParameterGroup const& group) const {
+    Now n = *this;
+    n.rate *= static_cast<A>(group.rate);
+    n.decay *= static_cast<A>(group.decay);
+    return n;
+  }
 };
 /// The values for step `step`, counted from 0, at learning rate `rate`.
 template <class Optimizer, class A> Now<A> now(double rate, long step) {

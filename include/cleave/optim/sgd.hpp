@@ -9,7 +9,7 @@ namespace cleave {
 struct Sgd : optim::Optimizer<Sgd, 0> {
   static constexpr float weight_decay = 0;
   template <class P, class A> CLEAVE_HD static void step(A& w, A g, A&, A&, optim::Now<A> const& now) {
-    g = optim::multiply_add(A(P::weight_decay), w, g);
+    g = optim::multiply_add(A(P::weight_decay) * now.decay, w, g);
     w = optim::multiply_add(-now.rate, g, w);
   }
 };
@@ -18,7 +18,7 @@ struct Sgd : optim::Optimizer<Sgd, 0> {
 struct Momentum : optim::Optimizer<Momentum, 1> {
   static constexpr float momentum = 0.9f, weight_decay = 0;
   template <class P, class A> CLEAVE_HD static void step(A& w, A g, A& v, A&, optim::Now<A> const& now) {
-    g = optim::multiply_add(A(P::weight_decay), w, g);
+    g = optim::multiply_add(A(P::weight_decay) * now.decay, w, g);
     v = optim::multiply_add(A(P::momentum), v, g);
     w = optim::multiply_add(-now.rate, v, w);
   }
@@ -29,7 +29,7 @@ struct Momentum : optim::Optimizer<Momentum, 1> {
 struct Nesterov : optim::Optimizer<Nesterov, 1> {
   static constexpr float momentum = 0.9f, weight_decay = 0;
   template <class P, class A> CLEAVE_HD static void step(A& w, A g, A& v, A&, optim::Now<A> const& now) {
-    g = optim::multiply_add(A(P::weight_decay), w, g);
+    g = optim::multiply_add(A(P::weight_decay) * now.decay, w, g);
     v = optim::multiply_add(A(P::momentum), v, g);
     w = optim::multiply_add(-now.rate, optim::multiply_add(A(P::momentum), v, g), w);
   }

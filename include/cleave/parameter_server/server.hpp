@@ -34,7 +34,8 @@ template <class F> class Server {
     }
     for (int s = 0; s < of_.shards(); ++s) {
       A const* const first = all.data() + of_.way(s) * of_.elements() + of_.begin(s);
-      shard_.push_back(std::make_unique<Guarded>(of_.agreed.decider(replicas, parts_), of_.rules, first, of_.count(s)));
+      shard_.push_back(std::make_unique<Guarded>(of_.agreed.decider(replicas, parts_), of_.rules, first, of_.count(s),
+                                                 of_.begin(s)));
     }
   }
   Server(Server const&) = delete;
@@ -98,8 +99,9 @@ template <class F> class Server {
 
  private:
   struct Guarded {
-    Guarded(std::unique_ptr<typename Shard::Decider> d, backend::host::ShardRules<T> const& rules, A const* w, long n)
-        : shard(std::move(d), rules, w, n) {}
+    Guarded(std::unique_ptr<typename Shard::Decider> d, backend::host::ShardRules<T> const& rules, A const* w, long n,
+            long begin)
+        : shard(std::move(d), rules, w, n, begin) {}
     void owes(int worker, bool owed) {
       if (worker < 0 || worker >= agree::most_replicas || owed_[worker] == owed) return;
       owed_[worker] = owed;

@@ -141,6 +141,7 @@ template <class P> constexpr Service<formats_of<P>> serve_plan() {
              agreed.outer,
              agreed.together,
              P::agreed::moments(Optimizer::moments),
+             schedule::program<P>.groups,
              &backend::host::step_shard<Optimizer, T>};
   if constexpr (P::served && bool(P::format.encoding)) {
     s.encode = &send::encode<typename P::codec, A>;

@@ -329,6 +329,12 @@ template <int Frozen, bool Said, bool SomeLearn> struct freeze_leaves_weights_to
                   "Freeze<n>: the first n layers keep their weights; n is from 1 on, and a layer with weights follows");
   };
 };
+template <bool FromZero> struct groups_have_factors_from_zero {
+  static constexpr bool holds = FromZero;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "ParameterGroup: rate and decay are factors from 0 on, of the plan's rate and weight_decay");
+  };
+};
 /// Told by `fits`. Its own teller, not enforce: each level of instantiation costs three lines of clang's answer.
 template <long NeededBytes, long GivenBytes, class... About> struct the_plan_fits_its_memory {
   static_assert(NeededBytes <= GivenBytes,

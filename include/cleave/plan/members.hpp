@@ -48,6 +48,11 @@ struct beta_1 { template <class T> static constexpr bool in = requires { T::beta
 struct beta_2 { template <class T> static constexpr bool in = requires { T::beta_2; }; };
 struct eps { template <class T> static constexpr bool in = requires { T::eps; }; };
 struct epsilon { template <class T> static constexpr bool in = requires { T::epsilon; }; };
+struct groups { template <class T> static constexpr bool in = requires { T::groups; }; };
+struct parameter_group { template <class T> static constexpr bool in = requires { T::parameter_group; }; };
+struct parameter_groups { template <class T> static constexpr bool in = requires { T::parameter_groups; }; };
+struct param_groups { template <class T> static constexpr bool in = requires { T::param_groups; }; };
+struct group_of { template <class T> static constexpr bool in = requires { T::group_of; }; };
 struct nesterov { template <class T> static constexpr bool in = requires { T::nesterov; }; };
 struct amsgrad { template <class T> static constexpr bool in = requires { T::amsgrad; }; };
 // clang-format on
@@ -69,7 +74,8 @@ template <class T, class Known>
 using slip_of_an_optimizer =
     first_new<T, Known, learning_rate, learn_rate, learningRate, lr, rates, rate, step_size, epoch, epochs, clipnorm,
               clip, grad_clip, gradient_clip, max_norm, max_grad_norm, momentum, weight_decay, weightdecay, decay, l2,
-              beta, betas, beta1, beta2, beta_1, beta_2, eps, epsilon, nesterov, amsgrad>;
+              beta, betas, beta1, beta2, beta_1, beta_2, eps, epsilon, nesterov, amsgrad, groups, parameter_group,
+              parameter_groups, param_groups, group_of>;
 }  // namespace member
 
 template <class Name> struct a_plan_has_no_such_member {
@@ -86,7 +92,7 @@ template <class Name> struct an_optimizer_has_no_such_member {
   template <bool Holds> struct tell {
     static_assert(
         Holds,
-        "this optimizer does not read the member. All read weight_decay and clip_norm; Momentum, Nesterov: "
+        "this optimizer does not read the member. All read weight_decay, clip_norm and group; Momentum, Nesterov: "
         "momentum; RmsProp: decay; Adam: beta1, beta2; these two and Adagrad: epsilon; the rate is the plan's");
   };
 };

@@ -155,6 +155,7 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::freeze_leaves_weights_to_learn<frozen, plan::said<plan::FreezeKind, Policies...> != 0,
                                                          plan::learns_above(signatures, frozen)>,
                     Freeze<frozen>>,
+      meta::enforce<plan::groups_have_factors_from_zero<plan::factors_from_zero<optimizer>(signatures)>, optimizer>,
       meta::enforce<plan::factors_are_of_products<no_product.none>, plan::leaf<Net, no_product.at>>,
       meta::enforce<plan::factors_are_there_at_once<factors, rounds>, plan::leaf<Net, plan::factored(signatures)>>,
       meta::enforce<plan::factors_go_between_ranks<factors && !infers, cuts_batch && !served>,

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <initializer_list>
+#include <limits>
 
 #include "../layer/linear.hpp"
+#include "../optim/parameter_group.hpp"
 #include "find.hpp"
 #include "laws.hpp"
 #include "letters.hpp"
@@ -149,6 +151,20 @@ template <int N> constexpr bool learns_above(place::Signatures<N> const& model, 
   bool any = false;
   for (auto const& op : model.op) any |= op.weights > 0 && op.leaf >= first;
   return any;
+}
+/// Whether the factors of every group of weights are numbers from 0 on.
+template <class Optimizer, int N> constexpr bool factors_from_zero(place::Signatures<N> const& model) {
+  bool all = true;
+  if constexpr (optim::HasGroups<Optimizer>) {
+    for (auto const& op : model.op) {
+      for (int w = 0; w < op.weights; ++w) {
+        ParameterGroup const g = Optimizer::group(Parameter{op.leaf, op.name, w, op.w[w].shape});
+        all &= g.rate >= 0 && g.decay >= 0 && g.rate <= std::numeric_limits<float>::max() &&
+               g.decay <= std::numeric_limits<float>::max();
+      }
+    }
+  }
+  return all;
 }
 
 }  // namespace cleave::plan

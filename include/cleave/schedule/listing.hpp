@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstdio>
 #include <string>
 
 #include "../meta/text.hpp"
@@ -163,6 +164,25 @@ template <class P> std::string listing(Ranks mesh) {
   return listing(program<P>, P::request_of(mesh.replicas()), P::ranks_of(mesh.replicas()));
 }
 
+/// The groups of the optimizer, if it has any, in the order of their first weights.
+template <class = void> void append_groups(std::string& out, Program const& p) {
+  auto const size = [&](int i) { return p.groups.of[i].end - (i > 0 ? p.groups.of[i - 1].end : 0); };
+  for (int i = 0; i < p.groups.count; ++i) {
+    ParameterGroup const& g = p.groups.of[i].group;
+    long weights = 0;
+    bool first = true;
+    for (int k = 0; k < p.groups.count; ++k) {
+      if (!(p.groups.of[k].group == g)) continue;
+      first = first && k >= i;
+      weights += size(k);
+    }
+    if (!first) continue;
+    char factors[64];
+    std::snprintf(factors, sizeof factors, "rate x %g, weight decay x %g: ", double{g.rate}, double{g.decay});
+    meta::append(out, {factors, text::grouped(weights), " weights\n"});
+  }
+}
+
 /// The traffic of the rank that sends most in a step, in total and by collective; the sum over all ranks (with a
 /// server: the ranks of one replica); and the bytes that each rank allocates, by category.
 template <class = void>
@@ -189,6 +209,7 @@ template <class = void>
     meta::append(out, {"  ", text::pad(std::string(name(static_cast<Category>(c))), 16),
                        text::left(text::grouped(m.bytes[c]), 14), " bytes\n"});
   }
+  append_groups(out, p);
   return out;
 }
 /// Of plan P on a mesh of replicas and ways.

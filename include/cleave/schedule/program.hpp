@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "arena.hpp"
+#include "parameter_runs.hpp"
 
 namespace cleave::schedule {
 
@@ -64,6 +65,7 @@ struct Program : Chains<Program> {
   int rows = 1, rounds = 1;
   bool waits_for_norm = false, served = false;
   Format format;
+  optim::ParameterRuns groups;  // of weights, that the optimizer tells apart
 };
 
 template <class P> class ProgramOf {
@@ -164,6 +166,7 @@ template <class P> class ProgramOf {
     p.waits_for_norm = P::waits_for_norm;
     p.served = P::served;
     p.format = P::format;
+    p.groups = parameter_runs_of<P>();
     return p;
   }
 };

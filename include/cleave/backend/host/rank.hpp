@@ -51,6 +51,7 @@ template <class N> class Rank : public Arena<N> {
     stepping_.copies = narrow ? at<T>(layout_.copies) : nullptr;
     stepping_.moments = moments();
     stepping_.apart = program_.weight_elements;
+    stepping_.groups = program_.groups;
     stepping_.step_sums = functions_.step_sums;
     stepping_.step_data = functions_.step_data;
     host::start(program_, seed, m_.way(), weights(), states());

@@ -25,6 +25,7 @@ template <class T> struct ShardRules {
   agree::OuterStep outer{};  // under Average
   bool together = false;     // an update is made of the pushes of several workers
   int moments = 0;           // optimizer tensors
+  optim::ParameterRuns groups{};
   /// One optimizer step of w (n), whose moments are `apart` elements from each other; copy (n): null if there is none.
   void (*step)(A* w, T* copy, A const* g, A* moments, long apart, long n, optim::Now<A> const& now) = nullptr;
 };
@@ -44,9 +45,11 @@ template <class T, class Push, int Most> class Shard {
   using Decider = agree::Decider<Most>;
   static constexpr bool narrow = sizeof(T) < sizeof(A);
 
-  Shard(std::unique_ptr<Decider> decider, ShardRules<T> const& rules, A const* weights, long count)
+  /// `begin`: the shard's first weight among those of its way, or of all ways, one after the other.
+  Shard(std::unique_ptr<Decider> decider, ShardRules<T> const& rules, A const* weights, long count, long begin = 0)
       : decider_(std::move(decider)),
         rules_(rules),
+        begin_(begin),
         weights_(weights, weights + count),
         moments_(static_cast<std::size_t>(count * rules.moments)) {
     refresh_copies();
@@ -120,8 +123,11 @@ template <class T, class Push, int Most> class Shard {
         for (long i = 0; i < n; ++i) sums[0][i] = share_ * static_cast<A>(pushed[first + i]);
       }
       if (rules_.change == agree::Change::Step) {
-        rules_.step(weights() + first, narrow ? copies_.data() + first : nullptr, sums[0],
-                    moments_.empty() ? nullptr : moments() + first, count(), n, now);
+        rules_.groups.each(begin_ + first, n, [&](long in_way, long many, ParameterGroup const& group) {
+          long const at = in_way - begin_;
+          rules_.step(weights() + at, narrow ? copies_.data() + at : nullptr, sums[0] + (at - first),
+                      moments_.empty() ? nullptr : moments() + at, count(), many, now.in(group));
+        });
       }
     }
     if (rules_.change != agree::Change::Step) refresh_copies();
@@ -158,6 +164,7 @@ template <class T, class Push, int Most> class Shard {
   static constexpr int most_depth = 16;
   std::unique_ptr<Decider> decider_;
   ShardRules<T> rules_;
+  long begin_;
   std::vector<A> weights_, moments_;
   std::vector<T> copies_;                // low-precision formats only
   std::vector<std::vector<Sent>> slot_;  // for each worker, if an update needs several

@@ -143,7 +143,9 @@ template <class N, class Machine, class Link> class DeviceGradients {
                                ranks_.program.weight_elements,
                                count,
                                control_,
-                               ranks_.program.waits_for_norm ? scale(one) : nullptr};
+                               ranks_.program.waits_for_norm ? scale(one) : nullptr,
+                               offset,
+                               ranks_.program.groups};
     with_sources(parts, [&](auto const& g) {
       if constexpr (std::is_same_v<typename std::remove_cvref_t<decltype(g)>::format, A>) {
         ranks_.functions.update_sums(one.compute, range, g);

@@ -47,6 +47,8 @@ template <class T> struct WeightRange {
   long apart, count;
   Control<A> const* control;
   A const* scale;  // of gradients, from their norm
+  long offset;     // of the first weight, on its rank
+  optim::ParameterRuns groups;
 };
 
 /// w (n) in the format of sums; copy (n) in that of the data, or null; moments `apart` elements from each other.
@@ -59,17 +61,20 @@ template <class Optimizer, class T, class G, class From = Sources<G>> struct Upd
     A* moments;
     long apart, n;
     Control<A> const* control;
-    From gradient;
+    From gradient;  // of `of` elements, from its element `first` on
+    long first, of;
+    ParameterGroup group;
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     if constexpr (optim::ScalesLoss<Optimizer>) {
       if (*a.gradient.scale == A{0}) return;
     }
-    optim::Now<A> const now = a.control->now;
+    optim::Now<A> now = a.control->now;
+    if constexpr (optim::HasGroups<Optimizer>) now = now.in(a.group);
     each_pack<width>(c, a.n, a.w, [&](long i, auto few) {
       constexpr int W = decltype(few)::count;
       auto value = load<W>(a.w + i);
-      auto const g = a.gradient.template at<A, W>(i, a.n);
+      auto const g = a.gradient.template at<A, W>(a.first + i, a.of);
       Pack<A, W> m0{}, m1{};
       if constexpr (Optimizer::moments > 0) m0 = load<W>(a.moments + i);
       if constexpr (Optimizer::moments > 1) m1 = load<W>(a.moments + a.apart + i);

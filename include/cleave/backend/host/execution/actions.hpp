@@ -38,6 +38,7 @@ template <class T> struct Stepping {
   A own_rate = 0;     // with kept gradients: the rate at which local weights are updated by plain SGD
   optim::Now<A> now{};
   A scale = 1;  // of gradients, from their norm
+  optim::ParameterRuns groups{};
   // step<Optimizer> of the plan's optimizer, for gradients in the format of sums and in that of the data.
   void (*step_sums)(Stepping const&, long offset, long count, A const* g) = nullptr;
   void (*step_data)(Stepping const&, long offset, long count, T const* g) = nullptr;
@@ -59,8 +60,15 @@ template <class T> struct Stepping {
       }
       return;
     }
-    update<Optimizer, T>(weights + offset, copies ? copies + offset : nullptr, g, moments + offset, apart, count, now,
-                         scale);
+    auto const in = [&](long at, long n, optim::Now<A> const& then) {
+      update<Optimizer, T>(weights + at, copies ? copies + at : nullptr, g + (at - offset), moments + at, apart, n,
+                           then, scale);
+    };
+    if constexpr (optim::HasGroups<Optimizer>) {
+      groups.each(offset, count, [&](long at, long n, ParameterGroup const& group) { in(at, n, now.in(group)); });
+    } else {
+      in(offset, count, now);
+    }
   }
 };
 
