@@ -11,6 +11,16 @@ TEST_CASE("a plain convolution") {
     CHECK_MESSAGE(report.ok, report.text);
   }
 }
+TEST_CASE("windows with gaps") {
+  auto const report = check_layer<Conv<4, 3, Pad<2>, Dilation<2>>, Image<2, 6, 6>>();
+  CHECK_MESSAGE(report.ok, report.text);
+  using Op = meta::at<Conv<4, 3, Stride<2>, Dilation<3>>::ops, 0>;
+  static_assert(Op::output(Shape(2, 9, 12)) == Shape(4, 2, 3));
+}
+TEST_CASE("a filter for each channel") {
+  auto const report = check_layer<Conv<6, 3, Pad<1>, Groups<6>>, Image<6, 5, 5>>();
+  CHECK_MESSAGE(report.ok, report.text);
+}
 TEST_CASE("stride, padding and groups") {
   {
     auto const report = check_layer<Conv<4, 3, Stride<2>, Pad<1>, Groups<2>>, Image<4, 7, 6>>();

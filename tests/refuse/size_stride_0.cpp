@@ -1,5 +1,5 @@
-// refused: filters, window, stride and groups are whole numbers from 1, the padding is from 0
-// refused: conv_sizes_are_positive<8, 3, 0, 0, 1>
+// refused: filters, window, stride, groups and dilation are whole numbers from 1, the padding is from 0
+// refused: conv_sizes_are_positive<8, 3, 0, 0, 1, 1>
 // refused: Conv<8, 3, cleave::Stride<0>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"

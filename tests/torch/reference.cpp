@@ -111,6 +111,11 @@ int main(int, char** argv) {
   show<Image<2 * any<14, 1, 3>, any<15, 3, 12>, any<16, 3, 12>>,
        Conv<2 * any<17, 1, 4>, 3, Stride<2>, Pad<1>, Groups<2>>>(
       to, "conv_groups", "F.conv2d(x, w[0], w[1], stride=2, padding=1, groups=2)");
+  show<Image<2 * any<116, 1, 3>, any<117, 6, 12>, any<118, 6, 12>>,
+       Conv<2 * any<119, 1, 4>, 3, Stride<2>, Pad<2>, Groups<2>, Dilation<2>>>(
+      to, "conv_dilation", "F.conv2d(x, w[0], w[1], stride=2, padding=2, dilation=2, groups=2)");
+  show<Image<4, any<120, 3, 12>, any<121, 3, 12>>, Conv<8, 3, Pad<1>, Groups<4>>>(
+      to, "conv_depthwise", "F.conv2d(x, w[0], w[1], padding=1, groups=4)");
   show<Image<any<18, 1, 6>, any<19, 1, 9>, any<20, 1, 9>>, Conv<any<21, 1, 9>, 1, NoBias>>(to, "conv_1x1",
                                                                                            "F.conv2d(x, w[0])");
   show<Image<any<22, 1, 4>, any<23, 4, 12>, any<24, 4, 12>>, Conv<any<25, 1, 6>, 4, Stride<3>>>(

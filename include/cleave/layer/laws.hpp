@@ -8,12 +8,13 @@ template <int Features> struct linear_has_features {
   static constexpr bool holds = Features >= 1;
   template <bool Holds> struct tell { static_assert(Holds, "Linear<n>: a layer has n output features, at least 1"); };
 };
-template <int Filters, int Window, int Stride, int Pad, int Groups> struct conv_sizes_are_positive {
-  static constexpr bool holds = Filters >= 1 && Window >= 1 && Stride >= 1 && Pad >= 0 && Groups >= 1;
+template <int Filters, int Window, int Stride, int Pad, int Groups, int Dilation> struct conv_sizes_are_positive {
+  static constexpr bool holds = Filters >= 1 && Window >= 1 && Stride >= 1 && Pad >= 0 && Groups >= 1 && Dilation >= 1;
   template <bool Holds> struct tell {
-    static_assert(Holds,
-                  "Conv<filters, window, Stride<s>, Pad<p>, Groups<g>>: filters, window, stride and groups are whole "
-                  "numbers from 1, the padding is from 0");
+    static_assert(
+        Holds,
+        "Conv<filters, window, Stride<s>, Pad<p>, Groups<g>, Dilation<d>>: filters, window, stride, groups and "
+        "dilation are whole numbers from 1, the padding is from 0");
   };
 };
 template <int Window, int Stride, int Pad> struct pool_sizes_are_positive {
@@ -77,7 +78,7 @@ template <class Option, bool Taken> struct the_layer_takes_this_option {
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "the layer does not take this option. Linear takes NoBias, Glorot, SendFactors, SendCheapest and "
-                  "ModelParallel; Conv also Stride, Pad, Groups; pools Stride, Pad; Embedding SendDense");
+                  "ModelParallel; Conv also Stride, Pad, Groups, Dilation; pools Stride, Pad; Embedding SendDense");
   };
 };
 template <class Option, bool Once> struct each_option_is_given_once {

@@ -8,15 +8,18 @@
 
 namespace cleave::op {
 
-/// x (b, i, h, w), w (o, i/groups, k, k), y (b, o, h', w'), h' = (h + 2 Pad - K) / Stride + 1. With groups, a split of
+/// x (b, i, h, w), w (o, i/groups, k, k), y (b, o, h', w'), h' = (h + 2 Pad - Dilation (K - 1) - 1) / Stride + 1: the
+/// elements under a window are Dilation apart. With groups, a split of
 /// the channels splits inputs and outputs alike: groups stay whole and nothing is exchanged.
-template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How = Start::He> struct Convolve : Base {
+template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How = Start::He, int Dilation = 1>
+struct Convolve : Base {
   static constexpr auto name = "convolution";
   static constexpr auto equation = Groups == 1 ? "biHW,oiKL->boHW" : "bcHW,cIKL->bcHW";
   static constexpr int weights = 1;
-  static constexpr int filters = Out, kernel = K, stride = Stride, pad = Pad, groups = Groups;
+  static constexpr int filters = Out, kernel = K, stride = Stride, pad = Pad, groups = Groups, dilation = Dilation;
+  static constexpr int reach = Dilation * (K - 1) + 1;  // of a window
   static constexpr bool linear = true, contracts = true, reads_x = true;
-  static constexpr int extent(int n) { return (n + 2 * Pad - K) / Stride + 1; }
+  static constexpr int extent(int n) { return (n + 2 * Pad - reach) / Stride + 1; }
   static constexpr Shape output(Shape x) { return Shape(Out, extent(x[1]), extent(x[2])); }
   static constexpr Weight weight(int, Shape x) {
     return {Shape(Out, x[0] / Groups, K, K), How, x[0] / Groups * K * K, Out / Groups * K * K};
@@ -35,10 +38,10 @@ template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How
       A sum = 0;
       for (int i = 0; i < in; ++i) {
         for (int k = 0; k < K; ++k) {
-          int const h = row * Stride - Pad + k;
+          int const h = row * Stride - Pad + k * Dilation;
           if (h < 0 || h >= L.x[1]) continue;
           for (int l = 0; l < K; ++l) {
-            int const w = col * Stride - Pad + l;
+            int const w = col * Stride - Pad + l * Dilation;
             if (w < 0 || w >= L.x[2]) continue;
             sum += of_x(x[(i * L.x[1] + h) * L.x[2] + w]) * of_w(t.w0[((o * in + i) * K + k) * K + l]);
           }
@@ -59,10 +62,10 @@ template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How
       A sum = 0;
       for (int o = first; o < first + out_per_group; ++o) {
         for (int k = 0; k < K; ++k) {
-          int const row = h + Pad - k;
+          int const row = h + Pad - k * Dilation;
           if (row < 0 || row % Stride != 0 || row / Stride >= L.y[1]) continue;
           for (int l = 0; l < K; ++l) {
-            int const col = w + Pad - l;
+            int const col = w + Pad - l * Dilation;
             if (col < 0 || col % Stride != 0 || col / Stride >= L.y[2]) continue;
             sum += of_dy(dy[(o * L.y[1] + row / Stride) * L.y[2] + col / Stride]) *
                    of_w(t.w0[((o * in + c % in) * K + k) * K + l]);
@@ -85,10 +88,10 @@ template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How
         T const* const x = t.x + b * L.x.size() + (o / out_per_group * in + i) * L.x.stride(0);
         T const* const dy = t.dy + b * L.y.size() + o * L.y.stride(0);
         for (int row = 0; row < L.y[1]; ++row) {
-          int const h = row * Stride - Pad + k;
+          int const h = row * Stride - Pad + k * Dilation;
           if (h < 0 || h >= L.x[1]) continue;
           for (int col = 0; col < L.y[2]; ++col) {
-            int const w = col * Stride - Pad + l;
+            int const w = col * Stride - Pad + l * Dilation;
             if (w < 0 || w >= L.x[2]) continue;
             sum += of_x(x[h * L.x[2] + w]) * of_dy(dy[row * L.y[2] + col]);
           }

@@ -10,7 +10,7 @@ namespace cleave::op {
 
 template <int K, int Stride, int Pad> struct Window : Base {
   static constexpr auto equation = "bcHW->bcHW";
-  static constexpr int kernel = K, pad = Pad;
+  static constexpr int kernel = K, reach = K, pad = Pad;
   static constexpr int extent(int n) { return (n + 2 * Pad - K) / Stride + 1; }
   static constexpr Shape output(Shape x) { return Shape(x[0], extent(x[1]), extent(x[2])); }
   /// The first and one past the last window that covers position p, of n windows.

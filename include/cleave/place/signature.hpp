@@ -49,7 +49,7 @@ template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
   if constexpr (requires { Op::kernel; }) {
     if (x.dims != 3) return {Law::Dimensions, x.dims, 3, leaf};
     int const side = x[1] < x[2] ? x[1] : x[2];
-    if (Op::kernel > side + 2 * Op::pad) return {Law::Window, side + 2 * Op::pad, Op::kernel, leaf};
+    if (Op::reach > side + 2 * Op::pad) return {Law::Window, side + 2 * Op::pad, Op::reach, leaf};
   }
   if constexpr (requires { Op::of_images; }) {
     if (x.dims != 3) return {Law::Dimensions, x.dims, 3, leaf};

@@ -76,6 +76,7 @@ template <class Map = layer::ReluFunction> std::string made(Bench& b) {
 TEST_CASE("forward, both ways back, slices in one: the numbers of our own kernels") {
   CHECK(as_own<op::Convolve<8, 3, 1, 1>, float>(1e-5) == bare);
   CHECK(as_own<op::Convolve<6, 3, 2, 1, 2>, float>(1e-5) == bare);  // strides that leave something, groups
+  CHECK(as_own<op::Convolve<6, 3, 2, 3, 2, op::Start::He, 3>, float>(1e-5) == bare);  // windows with gaps
   CHECK(as_own<op::Convolve<5, 1>, tf32>(1e-5) == bare);
   CHECK(as_own<op::Convolve<8, 5, 3, 2>, bf16>(1e-2) == Ran{bare[0], bare[1]});  // dw in f32 stays with our own kernel
 }

@@ -104,8 +104,8 @@ struct FakeDnn {
           for (long col = 0; col < c.y.extent[3]; ++col) {
             for (long i = 0; i < in; ++i) {
               for (long k = 0; k < c.w.extent[2] * c.w.extent[3]; ++k) {
-                long const h = row * c.stride - c.pad + k / c.w.extent[3],
-                           w = col * c.stride - c.pad + k % c.w.extent[3];
+                long const h = row * c.stride - c.pad + k / c.w.extent[3] * c.dilation,
+                           w = col * c.stride - c.pad + k % c.w.extent[3] * c.dilation;
                 if (h < 0 || w < 0 || h >= c.x.extent[2] || w >= c.x.extent[3]) continue;
                 long const x = at(c.x, n, f / out * in + i, h, w), y = at(c.y, n, f, row, col);
                 long const v = at(c.w, f, i, k / c.w.extent[3], k % c.w.extent[3]);

@@ -193,6 +193,8 @@ TEST_CASE("convolutions") {
   products_as_one_by_one<op::Convolve<8, 3, 2, 1, 2>, some<op::Convolve<8, 3, 2, 1, 2>>(1, 5, Shape(4, 9, 7)), true,
                          layer::ReluFunction>();
   products_as_one_by_one<op::Convolve<4, 3, 1, 1>, some<op::Convolve<4, 3, 1, 1>>(2, 4, Shape(3, 12, 12))>();
+  using Gaps = op::Convolve<8, 3, 2, 3, 2, op::Start::He, 2>;
+  products_as_one_by_one<Gaps, some<Gaps>(1, 5, Shape(4, 9, 7)), true, layer::ReluFunction>();
   bits<op::Convolve<4, 3>, some<op::Convolve<4, 3>>(2, 4, Shape(3, 7, 7)), tf32, false, void>();
 }
 TEST_CASE("sums over the batch: neighbours, terms, in parts") {

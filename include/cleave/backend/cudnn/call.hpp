@@ -26,7 +26,7 @@ struct Tensor {
 struct Call {
   Pass pass;
   Tensor x, w, y, bias;  // of the bias (1, o, 1, 1)
-  int stride, pad;
+  int stride, pad, dilation;
   bool adds;
   gpu::End end;
   friend constexpr bool operator==(Call const&, Call const&) = default;
@@ -55,6 +55,7 @@ inline Call call_for(Convolution const& c, gpu::Places const& at) {
           {{1, c.o, 1, 1}, c.of, bias},
           c.stride,
           c.pad,
+          c.dilation,
           c.adds,
           c.end};
 }
@@ -66,6 +67,7 @@ inline std::string text(Convolution const& c, Call const& call) {
   s += n(c.n) + " x " + n(c.c) + " x " + n(c.h) + " x " + n(c.w) + " by " + n(c.o) + " of " + n(c.k) + " x " + n(c.k);
   if (c.stride > 1) s += " stride " + n(c.stride);
   if (c.pad > 0) s += " pad " + n(c.pad);
+  if (c.dilation > 1) s += " dilation " + n(c.dilation);
   if (c.groups > 1) s += " in " + n(c.groups) + " groups";
   s += " " + gpu::text(c.of) + gpu::text(c.end, c.behind, c.adds);
   bool const odd = call.x.aligned < gpu::most_aligned || call.w.aligned < gpu::most_aligned ||

@@ -75,6 +75,16 @@ TEST_CASE("host convolution: strides, groups, odd extents, wide padding") {
   check<f32, op::Convolve<130, 5>, 1, 2, 5, 5>();
 }
 
+TEST_CASE("host convolution: windows with gaps, a filter for each channel") {
+  using enum op::Start;
+  check<f32, op::Convolve<7, 3, 1, 2, 1, He, 2>, 2, 5, 11, 13>();
+  check<f32, op::Convolve<6, 3, 2, 1, 2, He, 3>, 2, 4, 13, 10>();
+  check<f32, op::Convolve<5, 5, 1, 0, 1, He, 2>, 1, 3, 12, 9>();
+  check<bf16, op::Convolve<18, 3, 2, 4, 1, He, 4>, 1, 20, 21, 30>();
+  check<f32, op::Convolve<16, 3, 1, 1, 16>, 2, 16, 9, 9>();
+  check<f32, op::Convolve<16, 3, 2, 1, 8, He, 2>, 2, 8, 9, 9>();
+}
+
 TEST_CASE("host convolution: bands of a large image, f64, bf16, tf32 and fp8") {
   check<f32, op::Convolve<3, 3, 1, 1>, 1, 2, 190, 260>();
   check<f64, op::Convolve<5, 3, 2, 1>, 2, 4, 9, 12>();

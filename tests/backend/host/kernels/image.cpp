@@ -19,10 +19,11 @@ template <Geometry G> void seen_through_windows(int first, int rows) {
       for (int col = 0; col < G.out_w; ++col) {
         for (int k = 0; k < G.kernel; ++k) {
           for (int l = 0; l < G.kernel; ++l) {
-            int const h = (first + r) * G.stride + k - G.pad, w = col * G.stride + l - G.pad;
-            bool const in =
-                h >= 0 && w >= 0 && h % G.dilate == 0 && w % G.dilate == 0 && h / G.dilate < G.h && w / G.dilate < G.w;
-            float const wanted = in ? x[static_cast<std::size_t>((c * G.h + h / G.dilate) * G.w + w / G.dilate)] : 0.f;
+            int const h = (first + r) * G.stride + k * G.dilation - G.pad, w = col * G.stride + l * G.dilation - G.pad;
+            bool const in = h >= 0 && w >= 0 && h % G.spacing == 0 && w % G.spacing == 0 && h / G.spacing < G.h &&
+                            w / G.spacing < G.w;
+            float const wanted =
+                in ? x[static_cast<std::size_t>((c * G.h + h / G.spacing) * G.w + w / G.spacing)] : 0.f;
             long const at = c * G.plane(rows) + r * G.stride * G.row() + col + G.offset(k, l);
             wrong += padded[static_cast<std::size_t>(at)] != wanted;
           }
@@ -40,6 +41,11 @@ TEST_CASE("plain, padded, strided") {
   seen_through_windows<Geometry{2, 5, 6, 3, 1, 1, 1, 5, 6}>(0, 5);
   seen_through_windows<Geometry{1, 9, 7, 3, 2, 1, 1, 5, 4}>(0, 5);
   seen_through_windows<Geometry{1, 9, 9, 4, 3, 0, 1, 2, 2}>(0, 2);
+}
+TEST_CASE("windows with gaps") {
+  seen_through_windows<Geometry{2, 7, 8, 3, 1, 2, 1, 7, 8, 2}>(0, 7);
+  seen_through_windows<Geometry{1, 12, 11, 3, 2, 0, 1, 3, 3, 3}>(1, 2);
+  seen_through_windows<Geometry{1, 5, 5, 2, 1, 1, 2, 6, 6, 5}>(0, 6);
 }
 TEST_CASE("a band in the middle") { seen_through_windows<Geometry{2, 8, 8, 3, 1, 1, 1, 8, 8}>(3, 2); }
 TEST_CASE("spread out by zeros, as the way back of a stride wants it; cut off by a negative pad") {

@@ -85,7 +85,7 @@ template <int Rows, int In, int H, int W, class Op> void convolution() {
     for (int i = 0; i < in; ++i) {
       for (int ky = 0; ky < k; ++ky) {
         for (int kx = 0; kx < k; ++kx) {
-          int const ty = top + ky, tx = left + kx;
+          int const ty = top + ky * Op::dilation, tx = left + kx * Op::dilation;
           if (ty < 0 || tx < 0 || ty >= H || tx >= W) continue;
           visit((long{first + i} * H + ty) * W + tx, ((long{o} * in + i) * k + ky) * k + kx);
         }
@@ -111,6 +111,8 @@ TEST_CASE("convolutions with borders, strides and groups, and images larger than
   convolution<2, 4, 11, 11, op::Convolve<6, 3, 2, 0>>();
   convolution<1, 6, 8, 8, op::Convolve<34, 3, 2, 1, 2>>();
   convolution<1, 5, 4, 4, op::Convolve<7, 1>>();
+  convolution<2, 3, 13, 21, op::Convolve<6, 3, 1, 2, 1, op::Start::He, 2>>();
+  convolution<1, 8, 9, 9, op::Convolve<8, 3, 2, 3, 8, op::Start::He, 3>>();
   convolution<2, 3, 50, 9000, op::Convolve<2, 3, 2, 1>>();
 }
 

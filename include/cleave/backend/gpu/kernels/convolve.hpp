@@ -9,7 +9,7 @@
 namespace cleave::backend::gpu {
 
 /// Common to the three contractions of a convolution. x (b, i, h, w), w (o, i/groups, K, K), y (b, o, h', w').
-template <op::Local L, int K, int Stride, int Pad, class T_> struct Patches {
+template <op::Local L, int K, int Stride, int Pad, int Dilation, class T_> struct Patches {
   using T = T_;
   using A = tensor::accumulate_t<T>;
   static constexpr int all_slices = L.batch / L.rows, in = L.w0[1], groups = L.x[0] / in,
@@ -19,7 +19,7 @@ template <op::Local L, int K, int Stride, int Pad, class T_> struct Patches {
   /// x under tap q = (i, row, column) of the window at position p = (b, h', w').
   CLEAVE_HD static T patch(op::Operands<T> const& t, int g, int q, int p) {
     int const b = p / positions, at = p % positions;
-    int const h = at / L.y[2] * Stride - Pad + q / K % K, w = at % L.y[2] * Stride - Pad + q % K;
+    int const h = at / L.y[2] * Stride - Pad + q / K % K * Dilation, w = at % L.y[2] * Stride - Pad + q % K * Dilation;
     if (h < 0 || h >= H || w < 0 || w >= W) return T{};
     return t.x[((long{b} * L.x[0] + g * in + q / (K * K)) * H + h) * W + w];
   }
@@ -28,13 +28,15 @@ template <op::Local L, int K, int Stride, int Pad, class T_> struct Patches {
   }
   /// The description for a library, of `slices` slices.
   static constexpr Convolution task(Convolution::Pass pass, int slices, bool adds, End end, std::string_view behind) {
-    return {pass, L.rows * slices, L.x[0], H, W, L.y[0], K, Stride, Pad, groups, adds, end, number_of<T>, behind};
+    return {pass, L.rows * slices, L.x[0], H,    W,   L.y[0],       K,     Stride,
+            Pad,  Dilation,        groups, adds, end, number_of<T>, behind};
   }
 };
 
-template <op::Local L, int K, int Stride, int Pad, bool WithBias, class Map, class T_, class Tail = NoTail>
-struct ConvolveForward : Patches<L, K, Stride, Pad, T_> {
-  using P = Patches<L, K, Stride, Pad, T_>;
+template <op::Local L, int K, int Stride, int Pad, int Dilation, bool WithBias, class Map, class T_,
+          class Tail = NoTail>
+struct ConvolveForward : Patches<L, K, Stride, Pad, Dilation, T_> {
+  using P = Patches<L, K, Stride, Pad, Dilation, T_>;
   using typename P::A, typename P::T;
   using Args = Tailed<T, Tail>;
   static constexpr Extent grows = Extent::N;
@@ -73,9 +75,9 @@ struct ConvolveForward : Patches<L, K, Stride, Pad, T_> {
 };
 
 /// dx under every position is the sum over the windows that cover it.
-template <op::Local L, int K, int Stride, int Pad, class T_, class Tail = NoTail>
-struct ConvolveInput : Patches<L, K, Stride, Pad, T_> {
-  using P = Patches<L, K, Stride, Pad, T_>;
+template <op::Local L, int K, int Stride, int Pad, int Dilation, class T_, class Tail = NoTail>
+struct ConvolveInput : Patches<L, K, Stride, Pad, Dilation, T_> {
+  using P = Patches<L, K, Stride, Pad, Dilation, T_>;
   using typename P::A, typename P::T;
   using Args = Tailed<T, Tail>;
   static constexpr Extent grows = Extent::N;
@@ -90,7 +92,8 @@ struct ConvolveInput : Patches<L, K, Stride, Pad, T_> {
     return t.w0[((long{g} * P::out + q / (K * K)) * m + i) * (K * K) + q % (K * K)];
   }
   CLEAVE_HD static T b(Args const& t, int g, int q, int p) {
-    int const at = p % (P::H * P::W), h = at / P::W + Pad - q / K % K, w = at % P::W + Pad - q % K;
+    int const at = p % (P::H * P::W), h = at / P::W + Pad - q / K % K * Dilation,
+              w = at % P::W + Pad - q % K * Dilation;
     if (h < 0 || w < 0 || h % Stride != 0 || w % Stride != 0 || h / Stride >= L.y[1] || w / Stride >= L.y[2])
       return T{};
     return t.dy[(long{p / (P::H * P::W)} * L.y[0] + g * P::out + q / (K * K)) * P::positions + h / Stride * L.y[2] +
@@ -110,8 +113,9 @@ struct ConvolveInput : Patches<L, K, Stride, Pad, T_> {
   static Places places(Args const& t) { return {t.w0, t.dy, nullptr, t.dx}; }
 };
 
-template <op::Local L, int K, int Stride, int Pad, class T_> struct ConvolveWeight : Patches<L, K, Stride, Pad, T_> {
-  using P = Patches<L, K, Stride, Pad, T_>;
+template <op::Local L, int K, int Stride, int Pad, int Dilation, class T_>
+struct ConvolveWeight : Patches<L, K, Stride, Pad, Dilation, T_> {
+  using P = Patches<L, K, Stride, Pad, Dilation, T_>;
   using typename P::A, typename P::T;
   using Args = Summing<T>;
   static constexpr Extent grows = Extent::K;
@@ -135,18 +139,18 @@ template <op::Local L, int K, int Stride, int Pad, class T_> struct ConvolveWeig
   static Places places(Args const& t) { return {t.dy, t.x, nullptr, t.to.dw0.at(0)}; }
 };
 
-template <int Out, int K, int Stride, int Pad, int Groups, op::Start How>
-struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>>
-    : TakesTails<Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>>> {
+template <int Out, int K, int Stride, int Pad, int Groups, op::Start How, int Dilation>
+struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How, Dilation>>
+    : TakesTails<Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How, Dilation>>> {
   template <class Tail, op::Local L, bool WithBias, class Map, class T, class Q>
   static void forward_with(Q q, op::Operands<T> const& t) {
-    contract<ConvolveForward<L, K, Stride, Pad, WithBias, Map, T, Tail>>(q, t);
+    contract<ConvolveForward<L, K, Stride, Pad, Dilation, WithBias, Map, T, Tail>>(q, t);
   }
   template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
-    contract<ConvolveInput<L, K, Stride, Pad, T, Tail>>(q, t);
+    contract<ConvolveInput<L, K, Stride, Pad, Dilation, T, Tail>>(q, t);
   }
   template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
-    contract<ConvolveWeight<L, K, Stride, Pad, T>>(q, t);
+    contract<ConvolveWeight<L, K, Stride, Pad, Dilation, T>>(q, t);
   }
 };
 

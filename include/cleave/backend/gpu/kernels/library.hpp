@@ -60,13 +60,13 @@ struct Product {
 struct Convolution {
   enum class Pass : unsigned char { Forward, Input, Weight };
   Pass pass = Pass::Forward;
-  int n = 0, c = 0, h = 0, w = 0, o = 0, k = 0, stride = 1, pad = 0, groups = 1;
+  int n = 0, c = 0, h = 0, w = 0, o = 0, k = 0, stride = 1, pad = 0, dilation = 1, groups = 1;
   bool adds = false;
   End end = End::None;
   Number of = Number::F32;
   std::string_view behind{};
-  constexpr int down() const { return (h + 2 * pad - k) / stride + 1; }
-  constexpr int right() const { return (w + 2 * pad - k) / stride + 1; }
+  constexpr int down() const { return (h + 2 * pad - dilation * (k - 1) - 1) / stride + 1; }
+  constexpr int right() const { return (w + 2 * pad - dilation * (k - 1) - 1) / stride + 1; }
   friend constexpr bool operator==(Convolution const&, Convolution const&) = default;
 };
 struct Places {

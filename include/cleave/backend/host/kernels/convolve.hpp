@@ -26,9 +26,9 @@ template <class T, int In, int Window> struct Turned {
 };
 
 /// x (b, i, h, w), w (o, i/groups, k, k), y (b, o, h', w').
-template <int Out, int K, int Stride, int Pad, int Groups, op::Start How>
-struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
-  using Op = op::Convolve<Out, K, Stride, Pad, Groups, How>;
+template <int Out, int K, int Stride, int Pad, int Groups, op::Start How, int Dilation>
+struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How, Dilation>> {
+  using Op = op::Convolve<Out, K, Stride, Pad, Groups, How, Dilation>;
 
   template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
@@ -45,7 +45,7 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
       }
       return;
     }
-    constexpr Geometry g{in, L.x[1], L.x[2], K, Stride, Pad, 1, L.y[1], L.y[2]};
+    constexpr Geometry g{in, L.x[1], L.x[2], K, Stride, Pad, 1, L.y[1], L.y[2], Dilation};
     auto const fx = factor_x<L>(t);
     auto const fw = factor_w<L>(t);
     with_simd([&]<class S>(S) {
@@ -66,7 +66,7 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
     using E = tensor::accumulate_t<T>;
     constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;
     if constexpr (convolves_by_library<T>) return by_library_pass<L, LibraryConvolution::Pass::Input>(t.dy, t.w0, t.dx);
-    constexpr Geometry g{out, L.y[1], L.y[2], K, 1, K - 1 - Pad, Stride, L.x[1], L.x[2]};
+    constexpr Geometry g{out, L.y[1], L.y[2], K, 1, Op::reach - 1 - Pad, Stride, L.x[1], L.x[2], Dilation};
     auto const fdy = factor_dy<L>(t);
     auto const fw = factor_w<L>(t);
     with_simd([&]<class S>(S) {
@@ -87,7 +87,7 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
     constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;
     if constexpr (convolves_by_library<T>)
       return by_library_pass<L, LibraryConvolution::Pass::Weight>(t.x, t.dy, t.dw0);
-    constexpr Geometry g{in, L.x[1], L.x[2], K, Stride, Pad, 1, L.y[1], L.y[2]};
+    constexpr Geometry g{in, L.x[1], L.x[2], K, Stride, Pad, 1, L.y[1], L.y[2], Dilation};
     auto const fx = factor_x<L>(t);
     auto const fdy = factor_dy<L>(t);
     with_simd([&]<class S>(S) {
@@ -107,7 +107,7 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
   static void by_library_pass(float const* a, float const* b, float* to) {
     constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;
     static thread_local LibraryConvolution run(
-        Convolution{L.rows, groups, in, L.x[1], L.x[2], out, L.y[1], L.y[2], K, Stride, Pad}, P);
+        Convolution{L.rows, groups, in, L.x[1], L.x[2], out, L.y[1], L.y[2], K, Stride, Pad, Dilation}, P);
     run(a, b, to);
   }
 };

@@ -7,18 +7,21 @@
 
 namespace cleave::backend::host {
 
-/// y (h', w') from windows of kernel x kernel, `stride` apart, over x (channels, h, w) dilated by `dilate` with zeros
-/// and padded by `pad` zeros (or cropped, if negative).
+/// y (h', w') from windows of kernel x kernel elements `dilation` apart, windows `stride` apart, over x (channels, h,
+/// w) whose elements are `spacing` apart, with zeros between them, padded by `pad` zeros (or cropped, if negative).
 struct Geometry {
-  int channels, h, w, kernel, stride, pad, dilate, out_h, out_w;
+  int channels, h, w, kernel, stride, pad, spacing, out_h, out_w, dilation = 1;
 
   constexpr int window() const { return kernel * kernel; }
-  constexpr int rows(int out_rows) const { return (out_rows - 1) * stride + kernel; }
-  constexpr int columns() const { return ((out_w - 1) * stride + kernel + stride - 1) / stride; }  // of each residue
+  constexpr int reach() const { return dilation * (kernel - 1) + 1; }
+  constexpr int rows(int out_rows) const { return (out_rows - 1) * stride + reach(); }
+  constexpr int columns() const { return ((out_w - 1) * stride + reach() + stride - 1) / stride; }  // of each residue
   constexpr long row() const { return long{stride} * columns(); }
   constexpr long plane(int out_rows) const { return rows(out_rows) * row(); }
   /// From a window's first element to its (k, l): neighbouring windows are one element apart, whatever the stride.
-  constexpr long offset(int k, int l) const { return k * row() + l % stride * columns() + l / stride; }
+  constexpr long offset(int k, int l) const {
+    return k * dilation * row() + l * dilation % stride * columns() + l * dilation / stride;
+  }
 };
 
 /// How much of an image is held at a time: `channels` of it, for `rows` rows of the output.
@@ -46,12 +49,12 @@ void pad_image(E* to, T const* x, int channels, int first, int out_rows, F f = {
   for (int c = 0; c < channels; ++c, x += long{G.h} * G.w) {
     for (int r = 0; r < rows; ++r, to += G.row()) {
       int const h = top + r;
-      if (h < 0 || h % G.dilate != 0 || h / G.dilate >= G.h) {
+      if (h < 0 || h % G.spacing != 0 || h / G.spacing >= G.h) {
         for (long i = 0; i < G.row(); ++i) to[i] = E{0};
         continue;
       }
-      T const* const line = x + long{h / G.dilate} * G.w;
-      if constexpr (G.stride == 1 && G.dilate == 1 && G.pad >= 0) {
+      T const* const line = x + long{h / G.spacing} * G.w;
+      if constexpr (G.stride == 1 && G.spacing == 1 && G.pad >= 0) {
         constexpr int kept = G.w < columns - G.pad ? G.w : columns - G.pad;
         for (int i = 0; i < G.pad && i < columns; ++i) to[i] = E{0};
         for (int i = 0; i < kept; ++i) to[G.pad + i] = f(line[i]);
@@ -60,8 +63,8 @@ void pad_image(E* to, T const* x, int channels, int first, int out_rows, F f = {
         for (int s = 0; s < G.stride; ++s) {
           for (int q = 0; q < columns; ++q) {
             int const w = q * G.stride + s - G.pad;
-            bool const inside = w >= 0 && w % G.dilate == 0 && w / G.dilate < G.w;
-            to[s * columns + q] = inside ? f(line[w / G.dilate]) : E{0};
+            bool const inside = w >= 0 && w % G.spacing == 0 && w / G.spacing < G.w;
+            to[s * columns + q] = inside ? f(line[w / G.spacing]) : E{0};
           }
         }
       }

@@ -32,7 +32,7 @@ inline void library_product(...);  // never called
 #endif
 #if !defined(CLEAVE_ONEDNN)
 struct Convolution {
-  int rows, groups, in, h, w, out, out_h, out_w, kernel, stride, pad;
+  int rows, groups, in, h, w, out, out_h, out_w, kernel, stride, pad, dilation;
 };
 struct LibraryConvolution {  // never made
   enum class Pass : unsigned char { Forward, Input, Weight };

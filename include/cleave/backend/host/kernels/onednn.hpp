@@ -48,7 +48,7 @@ inline void library_product(bool ta, bool tb, int m, int n, int k, float const* 
 
 /// x (b, groups in, h, w), w (groups out, in, k, k), y (b, groups out, h', w').
 struct Convolution {
-  int rows, groups, in, h, w, out, out_h, out_w, kernel, stride, pad;
+  int rows, groups, in, h, w, out, out_h, out_w, kernel, stride, pad, dilation;
 };
 
 /// One pass of one convolution; created once, on the thread that runs it, with all that oneDNN keeps for it.
@@ -60,7 +60,7 @@ class LibraryConvolution {
     using dnnl::memory;
     OnThisThread const alone;
     try {
-      memory::dims const steps{c.stride, c.stride}, pad{c.pad, c.pad};
+      memory::dims const steps{c.stride, c.stride}, gaps{c.dilation - 1, c.dilation - 1}, pad{c.pad, c.pad};
       auto const f32 = memory::data_type::f32;
       memory::desc const x({c.rows, c.groups * c.in, c.h, c.w}, f32, memory::format_tag::nchw);
       memory::desc const w =
@@ -69,7 +69,8 @@ class LibraryConvolution {
       memory::desc const y({c.rows, c.groups * c.out, c.out_h, c.out_w}, f32, memory::format_tag::nchw);
       auto const how = dnnl::algorithm::convolution_direct;
       using Forward = dnnl::convolution_forward;
-      Forward::primitive_desc const hint({dnnl::prop_kind::forward_training, how, x, w, y, steps, pad, pad}, engine_);
+      Forward::primitive_desc const hint({dnnl::prop_kind::forward_training, how, x, w, y, steps, gaps, pad, pad},
+                                         engine_);
       auto const bind = [&](memory::desc const& a, int as, memory::desc const& b, int bs, memory::desc const& to,
                             int ts) {
         for (memory::desc const* d : {&a, &b, &to}) memory_[d == &a ? 0 : d == &b ? 1 : 2] = {*d, engine_, nullptr};
@@ -80,11 +81,11 @@ class LibraryConvolution {
         bind(x, DNNL_ARG_SRC, w, DNNL_ARG_WEIGHTS, y, DNNL_ARG_DST);
       } else if (pass == Pass::Input) {
         using Back = dnnl::convolution_backward_data;
-        run_ = Back(Back::primitive_desc({how, x, w, y, steps, pad, pad}, engine_, hint));
+        run_ = Back(Back::primitive_desc({how, x, w, y, steps, gaps, pad, pad}, engine_, hint));
         bind(y, DNNL_ARG_DIFF_DST, w, DNNL_ARG_WEIGHTS, x, DNNL_ARG_DIFF_SRC);
       } else {
         using Back = dnnl::convolution_backward_weights;
-        run_ = Back(Back::primitive_desc({how, x, w, y, steps, pad, pad}, engine_, hint));
+        run_ = Back(Back::primitive_desc({how, x, w, y, steps, gaps, pad, pad}, engine_, hint));
         bind(x, DNNL_ARG_SRC, y, DNNL_ARG_DIFF_DST, w, DNNL_ARG_DIFF_WEIGHTS);
       }
     } catch (dnnl::error const& e) {

@@ -92,10 +92,11 @@ template <int Out, op::Start How> struct QuantisedKernel<op::Product<Out, How>> 
 
 /// x (b, i, h, w), w (o, i/groups, k, k), y (b, o, h', w'). The bytes of an image lie as (h, w, i) with its borders, so
 /// that a row of a patch is one run of them.
-template <int Out, int K, int Stride, int Pad, int Groups, op::Start How>
-struct QuantisedKernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
+template <int Out, int K, int Stride, int Pad, int Groups, op::Start How, int Dilation>
+struct QuantisedKernel<op::Convolve<Out, K, Stride, Pad, Groups, How, Dilation>> {
   static constexpr bool packs = true;
-  static constexpr bool by_rows = Groups == 1;
+  static constexpr bool by_rows = Groups == 1 && Dilation == 1;
+  static constexpr int reach = Dilation * (K - 1) + 1;
   static constexpr int segments = by_rows ? K : K * K;
   template <op::Local L> static constexpr int depth = by_rows ? K* L.w0[1] : L.w0[1];
   template <op::Local L> using Packed = PackedWeights<segments, depth<L>, Out / Groups>;
@@ -113,10 +114,10 @@ struct QuantisedKernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
     constexpr long line = (L.x[2] + 2 * Pad) * long{channels};
     // Lines of an image that the workspace holds, and the lines of the output that these give.
     constexpr int lines = static_cast<int>(std::min<long>(h + 2 * Pad, (schedule::workspace_bytes - 128) / line));
-    static_assert(lines >= K, "Predictor<Net, int8>: an image is too wide for the workspace; take f32");
+    static_assert(lines >= reach, "Predictor<Net, int8>: an image is too wide for the workspace; take f32");
     static_assert(K * K * L.w0[1] <= most_products,
                   "Predictor<Net, int8>: a filter has more than 65,000 weights; take f32");
-    constexpr int at_once = (lines - K) / Stride + 1;
+    constexpr int at_once = (lines - reach) / Stride + 1;
     auto* const bytes = reinterpret_cast<std::uint8_t*>(c.workspace);
     with_integers([&]<class S>(S) {
       for (int b = 0; b < L.rows; ++b) {
@@ -124,7 +125,7 @@ struct QuantisedKernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
         Bytes8 const by(S::largest(image, L.x.size()));
         for (int top = 0; top < high; top += at_once) {
           int const rows = std::min(at_once, high - top);
-          load<S, L>(bytes, image, top * Stride, (rows - 1) * Stride + K, by);
+          load<S, L>(bytes, image, top * Stride, (rows - 1) * Stride + reach, by);
           auto const* const w = reinterpret_cast<std::byte const*>(t.w0);
           float* const y = t.y + b * L.y.size() + long{top} * wide;
           if constexpr (wide >= 16) {  // the last 16 of a line may overlap with those before
@@ -157,7 +158,7 @@ struct QuantisedKernel<op::Convolve<Out, K, Stride, Pad, Groups, How>> {
     using Of = Packed<L>;
     constexpr int in = L.w0[1], out = Of::outputs;
     constexpr long line = (L.x[2] + 2 * Pad) * long{L.x[0]}, plane = L.y.stride(0);
-    auto const shift = [](int s) { return by_rows ? s * line : s / K * line + s % K * long{L.x[0]}; };
+    auto const shift = [](int s) { return by_rows ? s * line : (s / K * line + s % K * long{L.x[0]}) * Dilation; };
     for (int q = 0; q < Groups; ++q, w += group_bytes<L>) {
       auto const group = [&](int r) { return x(r) + q * in; };
       for (int block = 0; block < Of::blocks; ++block) {
