@@ -57,13 +57,40 @@ case $case in
   standin)  # trains, writes what it says, resumes bit for bit, on another number of ranks too
     run() { "$bin/02_cifar_data_parallel" --limit 512 --seed 3 --json "$@" >out.txt 2>log.txt; }
     run --epochs 2 --ranks 2 --out whole
-    for f in loss.svg metrics.jsonl checkpoint.safetensors samples.png; do [ -s whole/$f ]; done
+    for f in loss.svg metrics.jsonl checkpoint.safetensors samples.png report.html; do [ -s whole/$f ]; done
     [ "$(field out.txt steps)" = 8 ]
     run --epochs 1 --ranks 1 --out half
     run --epochs 2 --ranks 2 --out rest --resume half/checkpoint.safetensors
     cmp whole/checkpoint.safetensors rest/checkpoint.safetensors
+    "$bin/17_resnet" --limit 256 --epochs 1 --ranks 2 --json --out resnet >out.txt 2>log.txt
+    [ "$(field out.txt steps)" = 2 ]
     head -c 100000 half/checkpoint.safetensors >torn.safetensors
     rm -rf out && refuses "torn.safetensors" "$bin/02_cifar_data_parallel" --limit 512 --resume torn.safetensors
+    ;;
+  report)  # what a browser makes of report.html, of a run and of a resumed one, with collectives and with a server
+    command -v chromium >/dev/null || { echo "skipped: chromium is not here"; exit 77; }
+    shows() {  # FOLDER EPOCHS SAMPLES: points of curves, cells of the confusion matrix, parts, no word on the console
+      timeout 120 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --enable-logging=stderr \
+        --dump-dom "file://$work/$1/report.html" >"$1.dom" 2>"$1.log" || { tail -n 5 "$1.log"; exit 1; }
+      if grep -F CONSOLE "$1.log"; then echo "$1: the page complains"; exit 1; fi
+      sed 's/></>\n</g' "$1.dom" >"$1.lines"
+      count() { grep -cE "$1" "$2" || true; }
+      [ "$(count '<circle class="held-out"' "$1.lines")" = "$2" ] || { echo "$1: not $2 held-out losses"; exit 1; }
+      [ "$(count '<circle class="accuracy"' "$1.lines")" = "$2" ]
+      [ "$(count '<circle class="training"' "$1.lines")" -ge "$2" ]
+      [ "$(sed -n 's/.*class="cell".*>\([0-9]*\)<.*/\1/p' "$1.lines" | awk '{ s += $1 } END { print s }')" = "$3" ] || { echo "$1: cells do not sum to $3"; exit 1; }
+      [ "$(count '<canvas' "$1.lines")" = 20 ]
+      [ "$(count 'class="span"' "$1.lines")" -gt 20 ]
+      [ "$(count 'class="bar"' "$1.lines")" -ge 7 ]
+      grep -qE 'forward +0\.(convolution|product)' "$1.dom"
+    }
+    "$bin/02_cifar_data_parallel" --limit 512 --epochs 1 --ranks 2 --out run >/dev/null
+    "$bin/02_cifar_data_parallel" --limit 512 --epochs 3 --ranks 2 --out run --resume auto >/dev/null
+    shows run 3 2000
+    [ -d "${CLEAVE_DATA:-}" ] || exit 0
+    "$bin/06_spares_against_stragglers" --data "$CLEAVE_DATA/mnist" --limit 960 --epochs 2 --ranks 6 --out served >/dev/null
+    shows served 2 10000
+    grep -q 'id="staleness"' served.dom
     ;;
   arrays)  # a curve and classes learnt from arrays, by fit and by a loop of one's own, and predicted from the file
     "$bin/10_own_arrays" >out.txt

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 #include <cleave.hpp>
+#include <numeric>
 #include "signs.hpp"
 #ifdef __CUDACC__
 #include <cleave/train/cuda.hpp>
@@ -44,7 +45,9 @@ template <class Trained, class P = typename std::remove_cvref_t<Trained>::plan>
 Outcome outcome(Trained&& t, int steps = 3, backend::host::Feed const& from = feed<P>()) {
   Outcome o;
   o.losses = t.train(0, steps, from);
-  o.accuracy = t.accuracy(from, P::batch + 5);
+  auto const score = t.score(from, P::batch + 5);
+  o.accuracy = score.checked_accuracy();
+  if (!score.confusion.empty()) CHECK(std::reduce(score.confusion.begin(), score.confusion.end()) == P::batch + 5);
   o.miscounted = session::miscounted(t, steps, 2);
   CHECK(o.miscounted == "");
   bool const on_threads = !requires { t.machine(); };

@@ -201,6 +201,27 @@ TEST_CASE("the loss falls") {
   CHECK(last < 0.5 * first);
 }
 
+TEST_CASE("an evaluation counts samples by label and by the class of their largest output") {
+  auto const pairs = [](auto plan, int replicas) {
+    using P = typename decltype(plan)::type;
+    Trainer<P> trainer(replicas, 11);
+    session::Probing<P> probe;
+    trainer.train(0, 20, probe.feed());
+    return trainer.score(probe.feed(), 40);
+  };
+  auto const one = pairs(std::type_identity<Alone>{}, 1);
+  REQUIRE(one.confusion.size() == 16);
+  long all = 0, right = 0;
+  for (std::size_t i = 0; i < 16; ++i) {
+    all += one.confusion[i];
+    if (i % 5 == 0) right += one.confusion[i];
+  }
+  CHECK(all == 40);
+  CHECK(static_cast<double>(right) / 40 == one.accuracy);
+  CHECK(pairs(std::type_identity<ByData>{}, 3).confusion == one.confusion);
+  CHECK(pairs(std::type_identity<Cols>{}, 1).confusion == one.confusion);
+}
+
 TEST_CASE("mistakes are told, not waited for") {
   CHECK_THROWS_WITH_AS(Trainer<ByData>(9), doctest::Contains("cannot share 8 micro-batches"), Error);
   CHECK_THROWS_WITH_AS(Trainer<ByData>(0), doctest::Contains("replicas from 1 on, got 0"), Error);

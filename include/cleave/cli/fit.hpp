@@ -18,6 +18,7 @@
 #include "../schedule/listing.hpp"
 #include "../train/stop.hpp"
 #include "checkpoint_files.hpp"
+#include "run_report.hpp"
 #include "save_every.hpp"
 
 namespace cleave::session {
@@ -31,6 +32,7 @@ struct Job {
   std::FILE* say = stdout;
   Tracing tracing{};
   SaveEvery save_every{};
+  PlanFacts plan{};
 };
 
 /// What the processes of a run do next, all the same.
@@ -94,7 +96,11 @@ template <class Trained, class Set> class Fitting {
         progress_(job.say, last_ - first_, plan_.batch) {
     saver_.files.preprocessing = &sets.preprocessing;
     trainer.set_rate(rate_);
-    if (job.tracing) trainer.trace(job.tracing.steps);
+    if (job.tracing) {
+      trainer.trace(job.tracing.steps);
+    } else if (shows_a_step) {
+      trainer.trace(5);
+    }
   }
 
   int run() {
@@ -192,6 +198,7 @@ template <class Trained, class Set> class Fitting {
     score_ = trainer_.score(test_.feed(), sets_.held_out.count);
     io::JsonLine line;
     metrics.add(add_score(line.add("step", step), score_));
+    metrics.add_held_out(step, score_.loss, score_.accuracy);
     if (!job_.save_every.never()) saver_.save_if_best(std::isfinite(score_.loss) ? score_.loss : loss_);
     if (step < last_) {
       std::fprintf(job_.say, "epoch %ld: held-out %s\n", step / per_epoch_, text_of(score_).c_str());
@@ -201,8 +208,10 @@ template <class Trained, class Set> class Fitting {
   /// Weights are saved; what comes now may fail without harm to them.
   int finish(Metrics const& metrics) {
     tell_sums();
-    std::string const curve = job_.out + "/loss.svg", sheet = job_.out + "/samples.png";
+    std::string const curve = job_.out + "/loss.svg", sheet = job_.out + "/samples.png",
+                      page = job_.out + "/report.html";
     bool all = metrics.whole();
+    SeenSamples const seen = seen_samples();  // every process computes them
     if (job_.leads) {
       std::string files = saver_.files.last;
       if (saver_.has_best()) files += ", " + saver_.files.best;
@@ -216,6 +225,7 @@ template <class Trained, class Set> class Fitting {
       if constexpr (std::is_same_v<Set, io::Images>) {
         add(sheet, [&] { io::write_png(sheet, io::sample_sheet(sets_.training, 10)); });
       }
+      add(page, [&] { write_page(page, report(seen).json(job_.plan, plan_.program, metrics, timelines())); });
       std::fprintf(job_.say, "wrote %s\n", files.c_str());
     }
     if (job_.tracing) {
@@ -223,6 +233,39 @@ template <class Trained, class Set> class Fitting {
     }
     tell_json(false);
     return all ? 0 : ExitCode::error;
+  }
+  /// Of a device the trace is made on request only: its step is then no single graph.
+  static constexpr bool shows_a_step = !requires(Trained & t) { t.machine(); };
+  std::vector<backend::host::Timeline const*> timelines() {
+    if (!shows_a_step && !job_.tracing) return {};
+    return trainer_.timelines();
+  }
+  SeenSamples seen_samples() {
+    if constexpr (std::is_same_v<Set, io::Images>) {
+      long const classes = std::lround(std::sqrt(static_cast<double>(score_.confusion.size())));
+      long const count = std::min<long>(20, sets_.held_out.count);
+      if (classes > 0) return {&sets_.held_out, predicted_classes(trainer_, test_.feed(), classes, count)};
+    }
+    return {};
+  }
+  RunReport report(SeenSamples const& seen) {
+    RunReport r{job_.program, "Trained by cleave " + std::string(version) + "."};
+    if (!std::isnan(score_.accuracy)) r.facts.add("held-out accuracy", score_.accuracy);
+    r.facts.add("held-out loss", score_.loss)
+        .add("held-out samples", sets_.held_out.count)
+        .add("training samples", sets_.training.count)
+        .add("training loss", loss_)
+        .add("steps", trainer_.steps())
+        .add("samples of a step", plan_.batch)
+        .add("ranks", job_.ranks)
+        .add("seconds", seconds_)
+        .add("samples a second", speed())
+        .add("seed", job_.seed);
+    r.class_names = sets_.preprocessing.class_names;
+    r.confusion = score_.confusion;
+    r.samples = seen;
+    if constexpr (requires { trainer_.ledger(); }) r.ages = trainer_.ledger().ages;
+    return r;
   }
   double speed() const {
     return seconds_ > 0 ? static_cast<double>(trainer_.steps() - first_) * plan_.batch / seconds_ : 0;

@@ -118,10 +118,11 @@ template <class P> constexpr int default_epochs() {
 }
 
 /// A resumed run has the seed of its checkpoint.
-template <class = void> Job job_of(Asked const& a, std::string const& resume, Tracing const& tracing) {
+template <class = void>
+Job job_of(Asked const& a, std::string const& resume, Tracing const& tracing, PlanFacts const& plan) {
   Command const& c = a.command;
   std::uint64_t const seed = resume.empty() ? static_cast<std::uint64_t>(c.seed) : session::saved_seed(resume);
-  return {c.program, c.out, c.ranks, c.epochs, seed, c.json, a.leads, a.say, tracing, a.save_every};
+  return {c.program, c.out, c.ranks, c.epochs, seed, c.json, a.leads, a.say, tracing, a.save_every, plan};
 }
 
 template <class P, class Data, class... Backends>
@@ -137,11 +138,14 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
   SaveEvery const& save_every = asked->save_every;
   std::FILE* const say = asked->say;
   schedule::Ranks const mesh = asked->mesh;
-  auto const told = [&]<class Q>(meta::type<Q>) { return schedule::listing<Q>(mesh) + schedule::summary<Q>(mesh); };
+  auto const facts = [&]<class Q>(meta::type<Q>) {
+    return plan_facts(schedule::listing<Q>(mesh) + schedule::summary<Q>(mesh), schedule::program<Q>,
+                      Q::request_of(mesh.replicas()), Q::ranks_of(mesh.replicas()));
+  };
   bool const on_device = c.backend != "host" && !P::served;
+  PlanFacts const plan = on_device ? facts(meta::type<sent_whole_t<P>>{}) : facts(meta::type<P>{});
   print_plan(say, description<P>, mesh,
-             backend::host::by_library<typename P::number> ? backend::host::products_by : "own kernels",
-             on_device ? told(meta::type<sent_whole_t<P>>{}) : told(meta::type<P>{}));
+             backend::host::by_library<typename P::number> ? backend::host::products_by : "own kernels", plan.text);
   if (c.plan_only) return 0;
   if (int const other = process.stranger(fingerprint<P>(mesh.replicas())); other >= 0) {
     throw Error({"rank ", other, " runs another plan, schedule or version than rank 0"});
@@ -177,7 +181,7 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
       }));
     }
   }
-  Job const job = job_of(*asked, resume, tracing);
+  Job const job = job_of(*asked, resume, tracing, plan);
   if (c.backend != "host") {
     return on<Backends...>(c.backend, [&]<class B>(B*) {
       return train_on<P, Data, B>(job, resume, mesh.replicas(), sets, launch, process);

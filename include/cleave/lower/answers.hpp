@@ -45,6 +45,7 @@ void score_rows(T const* x, int const* label, float const* target, schedule::Ran
     ++seen.samples;
     seen.correct += best == *label;
     seen.loss += static_cast<double>(loss);
+    if constexpr (P::schedule.targets == 0 && n <= backend::host::most_paired_classes) seen.take(n, *label, best);
   }
 }
 

@@ -4,8 +4,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "../io/chart.hpp"
 #include "../io/file.hpp"
@@ -33,6 +35,9 @@ class Metrics {
         if (step < 0 || step > static_cast<double>(first)) continue;
         (kept += line) += '\n';
         if (number_of(line, "\"loss\":", loss)) losses_.x.push_back(step), losses_.y.push_back(loss);
+        HeldOut test{step, 0, std::numeric_limits<double>::quiet_NaN()};
+        number_of(line, "\"accuracy\":", test.accuracy);
+        if (number_of(line, "\"held_out_loss\":", test.loss)) held_out_.push_back(test);
       }
     }
     try {
@@ -59,6 +64,14 @@ class Metrics {
     losses_.x.push_back(static_cast<double>(step));
     losses_.y.push_back(loss);
   }
+  void add_held_out(long step, double loss, double accuracy) {
+    held_out_.push_back({static_cast<double>(step), loss, accuracy});
+  }
+  /// An evaluation on held-out samples; accuracy is NaN if they have no classes.
+  struct HeldOut {
+    double step = 0, loss = 0, accuracy = 0;
+  };
+  std::vector<HeldOut> const& held_out() const { return held_out_; }
   /// The losses of the whole run, including those kept from before.
   io::Series const& losses() const { return losses_; }
   std::string const& path() const { return path_; }
@@ -82,6 +95,7 @@ class Metrics {
   bool writes_;
   std::FILE* file_ = nullptr;
   io::Series losses_{"loss", {}, {}};
+  std::vector<HeldOut> held_out_;
 };
 
 }  // namespace cleave::session

@@ -70,9 +70,8 @@ class DeviceTrainer : public session::SampleTraining<session::sent_whole_t<Plan>
     for (long b = 0; b * P::batch < samples; ++b) {
       all += fleet_.evaluate(b, feed, samples - b * P::batch);
     }
-    double sums[] = {static_cast<double>(all.correct), static_cast<double>(all.samples), all.loss};
-    collect(sums, 3);
-    return backend::host::Score::of({static_cast<long>(sums[1]), static_cast<long>(sums[0]), sums[2]}, feed);
+    return backend::host::Score::over_processes(all, backend::host::pairs_of(schedule::program<P>), feed,
+                                                [&](double* sums, int count) { collect(sums, count); });
   }
   /// The share of samples whose largest output is at their label. An Error where the feed has no labels.
   double accuracy(backend::host::Feed const& feed, long samples) { return score(feed, samples).checked_accuracy(); }

@@ -173,9 +173,8 @@ template <class T> backend::host::Score HostTrainer<T>::score(backend::host::Fee
   });
   backend::host::Seen all;
   for (auto const& s : seen) all += s;
-  double sums[] = {static_cast<double>(all.correct), static_cast<double>(all.samples), all.loss};
-  collect(sums, 3);
-  return backend::host::Score::of({static_cast<long>(sums[1]), static_cast<long>(sums[0]), sums[2]}, feed);
+  return backend::host::Score::over_processes(all, backend::host::pairs_of(plan_.program), feed,
+                                              [&](double* sums, int count) { collect(sums, count); });
 }
 
 template <class T> long HostTrainer<T>::sent_across(int rank, int ranks_per_node) const {

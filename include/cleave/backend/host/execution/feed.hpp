@@ -7,11 +7,12 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../../../meta/error.hpp"
 #include "../../../op/operands.hpp"
-#include "../../../schedule/slices.hpp"
+#include "../../../schedule/program.hpp"
 
 namespace cleave::backend::host {
 
@@ -92,26 +93,54 @@ inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& o
 /// The results of an evaluation pass on one rank; each sample is counted by exactly one rank.
 struct Seen {
   long samples = 0, correct = 0;
-  double loss = 0;  // the sum over samples
+  double loss = 0;                // the sum over samples
+  std::vector<long> confusion{};  // see Score
 
   Seen& operator+=(Seen const& o) {
     samples += o.samples;
     correct += o.correct;
     loss += o.loss;
+    if (confusion.size() < o.confusion.size()) confusion.resize(o.confusion.size());
+    for (std::size_t i = 0; i < o.confusion.size(); ++i) confusion[i] += o.confusion[i];
     return *this;
   }
+  /// One sample of a class, and the class of its largest output.
+  void take(long classes, long label, long largest) {
+    if (confusion.empty()) confusion.resize(static_cast<std::size_t>(classes * classes));
+    ++confusion[static_cast<std::size_t>(label * classes + largest)];
+  }
 };
+/// The most classes of which an evaluation counts the pairs.
+inline constexpr long most_paired_classes = 100;
+/// The number of such pairs; 0: none are counted.
+constexpr long pairs_of(schedule::Program const& p) {
+  long const classes = p.targets > 0 ? 0 : p.last < 0 ? p.input.size() : p.node[p.last].features;
+  return classes <= most_paired_classes ? classes * classes : 0;
+}
 
 /// The result of an evaluation: means over `samples` samples. Accuracy is the share whose largest output is at their
 /// label; NaN if the feed has no labels.
 struct Score {
   double loss = 0, accuracy = 0;
   long samples = 0;
+  /// (classes, classes): samples by label and by the class of their largest output, if the loss is of at most 100
+  /// classes; else empty.
+  std::vector<long> confusion{};
 
-  static Score of(Seen const& all, Feed const& feed) {
+  static Score of(Seen all, Feed const& feed) {
     double const n = all.samples == 0 ? 1 : static_cast<double>(all.samples);
     return {all.loss / n, feed.labels ? static_cast<double>(all.correct) / n : std::numeric_limits<double>::quiet_NaN(),
-            all.samples};
+            all.samples, std::move(all.confusion)};
+  }
+  /// The same with `sum(values, count)` over the processes of a run, each of which has seen some of the samples.
+  template <class Sum> static Score over_processes(Seen const& mine, long pairs, Feed const& feed, Sum sum) {
+    std::vector<double> all{static_cast<double>(mine.correct), static_cast<double>(mine.samples), mine.loss};
+    all.insert(all.end(), mine.confusion.begin(), mine.confusion.end());
+    all.resize(static_cast<std::size_t>(3 + pairs));
+    sum(all.data(), static_cast<int>(all.size()));
+    Seen of{static_cast<long>(all[1]), static_cast<long>(all[0]), all[2]};
+    of.confusion.assign(all.begin() + 3, all.end());
+    return Score::of(std::move(of), feed);
   }
   /// The accuracy; throws Error if there is none.
   double checked_accuracy() const {

@@ -74,7 +74,7 @@ template <class S, class E, Geometry G, int O> struct CorrelateWeight {
     int const k = held * G.window();
     int e = 0;
     for (; e + tile.rows <= k; e += tile.rows) one<tile.rows, V>(e, f, rows, add);
-    for (; e < k; ++e) one<1, V>(e, f, rows, add);
+    for (int r = 1; r < tile.rows && e < k; ++r, ++e) one<1, V>(e, f, rows, add);
   }
 
   template <int R, int V> void one(int e, int f, int rows, bool add) const {
