@@ -98,7 +98,8 @@
 // parameter_server: replicas around a server; on a virtual clock, cleave/parameter_server/simulated.hpp.
 #include "cleave/parameter_server/served.hpp"
 
-// cli: the command line of a plan; data: what it reads; report: what it writes.
+// cli: the command line of a plan; data: what it reads; report: what it writes; for TensorBoard,
+// cleave/report/tensorboard.hpp.
 #include "cleave/cli/by_portions.hpp"
 #include "cleave/cli/run.hpp"
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
 #include <optional>
 #include <string>
@@ -93,6 +94,20 @@ struct History {
       if (of(e) < of(*best)) best = &e;
     }
     return *best;
+  }
+  /// A line for each epoch under a line of names; what is not known is empty.
+  std::string csv() const {
+    std::string out = "epoch,steps,loss,val_loss,val_accuracy,seconds\n";
+    auto const number = [](double v) {
+      char text[32] = "";
+      if (!std::isnan(v)) std::snprintf(text, sizeof text, "%.9g", v);
+      return std::string(text);
+    };
+    for (Epoch const& e : epochs) {
+      meta::append(out, {e.epoch, ",", e.steps, ",", number(e.loss), ",", number(e.val_loss), ",",
+                         number(e.val_accuracy), ",", number(e.seconds), "\n"});
+    }
+    return out;
   }
 
  private:
