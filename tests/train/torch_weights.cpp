@@ -54,6 +54,30 @@ TEST_CASE("a file has PyTorch's names, weights of Linear as (out, in), and runni
       for (std::size_t o = 0; o < 4; ++o) CHECK(there[o * 16 + i] == here[i * 4 + o]);
   }
 }
+TEST_CASE("tensors of 16 bits are read, as f16 and bf16 files have them") {
+  File const file;
+  struct Small : Sequential<Vector<3>, Linear<2>, CrossEntropy> {};
+  struct Tiny : Plan<Small, Batch<4>> {};
+  auto const reads = [&]<class T>(meta::type<T>, io::Dtype dtype) {
+    std::vector<T> const w{T(1.5f), T(-0.25f), T(3.0f), T(0.125f), T(-7.0f), T(0.0f)}, b{T(0.5f), T(-0.5f)};
+    auto const bytes = [](std::vector<T> const& v) {
+      return io::Bytes(reinterpret_cast<unsigned char const*>(v.data()), v.size() * sizeof(T));
+    };
+    io::save_safetensors(file.path, {{"fc.weight", dtype, {2, 3}, bytes(w)}, {"fc.bias", dtype, {2}, bytes(b)}});
+    Trainer<Tiny> trainer;
+    trainer.load_torch(file.path, {{0, "fc"}});
+    auto const kept = session::kept<Tiny>();
+    CHECK(session::whole(trainer, kept[0]) == std::vector<float>{1.5f, 0.125f, -0.25f, -7.0f, 3.0f, 0.0f});
+    CHECK(session::whole(trainer, kept[1]) == std::vector<float>{0.5f, -0.5f});
+    std::vector<T> const broken{T(0.5f), T(std::numeric_limits<float>::infinity())};
+    io::save_safetensors(file.path, {{"fc.weight", dtype, {2, 3}, bytes(w)}, {"fc.bias", dtype, {2}, bytes(broken)}});
+    CHECK_THROWS_WITH_AS(
+        trainer.load_torch(file.path, {{0, "fc"}}),
+        doctest::Contains(("fc.bias of " + file.path + " is not finite: element 1 of 2 is inf").c_str()), Error);
+  };
+  reads(meta::type<bf16>{}, io::Dtype::BF16);
+  reads(meta::type<f16>{}, io::Dtype::F16);
+}
 TEST_CASE("what one plan writes another one and a Predictor load, with the same outputs") {
   File const file;
   Trainer<ByData> trainer(2, 7);

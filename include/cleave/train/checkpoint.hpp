@@ -28,12 +28,14 @@ template <class A> constexpr bool is_finite(A value) {
   constexpr Bits exponent = std::bit_cast<Bits>(std::numeric_limits<A>::infinity());
   return (std::bit_cast<Bits>(value) & exponent) != exponent;
 }
-template <class A> void check_each(std::string const& name, io::Bytes bytes, std::string const& why) {
-  for (std::size_t i = 0; i < bytes.size() / sizeof(A); ++i) {
-    A value;
-    std::memcpy(&value, bytes.data() + i * sizeof(A), sizeof(A));
+/// T: the format of the elements.
+template <class T> void check_each(std::string const& name, io::Bytes bytes, std::string const& why) {
+  for (std::size_t i = 0; i < bytes.size() / sizeof(T); ++i) {
+    T stored;
+    std::memcpy(&stored, bytes.data() + i * sizeof(T), sizeof(T));
+    auto const value = static_cast<tensor::accumulate_t<T>>(stored);
     if (is_finite(value)) continue;
-    throw Diverged({"tensor ", name, " is not finite: element ", i, " of ", bytes.size() / sizeof(A), " is ",
+    throw Diverged({"tensor ", name, " is not finite: element ", i, " of ", bytes.size() / sizeof(T), " is ",
                     (value > 0   ? "inf"
                      : value < 0 ? "-inf"
                                  : "nan"),
@@ -44,6 +46,8 @@ template <class A> void check_each(std::string const& name, io::Bytes bytes, std
 inline void check_finite(std::string const& name, io::NamedTensor const& t, std::string const& why) {
   if (t.dtype == io::Dtype::F64) check_each<double>(name, t.bytes, why);
   if (t.dtype == io::Dtype::F32) check_each<float>(name, t.bytes, why);
+  if (t.dtype == io::Dtype::BF16) check_each<bf16>(name, t.bytes, why);
+  if (t.dtype == io::Dtype::F16) check_each<f16>(name, t.bytes, why);
 }
 
 template <class Trained>
@@ -150,20 +154,26 @@ template <class A> void read_tensor(io::SafeTensors const& file, std::string con
     };
     throw Error({path, ": tensor ", k.name, " is ", text(t->shape), ", this model's is ", text(extents(k.shape))});
   }
-  if (t->dtype != io::Dtype::F32 && t->dtype != io::Dtype::F64)
-    throw Error({path, ": tensor ", k.name, " is neither f32 nor f64",
-                 t->dtype == io::Dtype::I8 ? "; Predictor<Net, int8> reads weights of 8 bits" : ""});
-  check_finite(k.name + " of " + path, *t, "; it was saved after training had diverged");
-  for (long i = 0; i < k.shape.size(); ++i) {
-    double wide = 0;
-    float narrow = 0;
-    if (t->dtype == io::Dtype::F64) {
-      std::memcpy(&wide, t->bytes.data() + static_cast<std::size_t>(i) * sizeof wide, sizeof wide);
-      out[i] = static_cast<A>(wide);
-    } else {
-      std::memcpy(&narrow, t->bytes.data() + static_cast<std::size_t>(i) * sizeof narrow, sizeof narrow);
-      out[i] = static_cast<A>(narrow);
+  auto const copy = [&]<class From>(meta::type<From>) {
+    for (long i = 0; i < k.shape.size(); ++i) {
+      From value;
+      std::memcpy(&value, t->bytes.data() + static_cast<std::size_t>(i) * sizeof value, sizeof value);
+      out[i] = static_cast<A>(static_cast<tensor::accumulate_t<From>>(value));
     }
+  };
+  check_finite(k.name + " of " + path, *t, "; it was saved after training had diverged");
+  switch (t->dtype) {
+    case io::Dtype::F32:
+      return copy(meta::type<float>{});
+    case io::Dtype::F64:
+      return copy(meta::type<double>{});
+    case io::Dtype::BF16:
+      return copy(meta::type<bf16>{});
+    case io::Dtype::F16:
+      return copy(meta::type<f16>{});
+    default:
+      throw Error({path, ": tensor ", k.name, " has whole numbers, not floating-point ones",
+                   t->dtype == io::Dtype::I8 ? "; Predictor<Net, int8> reads weights of 8 bits" : ""});
   }
 }
 
