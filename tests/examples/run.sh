@@ -159,6 +159,9 @@ EOF
     fi
     ;;
   exercises)  # what each of them is to show
+    "$bin/exercise_01_out_of_memory" >memory.txt
+    cat memory.txt
+    awk '/does not fit/ { ++n } /^Adam, columns on four/ { four = $NF } END { exit !(NR == 7 && n == 2 && four < 1200) }' memory.txt
     "$bin/exercise_07_sweep" >sweep.txt
     cat sweep.txt
     awk '{ a = $NF } NR == 1 { best = a } a > last && NR > 1 { bad = 1 } { last = a } END { exit !(NR == 3 && best > 0.95 && !bad) }' sweep.txt
