@@ -17,6 +17,7 @@ namespace cleave {
 template <class NetT, class... Policies> struct Plan {
   using Net = NetT;
   template <class Kind, class Otherwise> using policy = plan::find<Kind, Otherwise, Policies...>;
+  template <class Kind> static constexpr bool says = plan::said<Kind, Policies...> > 0;
   using number = typename policy<plan::PrecisionKind, Precision<f32>>::number;
   using loss_scale = policy<optim::LossScaleKind, void>;
   using optimizer = typename optim::with_loss_scale<policy<optim::OptimizerKind, Sgd>, loss_scale>::is;
@@ -42,7 +43,7 @@ template <class NetT, class... Policies> struct Plan {
   using codec = typename compress::codec;
   static constexpr bool compressed = !std::is_void_v<codec>;
   static constexpr bool codec_known = !compressed || std::is_base_of_v<send::Codec, codec>;
-  static constexpr bool infers = plan::said<plan::PassKind, Policies...> > 0;
+  static constexpr bool infers = says<plan::PassKind>;
   static constexpr int frozen = policy<plan::FreezeKind, Freeze<0>>::layers;
   static constexpr bool ordered = policy<plan::SumKind, Ordered>::ordered;
 
@@ -54,7 +55,7 @@ template <class NetT, class... Policies> struct Plan {
 
   using model_policy = policy<plan::ModelKind, plan::NoModel>;
   using mesh = policy<plan::MeshKind, plan::NoMesh>;
-  static constexpr bool data_parallel = plan::said<plan::DataKind, Policies...> > 0 || mesh::replicas > 1;
+  static constexpr bool data_parallel = says<plan::DataKind> || mesh::replicas > 1;
   /// Number of replicas; 0: set by the run.
   using portions_said = typename agreed::portions;
   static constexpr int replicas_of_portions = plan::replicas_of_portions<portions_said>(batch, agreed::waits);
@@ -62,10 +63,10 @@ template <class NetT, class... Policies> struct Plan {
                                   : replicas_of_portions > 0 ? replicas_of_portions
                                   : data_parallel            ? 0
                                                              : 1;
-  static constexpr int ways = mesh::ways > 0           ? mesh::ways
-                              : model_policy::ways > 0 ? model_policy::ways
-                              : plan::said<plan::ModelKind, Policies...> > 0 || plan::some_layer_says(leaves{}) ? 2
-                                                                                                                : 1;
+  static constexpr int ways = mesh::ways > 0                                             ? mesh::ways
+                              : model_policy::ways > 0                                   ? model_policy::ways
+                              : says<plan::ModelKind> || plan::some_layer_says(leaves{}) ? 2
+                                                                                         : 1;
   static constexpr bool cuts_batch = (data_parallel && agreed::waits) || model_policy::convolutions == 'b' ||
                                      model_policy::products == 'b' || plan::some_layer_says(leaves{}, 'b');
   static constexpr bool cuts_samples_by_ways = (model_policy::convolutions == 'b' && plan::some_convolves(ops{})) ||
@@ -73,7 +74,7 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr int rounds = policy<plan::RoundKind, plan::NoRounds>::rounds;
   static constexpr int parts = rounds * (agreed::parts(replicas) > 1 ? agreed::parts(replicas) : 1);
   static constexpr int unit = cuts_samples_by_ways ? ways : 1;
-  static constexpr int micro_batches_said = plan::said<plan::MicroBatchKind, Policies...> > 0
+  static constexpr int micro_batches_said = says<plan::MicroBatchKind>
                                                 ? policy<plan::MicroBatchKind, plan::NoCount>::count
                                             : portions_said::groups > 0
                                                 ? plan::micro_batches_of_portions<portions_said>(batch)
@@ -99,13 +100,12 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::a_loss_scale_is_a_power_of_two<plan::scale_of<loss_scale>()>, loss_scale>,
       meta::enforce<plan::a_scaled_loss_keeps_no_state<scales_loss, plan::learns_in_the_loss<layer::ops_of<Net>>>,
                     loss_scale>,
-      meta::enforce<plan::what_is_scaled_is_unscaled<scales_loss, compressed && compress::feedback,
-                                                     plan::said<plan::InputKind, Policies...> != 0>,
-                    loss_scale>,
+      meta::enforce<
+          plan::what_is_scaled_is_unscaled<scales_loss, compressed && compress::feedback, says<plan::InputKind>>,
+          loss_scale>,
       meta::enforce<plan::gradients_are_unscaled_where_they_are_summed<scales_loss, !served>, loss_scale>,
       meta::enforce<plan::what_infers_pushes_nothing<infers, served>>,
-      meta::enforce<
-          plan::frozen_layers_have_no_gradients<frozen != 0, served, plan::said<plan::InputKind, Policies...> != 0>>,
+      meta::enforce<plan::frozen_layers_have_no_gradients<frozen != 0, served, says<plan::InputKind>>>,
       meta::enforce<plan::compress_names_a_codec<codec, codec_known>>,
       meta::enforce<typename plan::law_of_sending<codec>::is, compress>,
       meta::enforce<plan::only_gradients_are_compressed<compressed, agreed::change>, agreement>,
@@ -134,8 +134,8 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr place::Request request{{0, ways},
                                           rows,
                                           micro_batches,
-                                          plan::said<plan::ConversionKind, Policies...> > 0,
-                                          plan::said<plan::InputKind, Policies...> > 0,
+                                          says<plan::ConversionKind>,
+                                          says<plan::InputKind>,
                                           rounds,
                                           !served,
                                           (bucket_bytes + long{sizeof(number)} - 1) / long{sizeof(number)},
@@ -152,9 +152,9 @@ template <class NetT, class... Policies> struct Plan {
       word_law,
       plan::law_of_verdict<Net, signatures.verdict.law, signatures.verdict.a, signatures.verdict.b,
                            signatures.verdict.leaf>,
-      meta::enforce<plan::freeze_leaves_weights_to_learn<frozen, plan::said<plan::FreezeKind, Policies...> != 0,
-                                                         plan::learns_above(signatures, frozen)>,
-                    Freeze<frozen>>,
+      meta::enforce<
+          plan::freeze_leaves_weights_to_learn<frozen, says<plan::FreezeKind>, plan::learns_above(signatures, frozen)>,
+          Freeze<frozen>>,
       meta::enforce<plan::groups_have_factors_from_zero<plan::factors_from_zero<optimizer>(signatures)>, optimizer>,
       meta::enforce<plan::factors_are_of_products<no_product.none>, plan::leaf<Net, no_product.at>>,
       meta::enforce<plan::factors_are_there_at_once<factors, rounds>, plan::leaf<Net, plan::factored(signatures)>>,

@@ -14,12 +14,13 @@
 namespace cleave::send {
 
 /// Base of formats; a format is one header:
-///   struct Mine : send::Codec {
-///     static constexpr std::string_view name = "mine";
-///     static constexpr long bytes(long n);                                       // of n elements, exact
-///     template <class A> static void encode(long n, A const* g, std::byte* out);  // writes bytes(n), anywhere
-///     template <class A, class To> static void decode(long n, std::byte const* in, To to);
-///   };
+///
+///     struct Mine : send::Codec {
+///       static constexpr std::string_view name = "mine";
+///       static constexpr long bytes(long n);                                       // of n elements, exact
+///       template <class A> static void encode(long n, A const* g, std::byte* out);  // writes bytes(n), anywhere
+///       template <class A, class To> static void decode(long n, std::byte const* in, To to);
+///     };
 /// `decode` calls to(i, A value) for i in rising order; an element that it leaves out is zero. Both depend on their
 /// arguments only, so that all readers of the same bytes get the same numbers. Numbers that are not finite stay so.
 struct Codec {
