@@ -62,6 +62,8 @@ case $case in
     run --epochs 1 --ranks 1 --out half
     run --epochs 2 --ranks 2 --out rest --resume half/checkpoint.safetensors
     cmp whole/checkpoint.safetensors rest/checkpoint.safetensors
+    "$bin/04_one_weird_trick" --limit 512 --epochs 2 --ranks 4 --json --out split --resume half/checkpoint.safetensors >out.txt 2>log.txt
+    [ "$(field out.txt steps)" = 8 ] && grep -q "half/checkpoint.safetensors was saved under" log.txt
     "$bin/17_resnet" --limit 256 --epochs 1 --ranks 2 --json --out resnet >out.txt 2>log.txt
     [ "$(field out.txt steps)" = 2 ]
     head -c 100000 half/checkpoint.safetensors >torn.safetensors

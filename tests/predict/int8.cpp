@@ -82,7 +82,9 @@ TEST_CASE("memory and file have about a quarter of the bytes, and the file gives
   CHECK((Predictor<Wide, int8>(folder / "small")(x)) == small(x));
   CHECK_THROWS_WITH_AS(
       Predictor<Wide>(folder / "small"),
-      doctest::Contains("0.weight has whole numbers, not floating-point ones; Predictor<Net, int8> reads weights of 8 bits"), Error);
+      doctest::Contains(
+          "0.weight has whole numbers, not floating-point ones; Predictor<Net, int8> reads weights of 8 bits"),
+      Error);
 }
 
 TEST_CASE("files of groups, statistics and scaling; files that do not fit") {

@@ -75,7 +75,8 @@ template <class Codec> void residuals_go_on() {
   Trainer<T> one(1, 3);
   session::load(one, path);
   Trainer<Bucketed<Codec>> other(3, 3);  // the same sizes would be other weights
-  CHECK_THROWS_WITH_AS(session::load(other, path), doctest::Contains("say the same Compress and Buckets"), Error);
+  CHECK_THROWS_WITH_AS(session::load(other, path), doctest::Contains("say the same Compress, Buckets and split"),
+                       Error);
 }
 }  // namespace
 
@@ -83,6 +84,91 @@ TEST_CASE("what compressed gradients lack is resumed bit for bit, and by fewer r
   residuals_go_on<Int8>();
   residuals_go_on<OneBit>();
   residuals_go_on<TopK<100>>();
+}
+
+namespace {
+struct Deep : Sequential<Image<8, 6, 6>, Conv<8, 3>, BatchNorm, Relu, Linear<16>, Relu, Linear<8>, LayerNorm,
+                         Dropout<20>, Linear<8>, CrossEntropy> {};
+template <class... Ps> struct Cut : Plan<Deep, Batch<16>, Momentum, Ps...> {
+  static constexpr Rate rate = Rate::constant(0.02f);
+};
+using Uncut = Cut<MicroBatches<1>>;
+using Columns = Cut<ModelParallel<SplitCols>, MicroBatches<1>>;
+using Rows = Cut<ModelParallel<SplitRows, Ways<4>>, MicroBatches<4>>;
+using Turns = Cut<ModelParallel<SplitColsRows, Ways<8>>, DataParallel<Sync>, MicroBatches<8>>;
+using Trick = Cut<DataParallel<Sync>, OneWeirdTrick<2>, MicroBatches<8>>;
+using ByData = Cut<DataParallel<Sync>, MicroBatches<8>>;
+using Half = Cut<DataParallel<Sync>, MicroBatches<8>, Precision<bf16>>;
+
+template <class P> std::vector<double> values(Trainer<P>& t) {
+  std::vector<double> out;
+  for (auto const& k : session::kept<P>()) {
+    for (auto v : session::whole(t, k)) out.push_back(static_cast<double>(v));
+  }
+  return out;
+}
+/// Four steps by P, three by Q from its file: as seven by the whole net, to rounding.
+template <class P, class Q> void goes_on(std::vector<double> const& wanted, int p, int q, double within) {
+  INFO(session::plan_text<P>() << " x " << p << ", then " << session::plan_text<Q>() << " x " << q);
+  scratch::Folder const folder;
+  std::string const path = folder / "model.safetensors";
+  session::Probing<Uncut> probe;
+  Trainer<P> first(p, 3);
+  first.train(0, 4, probe.feed());
+  session::save(first, path, 3);
+  Trainer<Q> second(q, 3);
+  session::load(second, path);
+  CHECK(second.steps() == 4);
+  CHECK(values(second) == values(first));
+  second.train(4, 3, probe.feed());
+  auto const got = values(second);
+  REQUIRE(got.size() == wanted.size());
+  double far = 0;
+  for (std::size_t i = 0; i < got.size(); ++i)
+    far = std::max(far, std::fabs(got[i] - wanted[i]) / (1 + std::fabs(wanted[i])));
+  CHECK(far < within);
+}
+template <class P> void goes_on_by_all(std::vector<double> const& wanted, int p) {
+  goes_on<P, Uncut>(wanted, p, 1, 1e-4);
+  goes_on<P, Columns>(wanted, p, 1, 1e-4);
+  goes_on<P, Rows>(wanted, p, 1, 1e-4);
+  goes_on<P, Turns>(wanted, p, 1, 1e-4);
+  goes_on<P, Trick>(wanted, p, 2, 1e-4);
+  for (int q : {1, 3, 8}) goes_on<P, ByData>(wanted, p, q, 1e-4);
+}
+}  // namespace
+
+TEST_CASE("a checkpoint of any split goes on under any other, on any number of replicas") {
+  Trainer<Uncut> whole(1, 3);
+  session::Probing<Uncut> probe;
+  whole.train(0, 7, probe.feed());
+  auto const wanted = values(whole);
+  goes_on_by_all<Uncut>(wanted, 1);
+  goes_on_by_all<Columns>(wanted, 1);
+  goes_on_by_all<Rows>(wanted, 1);
+  goes_on_by_all<Turns>(wanted, 1);
+  goes_on_by_all<Trick>(wanted, 2);
+  goes_on_by_all<ByData>(wanted, 5);
+  goes_on<Half, ByData>(wanted, 2, 2, 0.1);
+}
+
+TEST_CASE("what compressed gradients lack belongs to a split") {
+  struct Wide : Sequential<Vector<8>, Linear<6>, Tanh, Linear<4>, CrossEntropy> {};
+  using Cols =
+      Plan<Wide, Batch<12>, MicroBatches<12>, DataParallel<Sync>, Fastest, Compress<Int8>, ModelParallel<SplitCols>>;
+  using Lines =
+      Plan<Wide, Batch<12>, MicroBatches<12>, DataParallel<Sync>, Fastest, Compress<Int8>, ModelParallel<SplitRows>>;
+  scratch::Folder const folder;
+  std::string const path = folder / "model.safetensors";
+  Trainer<Cols> cols(2, 3);
+  session::Probing<Cols> probe;
+  cols.train(0, 2, probe.feed());
+  session::save(cols, path, 3);
+  Trainer<Cols> same(3, 3);
+  session::load(same, path);
+  Trainer<Lines> lines(2, 3);
+  CHECK_THROWS_WITH_AS(session::load(lines, path), doctest::Contains("say the same Compress, Buckets and split"),
+                       Error);
 }
 
 TEST_CASE("what does not fit is refused, by name, and changes nothing") {

@@ -150,6 +150,16 @@ template <class = void>
 std::string newest_checkpoint(Description const& plan, std::string const& folder, std::FILE* say) {
   return CheckpointFiles(folder).newest(plan, say);
 }
+/// Says so if a checkpoint was saved under another split, other micro-batches or another number format.
+[[gnu::cold]] inline void tell_other_settings(std::FILE* say, Description const& plan, std::string const& path) {
+  io::SafeTensors const file = io::load_safetensors(path);
+  std::string const *const then = file.find_metadata("plan"), now = plan_text(plan);
+  if (then && *then != now) {
+    std::fprintf(say, "%s was saved under %s; it goes on under %s: the same training, with other roundings\n",
+                 path.c_str(), then->c_str(), now.c_str());
+  }
+}
+
 /// The file that --resume names; empty: a fresh start. With "auto", rank 0 searches, and all ranks use its result.
 inline std::string resume_path(Description const& plan, std::string const& given, std::string const& out,
                                std::FILE* say, bool leads, backend::mpi::Process const& process) {

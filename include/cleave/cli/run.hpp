@@ -181,6 +181,7 @@ int train(int argc, char** argv, Launch const& launch, backend::mpi::Process con
       }));
     }
   }
+  if (!resume.empty()) tell_other_settings(say, description<P>, resume);
   Job const job = job_of(*asked, resume, tracing, plan);
   if (c.backend != "host") {
     return on<Backends...>(c.backend, [&]<class B>(B*) {

@@ -14,13 +14,21 @@
 
 namespace cleave::session {
 
-/// The settings that must be the same in the file and in the program.
+/// The settings of a plan that its checkpoints name.
 template <class = void> [[gnu::cold]] std::string plan_text(Description const& plan) {
   return meta::joined({"batch ", plan.batch, " in ", plan.request.micro_batches, " micro-batches, ",
                        plan.program.mesh.ways(), " ways, ", plan.number, ", ",
                        plan.program.format.ordered ? "ordered" : "fastest", ", ", plan.moments, " moments"});
 }
 template <class P> std::string plan_text() { return plan_text(description<P>); }
+/// Of these, what must be the same in a file and in the program that loads it: the batch, since steps give the position
+/// in the data, and the optimizer's tensors. The split, the micro-batches and the number format may differ; then the
+/// training goes on, but with other roundings.
+inline std::string lasting_settings(std::string const& plan_text) {
+  std::size_t const batch = plan_text.find(" in "), moments = plan_text.rfind(", ");
+  if (batch == std::string::npos || moments == std::string::npos) return plan_text;
+  return plan_text.substr(0, batch) + plan_text.substr(moments);
+}
 
 /// Tests the bits, so that it works under any compiler option.
 template <class A> constexpr bool is_finite(A value) {
@@ -186,7 +194,8 @@ template <class = void>
   saved_step(plan, file, path);
   saved_seed(file, path);
   std::string const own = plan_text(plan);
-  if (*text != own) throw OtherPlan({path, ": saved under another plan (", *text, "); this one is ", own});
+  if (lasting_settings(*text) != lasting_settings(own))
+    throw OtherPlan({path, ": saved under another plan (", *text, "); this one is ", own});
   auto const width = static_cast<std::size_t>(plan.program.format.sum);
   for (Kept const& k : kept(plan)) {
     io::NamedTensor const* t = file.find(k.name);

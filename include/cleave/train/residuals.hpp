@@ -49,6 +49,12 @@ inline std::string residual_layout(schedule::Program const& p) {
     schedule::Bucket const& bucket = p.bucket[b];
     if (!bucket.apart()) text += " " + std::to_string(bucket.offset) + "+" + std::to_string(bucket.count);
   }
+  if (p.mesh.ways() > 1) text += meta::joined({" on ", p.mesh.ways(), " ways, weights cut by"});
+  for (int w = 0; p.mesh.ways() > 1 && w < p.weights; ++w) {
+    for (place::Placement const& on : p.node[p.weight[w].node].w.on)
+      text += on.kind == place::Kind::Shard ? " " + std::to_string(on.dim) : "";
+    text += ",";
+  }
   return text;
 }
 inline std::string residual_name(int rank) { return meta::joined({"rank", rank, ".residual"}); }
@@ -67,7 +73,7 @@ template <class A>
   std::string const* const layout = file.find_metadata("residuals");
   if (!layout || *layout != residual_layout(p)) {
     throw Error({path, ": its gradients were compressed as ", (layout ? *layout : "nobody says"), ", here as ",
-                 residual_layout(p), "; say the same Compress and Buckets"});
+                 residual_layout(p), "; say the same Compress, Buckets and split"});
   }
   schedule::Ranks const then = ranks.with_replicas(saved / ranks.ways());
   for (int r = 0; r < saved; ++r) {
