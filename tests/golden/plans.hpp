@@ -90,6 +90,9 @@ template <class F> void each_sum(F f) {
   f("data_words", meta::type<Of<Words, Replicas>>{});
   f("data_tokens", meta::type<Of<Tokens, Replicas>>{});
   f("data_factors", meta::type<Of<Sent, Replicas>>{});
+  f("data_zero", meta::type<Of<Mlp, DataParallel<Sync, Zero<1>>, Adam>>{});
+  f("data_zero_bf16", meta::type<Of<Lenet, DataParallel<Sync, Zero<1>>, Precision<bf16>, Momentum>>{});
+  f("columns_zero", meta::type<Of<Mlp, DataParallel<Sync, Zero<1>>, ModelParallel<SplitCols>, Adam>>{});
   f("ring", meta::type<Of<Mlp, Replicas, Fastest, ReduceBy<Ring>>>{});
   f("tree", meta::type<Of<Mlp, Replicas, Fastest, ReduceBy<Tree>>>{});
   f("halving_doubling", meta::type<Of<Mlp, Replicas, Fastest, ReduceBy<HalvingDoubling>>>{});
@@ -119,6 +122,9 @@ template <class F> void each_agreement(F f) {
 template <class F> void few(F f) {
   f("columns_by_data", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>>>{});
   f("data_deep", meta::type<Of<Deep, Replicas>>{});
+  f("data_zero", meta::type<Of<Mlp, DataParallel<Sync, Zero<1>>, Adam>>{});
+  f("data_zero_bf16", meta::type<Of<Lenet, DataParallel<Sync, Zero<1>>, Precision<bf16>, Momentum>>{});
+  f("columns_zero", meta::type<Of<Mlp, DataParallel<Sync, Zero<1>>, ModelParallel<SplitCols>, Adam>>{});
   f("ring", meta::type<Of<Mlp, Replicas, Fastest, ReduceBy<Ring>>>{});
 }
 

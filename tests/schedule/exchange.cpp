@@ -27,6 +27,9 @@ struct Of : Plan<Net, Batch<26>, MicroBatches<13>, DataParallel<Sync>, Policies.
 template <class Net, class... Policies>
 struct Even : Plan<Net, Batch<48>, MicroBatches<16>, DataParallel<Sync>, Policies...> {};
 
+template <class Net, class... Policies>
+struct InParts : Plan<Net, Batch<26>, MicroBatches<13>, DataParallel<Sync, Zero<1>>, Policies...> {};
+
 template <class P> schedule::Share share_of(int replicas) { return P::share({replicas, P::ways}); }
 
 /// The first step whose exchange is not sound, or does not send what the closed form says.
@@ -151,6 +154,16 @@ TEST_CASE("a sum of gradients: each rank sums a part, and reads the others") {
   holds<Even<Odd, Buckets<1024>>>();
 }
 
+TEST_CASE("an optimizer in parts: each rank updates a part, and reads the others' weights") {
+  holds<InParts<Odd, Adam>>();
+  holds<InParts<Odd, Adam, Fastest>>();
+  holds<InParts<Odd, Momentum, Precision<bf16>>>();
+  holds<InParts<Norms, Adam>>();
+  holds<InParts<Odd, Adam, Buckets<1024>>>();
+  using Both = Plan<Turns, Batch<48>, MicroBatches<16>, DataParallel<Sync, Zero<1>>, Adam>;
+  holds<Both>(4);
+}
+
 TEST_CASE("routes, in the format of sums and in a narrow one") {
   holds<Of<Odd, Fastest, ReduceBy<Ring>>>();
   holds<Of<Odd, Fastest, ReduceBy<Tree>, Precision<bf16>>>();
@@ -194,6 +207,8 @@ TEST_CASE("whatever one rank leaves out, reads from another rank or one element 
   int planted = 0;
   CHECK(accepted<Of<Odd>>(3, planted) == 0);
   CHECK(accepted<Of<Odd, Precision<bf16>>>(3, planted) == 0);
+  CHECK(accepted<InParts<Odd, Adam>>(3, planted) == 0);
+  CHECK(accepted<InParts<Odd, Adam, Precision<bf16>>>(3, planted) == 0);
   CHECK(accepted<Of<Norms>>(3, planted) == 0);
   CHECK(accepted<Even<Turns>>(2, planted) == 0);
   // Where every rank has the whole sum of a bucket, it may read that of another.

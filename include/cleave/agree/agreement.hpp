@@ -57,6 +57,7 @@ template <class A, class... Options> struct Agreed {
   static constexpr int spares = option<SpareKind, Spares<0>, Options...>::count;
   static constexpr int warm_up = option<WarmUpKind, WarmUp<0>, Options...>::updates;
   using portions = option<PortionKind, PerReplica<>, Options...>;
+  static constexpr int zero = option<ZeroKind, Zero<0>, Options...>::stage;
   static constexpr bool served = A::served || spares > 0;
   static constexpr bool waits = A::waits;
   static constexpr Change change = A::change;

@@ -27,8 +27,8 @@ template <class A, int Rules> struct only_what_ages_can_be_stale {
 template <int Known, int Given> struct every_option_is_known_and_said_once {
   static constexpr bool holds = Known == Given;
   template <bool Holds> struct tell {
-    static_assert(Holds,
-                  "DataParallel: after the agreement stand Spares, Stale, WarmUp or PerReplica, each at most once");
+    static_assert(
+        Holds, "DataParallel: after the agreement stand Spares, Stale, WarmUp, PerReplica or Zero, each at most once");
   };
 };
 template <class A, int Spares, class Portions> struct portions_of_gradients_are_fixed {
@@ -37,6 +37,12 @@ template <class A, int Spares, class Portions> struct portions_of_gradients_are_
     static_assert(Holds,
                   "DataParallel: PerReplica weighs gradients by their samples; LocalSGD and ElasticAveraging send "
                   "weights, and with Spares nobody knows beforehand whose samples an update has");
+  };
+};
+template <int Stage, bool Said> struct zero_has_stage_one {
+  static constexpr bool holds = !Said || Stage == 1;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Zero<1>: stage 1 cuts the optimizer's tensors; the other stages are not there yet");
   };
 };
 template <int Fetch, int Push> struct paces_are_positive {
@@ -56,13 +62,16 @@ template <int Rate, int Momentum> struct outer_steps_lead_to_the_mean {
 /// The first law that an agreement and its options violate.
 template <class A, class... Options> struct judged {
   static constexpr int spares = said<SpareKind, Options...>, stale = said<StaleKind, Options...>,
-                       warm_ups = said<WarmUpKind, Options...>, portions = said<PortionKind, Options...>;
-  static constexpr int known = int{spares > 0} + int{stale > 0} + int{warm_ups > 0} + int{portions > 0};
+                       warm_ups = said<WarmUpKind, Options...>, portions = said<PortionKind, Options...>,
+                       zeros = said<ZeroKind, Options...>;
+  static constexpr int known =
+      int{spares > 0} + int{stale > 0} + int{warm_ups > 0} + int{portions > 0} + int{zeros > 0};
   static constexpr int spare = option<SpareKind, Spares<0>, Options...>::count;
   using law = meta::first_violated<
       every_option_is_known_and_said_once<known, int{sizeof...(Options)}>,
       spares_stand_in_for_those_that_are_waited_for<A, spare>, only_what_ages_can_be_stale<A, stale + warm_ups>,
       portions_of_gradients_are_fixed<A, spare, option<PortionKind, PerReplica<>, Options...>>,
+      zero_has_stage_one<option<ZeroKind, Zero<0>, Options...>::stage, (zeros > 0)>,
       paces_are_positive<A::pace.fetch, A::pace.push>, outer_steps_lead_to_the_mean<A::outer.rate, A::outer.momentum>>;
 };
 

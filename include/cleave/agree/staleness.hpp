@@ -26,6 +26,7 @@ struct StaleKind {};
 struct WarmUpKind {};
 struct SpareKind {};
 struct PortionKind {};
+struct ZeroKind {};
 }  // namespace agree
 
 /// Combines rules: a gradient is dropped if one rule drops it, and the weights of all rules are multiplied.
@@ -46,6 +47,15 @@ template <int Updates> struct WarmUp {
 template <int Count> struct Spares {
   using agreement_option = agree::SpareKind;
   static constexpr int count = Count;
+};
+
+/// `Sync, Zero<1>`: the optimizer's tensors (momentum, Adam's moments) are cut into parts, one on each of the ranks
+/// that sum a gradient. A rank updates the weights of its part, and reads the others'. The same traffic and the same
+/// bits as without. Source: Rajbhandari, Rasley, Ruwase, He, "ZeRO: memory optimizations toward training trillion
+/// parameter models", 2020, stage 1 (there the f32 weights of a narrower format are cut too).
+template <int Stage> struct Zero {
+  using agreement_option = agree::ZeroKind;
+  static constexpr int stage = Stage;
 };
 
 /// `Async, PerReplica<48, 16>`: the samples of one gradient, by groups of equally many neighbouring replicas: here 48

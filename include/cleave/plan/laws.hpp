@@ -329,6 +329,37 @@ template <int Frozen, bool Said, bool SomeLearn> struct freeze_leaves_weights_to
                   "Freeze<n>: the first n layers keep their weights; n is from 1 on, and a layer with weights follows");
   };
 };
+template <bool Zero, bool Served> struct zero_is_of_collectives {
+  static constexpr bool holds = !Zero || !Served;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Zero<1>: ranks that sum gradients share the optimizer; a server has it whole. Say "
+                  "DataParallel<Sync, Zero<1>>, without Spares and Shards");
+  };
+};
+template <bool Zero, bool Otherwise> struct zero_sends_sums {
+  static constexpr bool holds = !Zero || !Otherwise;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Zero<1>: each rank sums its part of a gradient and updates it; leave Compress and ReduceBy out");
+  };
+};
+template <bool Zero, bool Waits> struct zero_waits_for_no_norm {
+  static constexpr bool holds = !Zero || !Waits;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Zero<1>: a rank has only its part of the summed gradients, whose norm is not computed yet; leave "
+                  "clip_norm and LossScale out");
+  };
+};
+template <bool Zero, bool Parts> struct zero_sums_whole_gradients {
+  static constexpr bool holds = !Zero || !Parts;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Zero<1>: gradients are summed as a whole; leave SendFactors and SendCheapest out, and give "
+                  "Embedding the option SendDense");
+  };
+};
 template <bool FromZero> struct groups_have_factors_from_zero {
   static constexpr bool holds = FromZero;
   template <bool Holds> struct tell {

@@ -106,6 +106,9 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::gradients_are_unscaled_where_they_are_summed<scales_loss, !served>, loss_scale>,
       meta::enforce<plan::what_infers_pushes_nothing<infers, served>>,
       meta::enforce<plan::frozen_layers_have_no_gradients<frozen != 0, served, says<plan::InputKind>>>,
+      meta::enforce<plan::zero_is_of_collectives<agreed::zero != 0, served>>,
+      meta::enforce<plan::zero_sends_sums<agreed::zero != 0, compressed || says<plan::RouteKind>>>,
+      meta::enforce<plan::zero_waits_for_no_norm<agreed::zero != 0, waits_for_norm>, optimizer>,
       meta::enforce<plan::compress_names_a_codec<codec, codec_known>>,
       meta::enforce<typename plan::law_of_sending<codec>::is, compress>,
       meta::enforce<plan::only_gradients_are_compressed<compressed, agreed::change>, agreement>,
@@ -155,6 +158,8 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<
           plan::freeze_leaves_weights_to_learn<frozen, says<plan::FreezeKind>, plan::learns_above(signatures, frozen)>,
           Freeze<frozen>>,
+      meta::enforce<plan::zero_sums_whole_gradients<agreed::zero != 0, plan::sends_parts_of_gradients(signatures)>,
+                    plan::leaf<Net, plan::part_sender(signatures)>>,
       meta::enforce<plan::groups_have_factors_from_zero<plan::factors_from_zero<optimizer>(signatures)>, optimizer>,
       meta::enforce<plan::factors_are_of_products<no_product.none>, plan::leaf<Net, no_product.at>>,
       meta::enforce<plan::factors_are_there_at_once<factors, rounds>, plan::leaf<Net, plan::factored(signatures)>>,
@@ -195,7 +200,8 @@ template <class NetT, class... Policies> struct Plan {
       pushes_gradients,
       plan::encoding<std::conditional_t<codec_known, codec, void>>(compress::feedback),
       plan::path<route>(),
-      workspace_bytes};
+      workspace_bytes,
+      served ? 0 : agreed::zero};
   static constexpr bool in_order =
       !ordered || (plan::in_the_tree<route>(schedule, micro_batches, request.mesh.with_replicas(replicas)) &&
                    (!routed || portions_said::groups == 0));

@@ -66,7 +66,7 @@ template <int Rounds> struct Accumulate {
 /// combine their work: Sync, Async, StaleSynchronous<bound>, Downpour<fetch, push>, LocalSGD<steps>,
 /// DiLoCo<steps, rate, momentum>,
 /// ElasticAveraging<steps, percent>; options follow it: Spares<k>, Stale<rules...>, WarmUp<updates>,
-/// PerReplica<samples...>.
+/// PerReplica<samples...>, Zero<stage>.
 template <class Agreement, class... Options> struct DataParallel {
   using kind = plan::DataKind;
   using agreement = Agreement;

@@ -107,6 +107,18 @@ template <int N> constexpr int factored(place::Signatures<N> const& model) {
   }
   return 0;
 }
+/// The layer of the first operation whose gradient is sent as factors or as rows, or the first layer.
+template <int N> constexpr int part_sender(place::Signatures<N> const& model) {
+  for (auto const& op : model.op) {
+    if (op.factors != place::Factors::Never || op.sparse_row > 0) return op.leaf;
+  }
+  return 0;
+}
+template <int N> constexpr bool sends_parts_of_gradients(place::Signatures<N> const& model) {
+  bool any = false;
+  for (auto const& op : model.op) any |= op.factors != place::Factors::Never || op.sparse_row > 0;
+  return any;
+}
 /// The largest vocabulary of a model, or the first of a layer that does not read the data.
 struct Tokens {
   int vocabulary = 0, leaf = 0;

@@ -31,7 +31,19 @@ struct Format {
   Encoding encoding{};
   Path path{};
   long workspace = workspace_bytes;
+  int zero = 0;  // 1: of the ranks that sum a bucket, each has a part of its moments
 };
+
+constexpr bool moments_in_parts(Format const& f, Ranks const& ranks) { return f.zero > 0 && ranks.replicas() > 1; }
+/// The elements of the parts that a rank has of the first buckets of a schedule or program, for each moment.
+template <class S> constexpr long moments_before(S const& s, Ranks const& ranks, int buckets) {
+  long sum = 0;
+  for (int b = 0; b < buckets; ++b) sum += Partition{s.bucket[b].count}.most(ranks.group_size(s.bucket[b].over));
+  return sum;
+}
+template <class S> constexpr long moment_elements(S const& s, Format const& f, Ranks const& ranks) {
+  return moments_in_parts(f, ranks) ? moments_before(s, ranks, s.buckets) : s.weight_elements;
+}
 
 constexpr Share shared(place::Request r, Ranks ranks) {
   return {r.micro_batches, ranks, r.rounds, r.micro_batches * r.rows, 0, r.portions};
@@ -225,7 +237,7 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
   out.states = region(Category::Weights, s.state_elements * f.sum);
   long const weights_apart = request.infers ? at - before_weights : 0;  // several arenas share them
   at -= weights_apart;
-  out.moments = region(Category::Optimizer, s.weight_elements * f.sum * f.moments);
+  out.moments = region(Category::Optimizer, moment_elements(s, f, ranks) * f.sum * f.moments);
   int const sums = request.infers ? 0 : 1;
   out.gradients = region(Category::Gradients, sums * s.weight_elements * f.sum * out.kept);
   out.scratch = region(Category::Gradients, sums * (out.deepest - out.kept) * s.most_weight_leaf * f.sum);

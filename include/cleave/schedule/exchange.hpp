@@ -81,6 +81,7 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
       v.write(Write{Opcode::Reduce, sent(), own});
       each_branch([&](int i, int branch, int merges) { v.source(Source{group.rank(i), sent(branch), own, merges}); });
     }
+    if (moments_in_parts(program.format, share.ranks)) return update_own(own);
     v.round();
     for (int i = 0; i < group.size; ++i) {
       Strided const of = part(bucket.count, i, group.size);
@@ -88,6 +89,16 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
       if (program.waits_for_norm && i != group.mine) one(Opcode::Copy, sent(), of, group.rank(i), sent());
     }
     if (program.waits_for_norm) apply(sent());
+  }
+  /// Each rank has the moments of its part: it updates these weights, and reads the others.
+  constexpr void update_own(Strided own) {
+    Location const weights{narrow() ? Storage::Copies : Storage::Weights};
+    v.round();
+    one(Opcode::Apply, weights, own, rank, sent());
+    v.round();
+    for (int i = 0; i < group.size; ++i) {
+      if (i != group.mine) one(Opcode::Copy, weights, part(bucket.count, i, group.size), group.rank(i), weights);
+    }
   }
   /// Sums stay in the format of sums; what is sent, and what is copied, has that of the data.
   constexpr void routed() {

@@ -39,7 +39,8 @@ class StepGoal {
     return is_sum ? Content{name(rank, element), own_[index(rank)][in.index]} : Content{};
   }
   constexpr Location where(int) const {
-    if (step_.what == Do::Start) return {Storage::Weights};
+    bool const copies = moments_in_parts(p_.format, share_.ranks) && p_.format.data < p_.format.sum;
+    if (step_.what == Do::Start) return {copies ? Storage::Copies : Storage::Weights};
     if (step_.what == Do::Norm) return {Storage::Norm};
     return {sums_batch_ ? Storage::Statistic : Storage::Buffer, step_.dx};
   }

@@ -148,6 +148,8 @@ template <class = void>
         meta::append(line, {", at most ", text::grouped(m.bytes + m.most_bytes), " bytes"});
       } else if (m.factors) {
         line += " of factors";
+      } else if (s.what == Do::Start && moments_in_parts(p.format, ranks)) {
+        line += ", each updates a part";
       } else if (m.routed) {
         meta::append(line, {" by ", p.format.path.name});
       } else if (m.encoded) {

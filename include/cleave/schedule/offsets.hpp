@@ -15,6 +15,7 @@ constexpr long bytes(Storage in, long elements, Format const& f) {
     case Storage::Buffer:
     case Storage::Wire:
     case Storage::Factors:
+    case Storage::Copies:
       return elements * f.data;
     case Storage::Statistic:
     case Storage::BatchSum:
@@ -67,6 +68,8 @@ struct Offsets {
         return layout->encoded[bucket];
       case Storage::Weights:
         return of_weights(layout->weights, f.sum);
+      case Storage::Copies:
+        return of_weights(layout->copies, f.data);
       case Storage::Squares:
         return layout->norm + turn * norm_word;
       case Storage::Norm:

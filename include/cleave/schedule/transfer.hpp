@@ -31,6 +31,7 @@ enum class Storage : unsigned char {
   Rows,       // the nonzero rows of a branch; as long as their header says
   Factors,    // inputs, then output gradients
   Weights,
+  Copies,   // of the weights in the format of the data, where that is narrower
   Squares,  // the sum of the squares of a way's gradients
   Norm      // the same of all ways
 };

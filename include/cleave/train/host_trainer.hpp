@@ -96,6 +96,8 @@ template <class T> class HostTrainer {
   long total(int rank, std::vector<long> backend::host::Member::*what) const;
   /// Sums over processes, if there are several; a value that only one of them knows is zero in the others.
   template <class N> void collect(N* values, int count) const;
+  /// visit(rank, element of its region, element of the values, how many) for [first, first + count) of a rank's way.
+  template <class Visit> void each_owner(int rank, Region region, long first, long count, Visit visit) const;
   double told(double value) const;
   long offset(Region region) const {
     return region == Region::Weights ? layout_.weights : region == Region::Moments ? layout_.moments : layout_.states;
@@ -209,14 +211,38 @@ template <class T> long HostTrainer<T>::allocated(int rank) const {
 }
 
 template <class T> void HostTrainer<T>::read(int way, Region region, long first, long count, A* out) {
-  long const bytes = count * static_cast<long>(sizeof(A)), from = offset(region) + first * static_cast<long>(sizeof(A));
-  world_.fetch(way, from, bytes);
-  std::memcpy(out, world_.arena(way) + from, static_cast<std::size_t>(bytes));
+  std::fill_n(out, count, A{0});  // weights that do not learn may have no moments
+  each_owner(way, region, first, count, [&](int rank, long in_arena, long in_values, long many) {
+    long const bytes = many * static_cast<long>(sizeof(A)),
+               from = offset(region) + in_arena * static_cast<long>(sizeof(A));
+    world_.fetch(rank, from, bytes);
+    std::memcpy(out + in_values, world_.arena(rank) + from, static_cast<std::size_t>(bytes));
+  });
 }
 template <class T> void HostTrainer<T>::write(int way, Region region, long first, long count, A const* in) {
   for (int r = way; r < ranks_.world(); r += ranks_.ways()) {
-    if (world_.here(r)) std::copy_n(in, count, at(r).region(region) + first);
+    if (region == Region::Moments && schedule::Moments{&plan_.program, ranks_}.in_parts()) {
+      each_owner(r, region, first, count, [&](int rank, long in_arena, long in_values, long many) {
+        if (world_.here(rank)) std::copy_n(in + in_values, many, at(rank).region(region) + in_arena);
+      });
+    } else if (world_.here(r)) {
+      std::copy_n(in, count, at(r).region(region) + first);
+    }
   }
+}
+/// Under Zero the rank that updates a weight has its moments, and its newest value in the format of sums.
+template <class T>
+template <class Visit>
+void HostTrainer<T>::each_owner(int rank, Region region, long first, long count, Visit visit) const {
+  schedule::Moments const moments{&plan_.program, ranks_};
+  long const all = plan_.program.weight_elements;
+  if (region == Region::States || !moments.in_parts()) return visit(rank, first, 0, count);
+  if (region == Region::Weights) visit(rank, first, 0, count);  // those that do not learn; the others follow
+  long const tensor = first / all, begin = first % all;
+  moments.each_owner(rank, begin, count, [&](int owner, long from, long many, long shift) {
+    long const at = region == Region::Moments ? tensor * moments.apart() + from + shift : from;
+    visit(owner, at, from - begin, many);
+  });
 }
 template <class T> void HostTrainer<T>::refresh_copies() {
   for (auto& r : ranks_of_) {

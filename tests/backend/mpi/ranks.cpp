@@ -18,6 +18,8 @@ struct Words : Sequential<Vector<5>, Embedding<31, 6>, Linear<16>, Tanh, Linear<
 struct Factored : Sequential<Vector<20>, Linear<96, SendFactors>, Relu, Linear<4>, CrossEntropy> {};
 template <class N, class... Ps>
 struct Of : Plan<N, Batch<16>, MicroBatches<16>, Momentum, DataParallel<Sync>, Ps...> {};
+template <class N, class... Ps>
+struct InParts : Plan<N, Batch<16>, MicroBatches<16>, Adam, DataParallel<Sync, Zero<1>>, Ps...> {};
 struct Clip : Momentum {
   static constexpr float clip_norm = 0.05f;
 };
@@ -130,6 +132,9 @@ int main(int argc, char** argv) {
     same<Of<Words>>(process, "by data, rows");
     same<Of<Words, Fastest, Precision<bf16>>>(process, "by data, rows in bf16");
     same<Of<Mixed>>(process, "by data, with statistics of the batch");
+    same<InParts<Net>>(process, "by data, an optimizer in parts");
+    same<InParts<Mixed, Precision<bf16>>>(process, "by data, an optimizer in parts, bf16");
+    same<InParts<Net, ModelParallel<SplitCols>>>(process, "by columns, an optimizer in parts");
     same<Clipped<>>(process, "by data, clipped");
     same<Clipped<Precision<bf16>, Accumulate<2>>>(process, "by data, clipped, bf16 in rounds");
     same<Clipped<Fastest, Compress<Int8>>>(process, "by data, clipped, int8");

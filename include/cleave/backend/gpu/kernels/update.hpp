@@ -61,9 +61,9 @@ template <class Optimizer, class T, class G, class From = Sources<G>> struct Upd
     A* moments;
     long apart, n;
     Control<A> const* control;
-    From gradient;  // of `of` elements, from its element `first` on
-    long first, of;
-    ParameterGroup group;
+    From gradient;           // from its element `first` on
+    long first = 0, of = 0;  // elements of all of it; 0: n
+    ParameterGroup group{};
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     if constexpr (optim::ScalesLoss<Optimizer>) {
@@ -71,10 +71,11 @@ template <class Optimizer, class T, class G, class From = Sources<G>> struct Upd
     }
     optim::Now<A> now = a.control->now;
     if constexpr (optim::HasGroups<Optimizer>) now = now.in(a.group);
+    long const all = a.of > 0 ? a.of : a.n;
     each_pack<width>(c, a.n, a.w, [&](long i, auto few) {
       constexpr int W = decltype(few)::count;
       auto value = load<W>(a.w + i);
-      auto const g = a.gradient.template at<A, W>(a.first + i, a.of);
+      auto const g = a.gradient.template at<A, W>(a.first + i, all);
       Pack<A, W> m0{}, m1{};
       if constexpr (Optimizer::moments > 0) m0 = load<W>(a.moments + i);
       if constexpr (Optimizer::moments > 1) m1 = load<W>(a.moments + a.apart + i);

@@ -97,6 +97,7 @@ template <class N> class Transfers {
       case Buffer:
       case Wire:
       case Factors:
+      case Copies:
         return visit(address<N>(rank, in, at));
       case Statistic:
       case BatchSum:

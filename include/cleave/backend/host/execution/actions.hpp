@@ -34,6 +34,7 @@ template <class T> struct Stepping {
   T* copies = nullptr;
   A* moments = nullptr;
   long apart = 0;
+  long shift = 0;     // from a weight's element to that of its moments
   A* kept = nullptr;  // if set, gradients are added to it, and the optimizer is on a server
   A own_rate = 0;     // with kept gradients: the rate at which local weights are updated by plain SGD
   optim::Now<A> now{};
@@ -61,8 +62,8 @@ template <class T> struct Stepping {
       return;
     }
     auto const in = [&](long at, long n, optim::Now<A> const& then) {
-      update<Optimizer, T>(weights + at, copies ? copies + at : nullptr, g + (at - offset), moments + at, apart, n,
-                           then, scale);
+      update<Optimizer, T>(weights + at, copies ? copies + at : nullptr, g + (at - offset), moments + (at + shift),
+                           apart, n, then, scale);
     };
     if constexpr (optim::HasGroups<Optimizer>) {
       groups.each(offset, count, [&](long at, long n, ParameterGroup const& group) { in(at, n, now.in(group)); });

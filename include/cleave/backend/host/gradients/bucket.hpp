@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../../../schedule/exchange.hpp"
+#include "../../../schedule/moments.hpp"
 #include "../execution/functions.hpp"
 #include "factors.hpp"
 #include "norm.hpp"
@@ -55,9 +56,11 @@ template <class N> class BucketSum {
   schedule::RankGroup const& group() const { return transfers_.offsets().group; }
   /// 0 if no other rank has a part of the sum.
   int rounds() const { return list_.rounds(); }
+  /// The round that updates weights. The last; under Zero the others read what it has made in one more.
+  int update_round() const { return rounds() - (moments().in_parts() ? 2 : 1); }
   std::vector<int> const& peers(int round) const { return peers_[static_cast<std::size_t>(round)]; }
 
-  /// `stepping`: for the last one.
+  /// `stepping`: for the one that updates weights.
   void run(int round, Stepping<T> const* stepping = nullptr) {
     list_.each(round, [&](schedule::Write const& w, std::span<schedule::Source const> from) {
       using enum schedule::Opcode;
@@ -93,9 +96,10 @@ template <class N> class BucketSum {
   /// What the weights are updated by.
   schedule::Location whole() const {
     schedule::Location in{schedule::Storage::Gradient};
-    if (rounds() > 0) list_.each(rounds() - 1, [&](auto const&, auto from) { in = from[0].in; });
+    if (rounds() > 0) list_.each(update_round(), [&](auto const&, auto from) { in = from[0].in; });
     return in;
   }
+  schedule::Moments moments() const { return {of_.program, of_.share->ranks}; }
   template <class E> E* own(schedule::Location in, schedule::Strided at) const {
     return transfers_.template address<E>(of_.m->rank, in, at);
   }
@@ -127,8 +131,10 @@ template <class N> class BucketSum {
   }
   void apply(schedule::Write const& w, schedule::Source const& from, Stepping<T> const& stepping) {
     transfers_.fetch(from);
+    Stepping<T> own = stepping;
+    own.shift = moments().shift(of_.program->step[step_].node, w.at.begin);
     transfers_.elements(from, [&](auto const* g) {
-      if constexpr (is_gradient<decltype(g)>) stepping.step(bucket_->offset + w.at.begin, w.at.size(), g);
+      if constexpr (is_gradient<decltype(g)>) own.step(bucket_->offset + w.at.begin, w.at.size(), g);
     });
   }
 

@@ -7,7 +7,8 @@
 namespace cleave::backend::host {
 
 /// Progress flags of a bucket: 1 + k = k rounds of its list ended; the last = all reads done, so that the next pass may
-/// write. Buckets are started, and updated, from the last to the first, and advance one at a time.
+/// write. Rounds behind the update are run when the next bucket has been updated, or at the end. Buckets are started,
+/// and updated, from the last to the first, and advance one at a time.
 template <class N> class Gradients {
  public:
   using T = N;
@@ -51,7 +52,12 @@ template <class N> class Gradients {
     if (sum(b).rounds() == 0) return stepping.step(bucket.offset, bucket.count, own_sum(bucket));
     if (!of_.program->waits_for_norm) finish(b);
     sum(b).run(last(b), &stepping);
-    if (!of_.program->waits_for_norm) m_->reach(sum(b).step(), done);
+    if (of_.program->waits_for_norm) return;
+    if (last(b) + 1 == sum(b).rounds()) return m_->reach(sum(b).step(), done);
+    m_->reach(sum(b).step(), 1 + ++ended(b));
+    if (updated_ >= 0) read_weights(updated_);
+    updated_ = b;
+    if (b == 0) read_weights(updated_), updated_ = -1;
   }
   /// For clipping, before any update: waits for all sums. Returns the sum of the squares that this way counts.
   double squares() {
@@ -88,13 +94,22 @@ template <class N> class Gradients {
     await(b);
     exposed_ += m_->waited - before;
   }
+  /// Of the ranks that have updated the other parts of a bucket.
+  void read_weights(int b) {
+    double const before = m_->waited;
+    await(b);
+    exposed_ += m_->waited - before;
+    sum(b).run(ended(b));
+    m_->reach(sum(b).step(), done);
+  }
   A const* own_sum(schedule::Bucket const& b) const {
     return m_->at<A const>(m_->rank, of_.layout->gradients) + b.offset;
   }
   static constexpr int done = Member::marks - 1;
   BucketSum<T>& sum(int b) { return sum_[static_cast<std::size_t>(b)]; }
   int& ended(int b) { return ended_[static_cast<std::size_t>(b)]; }
-  int last(int b) { return sum(b).rounds() - 1; }
+  /// The round that updates weights, the last but under Zero.
+  int last(int b) { return sum(b).update_round(); }
   /// Until the next round of a bucket may run.
   void await(int b) { m_->await_these(sum(b).peers(ended(b)), sum(b).step(), 1 + ended(b)); }
   void advance() {
@@ -111,6 +126,7 @@ template <class N> class Gradients {
   std::vector<BucketSum<T>> sum_;
   std::vector<int> ended_;  // rounds of each bucket in this step
   std::vector<int> started_;
+  int updated_ = -1;  // the bucket whose other weights are to be read
   long trained_ = 0;
   double exposed_ = 0;
 };

@@ -1,0 +1,42 @@
+// schedule/moments.hpp - where the optimizer's tensors of a bucket lie: whole on every rank, or under Zero a part on each.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+
+#include "group.hpp"
+#include "program.hpp"
+
+namespace cleave::schedule {
+
+/// Of a program that is run, on these ranks.
+struct Moments {
+  Program const* program = nullptr;
+  Ranks ranks{};
+
+  constexpr bool in_parts() const { return moments_in_parts(program->format, ranks); }
+  /// The elements of one tensor on a rank.
+  constexpr long apart() const { return moment_elements(*program, program->format, ranks); }
+  /// From a weight's element to that of its moments, on the rank that has the part of a bucket which begins at `begin`.
+  constexpr long shift(int bucket, long begin) const {
+    if (!in_parts()) return 0;
+    return moments_before(*program, ranks, bucket) - program->bucket[bucket].offset - begin;
+  }
+  /// visit(rank, first weight, how many, shift) for the weights [first, first + count) of `rank`'s way, by the ranks
+  /// that have their moments, in order. Weights that do not learn have none.
+  template <class Visit> constexpr void each_owner(int rank, long first, long count, Visit visit) const {
+    if (!in_parts()) return visit(rank, first, count, 0L);
+    for (int b = 0; b < program->buckets; ++b) {
+      Bucket const& bucket = program->bucket[b];
+      RankGroup const group = group_over(bucket.over, ranks, rank);
+      for (int i = 0; i < group.size; ++i) {
+        long const begin = op::part_begin(bucket.count, i, group.size);
+        long const from = std::max(first, bucket.offset + begin),
+                   to = std::min(first + count, bucket.offset + op::part_begin(bucket.count, i + 1, group.size));
+        if (from < to) visit(group.rank(i), from, to - from, shift(b, begin));
+      }
+    }
+  }
+};
+
+}  // namespace cleave::schedule
