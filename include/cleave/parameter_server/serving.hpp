@@ -141,8 +141,8 @@ template <class P> constexpr Service<formats_of<P>> serve_plan() {
              agreed.outer,
              agreed.together,
              P::agreed::moments(Optimizer::moments),
-             schedule::program<P>.groups,
-             &backend::host::step_shard<Optimizer, T>};
+             &backend::host::step_shard<Optimizer, T>,
+             schedule::program<P>.groups};
   if constexpr (P::served && bool(P::format.encoding)) {
     s.encode = &send::encode<typename P::codec, A>;
     s.decode = &send::decode<typename P::codec, A>;

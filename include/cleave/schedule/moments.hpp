@@ -10,7 +10,7 @@
 namespace cleave::schedule {
 
 /// Of a program that is run, on these ranks.
-struct Moments {
+struct MomentParts {
   Program const* program = nullptr;
   Ranks ranks{};
 

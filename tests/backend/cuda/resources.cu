@@ -100,8 +100,8 @@ template <class T> void products() {
   use<gpu::Contract<gpu::ProductWeight<odd, T>, A, Tile, 1>>();
   constexpr op::Local c{64, 64, Shape(64, 16, 16), {}, Shape(64, 16, 16), Shape(64, 64, 5, 5), {}};
   use<gpu::Contract<gpu::ConvolveForward<c, 5, 1, 2, 1, true, layer::ReluFunction, T>, A, Tile, 1>>();
-  use<gpu::Contract<gpu::ConvolveInput<c, 5, 1, 2, T>, A, Tile, 1>>();
-  use<gpu::Contract<gpu::ConvolveWeight<c, 5, 1, 2, T>, A, Tile, 4>>();
+  use<gpu::Contract<gpu::ConvolveInput<c, 5, 1, 2, 1, T>, A, Tile, 1>>();
+  use<gpu::Contract<gpu::ConvolveWeight<c, 5, 1, 2, 1, T>, A, Tile, 4>>();
   if constexpr (std::is_same_v<T, fp8>) use<gpu::Peaks<T>>();
   if constexpr (!std::is_same_v<T, fp8>) {
     constexpr op::Local in{256, 256, Shape(77), {}, Shape(128), Shape(77, 128), {}};

@@ -25,9 +25,9 @@ template <class T> struct ShardRules {
   agree::OuterStep outer{};  // under Average
   bool together = false;     // an update is made of the pushes of several workers
   int moments = 0;           // optimizer tensors
-  optim::ParameterRuns groups{};
   /// One optimizer step of w (n), whose moments are `apart` elements from each other; copy (n): null if there is none.
   void (*step)(A* w, T* copy, A const* g, A* moments, long apart, long n, optim::Now<A> const& now) = nullptr;
+  optim::ParameterRuns groups{};
 };
 template <class Optimizer, class T>
 void step_shard(tensor::accumulate_t<T>* w, T* copy, tensor::accumulate_t<T> const* g, tensor::accumulate_t<T>* moments,
