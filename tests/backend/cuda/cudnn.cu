@@ -70,15 +70,15 @@ void described() {
     for (std::size_t room : {std::size_t{schedule::workspace_bytes}, std::size_t{roomy}}) {
       for (int groups : {1, 2}) {
         for (gpu::End end : {None, Bias, Relu, BiasRelu, Other}) {
-          asked({Pass::Forward, 32, 64, 16, 16, 64, 3, 1, 1, groups, false, end, of}, room);
+          asked({Pass::Forward, 32, 64, 16, 16, 64, 3, 1, 1, 1, groups, false, end, of}, room);
         }
-        asked({Pass::Input, 32, 64, 17, 15, 64, 5, 2, 2, groups, false, None, of}, room);
-        for (bool adds : {false, true}) asked({Pass::Weight, 32, 64, 16, 16, 64, 3, 1, 1, groups, adds, None, of}, room);
+        asked({Pass::Input, 32, 64, 17, 15, 64, 5, 2, 2, 1, groups, false, None, of}, room);
+        for (bool adds : {false, true}) asked({Pass::Weight, 32, 64, 16, 16, 64, 3, 1, 1, 1, groups, adds, None, of}, room);
       }
     }
   }
   // f32 is not multiplied as tf32, which takes tensor cores where it can
-  gpu::Convolution c{Pass::Forward, 32, 64, 16, 16, 64, 3, 1, 1, 1, false, None, Number::F32};
+  gpu::Convolution c{Pass::Forward, 32, 64, 16, 16, 64, 3, 1, 1, 1, 1, false, None, Number::F32};
   auto const f32 = asked(c, roomy).algorithms;
   c.of = Number::Tf32;
   auto const tf32 = asked(c, roomy).algorithms;
