@@ -249,7 +249,7 @@ template <class Trained, class Set> class Fitting {
     return {};
   }
   RunReport report(SeenSamples const& seen) {
-    RunReport r{job_.program, "Trained by cleave " + std::string(version) + "."};
+    RunReport r{job_.program, meta::joined({"Trained by cleave ", version, "."})};
     if (!std::isnan(score_.accuracy)) r.facts.add("held-out accuracy", score_.accuracy);
     r.facts.add("held-out loss", score_.loss)
         .add("held-out samples", sets_.held_out.count)

@@ -161,7 +161,10 @@ struct RunReport {
         meta::append(spans, {spans.empty() ? "" : ",", "[", io::quote(span_name(program, s)), ",",
                              static_cast<int>(s.lane), ",", micros(s.begin - zero), ",", micros(s.end - s.begin), "]"});
       }
-      rows.push_back(io::JsonLine().add("name", meta::joined({"rank ", r})).add_raw("spans", "[" + spans + "]").text());
+      rows.push_back(io::JsonLine()
+                         .add("name", meta::joined({"rank ", r}))
+                         .add_raw("spans", meta::joined({"[", spans, "]"}))
+                         .text());
     }
     all.add("timeline_step", step);
     all.add_raw("timeline", json_list(rows.size(), [&](std::size_t i) { return rows[i]; }));

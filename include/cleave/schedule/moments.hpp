@@ -12,15 +12,15 @@ namespace cleave::schedule {
 /// Of a program that is run, on these ranks.
 struct MomentParts {
   Program const* program = nullptr;
-  Ranks ranks{};
+  Ranks const* ranks = nullptr;
 
-  constexpr bool in_parts() const { return moments_in_parts(program->format, ranks); }
+  constexpr bool in_parts() const { return moments_in_parts(program->format, *ranks); }
   /// The elements of one tensor on a rank.
-  constexpr long apart() const { return moment_elements(*program, program->format, ranks); }
+  constexpr long apart() const { return moment_elements(*program, program->format, *ranks); }
   /// From a weight's element to that of its moments, on the rank that has the part of a bucket which begins at `begin`.
   constexpr long shift(int bucket, long begin) const {
     if (!in_parts()) return 0;
-    return moments_before(*program, ranks, bucket) - program->bucket[bucket].offset - begin;
+    return moments_before(*program, *ranks, bucket) - program->bucket[bucket].offset - begin;
   }
   /// visit(rank, first weight, how many, shift) for the weights [first, first + count) of `rank`'s way, by the ranks
   /// that have their moments, in order. Weights that do not learn have none.
@@ -28,7 +28,7 @@ struct MomentParts {
     if (!in_parts()) return visit(rank, first, count, 0L);
     for (int b = 0; b < program->buckets; ++b) {
       Bucket const& bucket = program->bucket[b];
-      RankGroup const group = group_over(bucket.over, ranks, rank);
+      RankGroup const group = group_over(bucket.over, *ranks, rank);
       for (int i = 0; i < group.size; ++i) {
         long const begin = op::part_begin(bucket.count, i, group.size);
         long const from = std::max(first, bucket.offset + begin),

@@ -20,12 +20,12 @@ std::uint64_t fingerprint(Description const& plan, agree::Terms const& agreed, i
                           std::string const& listing) {
   std::string portions;
   place::Portions const& of = plan.request.portions;
-  for (int g = 0; g < of.groups; ++g) portions += "/" + std::to_string(of.each[g]);
-  std::string const text =
-      std::string(version) + ", protocol " + std::to_string(backend::tcp::protocol) + "\n" + std::to_string(replicas) +
-      " replicas\n" + plan_text(plan) + "\n" + listing + std::to_string(shards) + " shards, change " +
-      std::to_string(static_cast<int>(agreed.change)) + ", pace " + std::to_string(agreed.pace.fetch) + "/" +
-      std::to_string(agreed.pace.push) + ", spares " + std::to_string(agreed.spares) + ", portions " + portions;
+  for (int g = 0; g < of.groups; ++g) meta::append(portions, {"/", of.each[g]});
+  std::string text = meta::joined({version, ", protocol ", backend::tcp::protocol, "\n", replicas, " replicas\n"});
+  meta::append(text, {plan_text(plan), "\n", listing, shards, " shards"});
+  meta::append(text,
+               {", change ", static_cast<int>(agreed.change), ", pace ", agreed.pace.fetch, "/", agreed.pace.push});
+  meta::append(text, {", spares ", agreed.spares, ", portions ", portions});
   return backend::tcp::checksum(0xCBF29CE484222325u, text.data(), text.size());
 }
 /// Of plan P.

@@ -221,7 +221,7 @@ template <class T> void HostTrainer<T>::read(int way, Region region, long first,
 }
 template <class T> void HostTrainer<T>::write(int way, Region region, long first, long count, A const* in) {
   for (int r = way; r < ranks_.world(); r += ranks_.ways()) {
-    if (region == Region::Moments && schedule::MomentParts{&plan_.program, ranks_}.in_parts()) {
+    if (region == Region::Moments && schedule::MomentParts{&plan_.program, &ranks_}.in_parts()) {
       each_owner(r, region, first, count, [&](int rank, long in_arena, long in_values, long many) {
         if (world_.here(rank)) std::copy_n(in + in_values, many, at(rank).region(region) + in_arena);
       });
@@ -234,7 +234,7 @@ template <class T> void HostTrainer<T>::write(int way, Region region, long first
 template <class T>
 template <class Visit>
 void HostTrainer<T>::each_owner(int rank, Region region, long first, long count, Visit visit) const {
-  schedule::MomentParts const moments{&plan_.program, ranks_};
+  schedule::MomentParts const moments{&plan_.program, &ranks_};
   long const all = plan_.program.weight_elements;
   if (region == Region::States || !moments.in_parts()) return visit(rank, first, 0, count);
   if (region == Region::Weights) visit(rank, first, 0, count);  // those that do not learn; the others follow

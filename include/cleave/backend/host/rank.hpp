@@ -50,7 +50,7 @@ template <class N> class Rank : public Arena<N> {
     stepping_.weights = weights();
     stepping_.copies = narrow ? at<T>(layout_.copies) : nullptr;
     stepping_.moments = moments();
-    stepping_.apart = schedule::MomentParts{&program_, world.ranks()}.apart();
+    stepping_.apart = schedule::MomentParts{&program_, &world.ranks()}.apart();
     stepping_.groups = program_.groups;
     stepping_.step_sums = functions_.step_sums;
     stepping_.step_data = functions_.step_data;

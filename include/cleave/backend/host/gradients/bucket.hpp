@@ -99,7 +99,7 @@ template <class N> class BucketSum {
     if (rounds() > 0) list_.each(update_round(), [&](auto const&, auto from) { in = from[0].in; });
     return in;
   }
-  schedule::MomentParts moments() const { return {of_.program, of_.share->ranks}; }
+  schedule::MomentParts moments() const { return {of_.program, &of_.share->ranks}; }
   template <class E> E* own(schedule::Location in, schedule::Strided at) const {
     return transfers_.template address<E>(of_.m->rank, in, at);
   }
