@@ -35,6 +35,15 @@ TEST_CASE("predicted classes by evaluations of numbered samples are those of a p
   auto const classes = predict.classes(pixels);
   CHECK(session::predicted_classes(trainer, test.feed(), 4, 18) == std::vector<int>(classes.begin(), classes.end()));
 }
+TEST_CASE("with fewer samples in a batch than classes") {
+  struct Few : Plan<Net, Batch<2>, MicroBatches<2>, Momentum> {};
+  io::Images const set = images(12);
+  session::Batches<io::Images> const test(set, {}, Few::batch, 1, false);
+  Trainer<Few> trainer(1, 7);
+  trainer.train(0, 40, test.feed());
+  auto const classes = trainer.predictor().classes(std::vector<float>(set.pixels.begin(), set.pixels.end()));
+  CHECK(session::predicted_classes(trainer, test.feed(), 4, 12) == std::vector<int>(classes.begin(), classes.end()));
+}
 TEST_CASE("the JSON of a report") {
   io::Images const set = images(4);
   scratch::Folder const folder;

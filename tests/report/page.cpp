@@ -17,7 +17,7 @@ TEST_CASE("the page is one file around the run; no text of the run ends its scri
   std::string_view const page(reinterpret_cast<char const*>(bytes.data()), bytes.size());
   CHECK(page.starts_with("<!doctype html>"));
   CHECK(page.ends_with("</html>\n"));
-  CHECK(page.find(R"({"title":"<\/script><b>","plan":"a<\/b"})") != page.npos);
+  CHECK(page.find(R"({"title":"\u003c/script>\u003cb>","plan":"a\u003c/b"})") != page.npos);
   std::size_t ends = 0;
   for (std::size_t at = 0; (at = page.find("</script", at)) != page.npos; ++at) ++ends;
   CHECK(ends == 1);

@@ -177,7 +177,7 @@ template <class Write> bool wrote(std::string const& who, Write write) {
     return true;
   } catch (Diverged const&) {
     throw;
-  } catch (Error const& e) {
+  } catch (std::exception const& e) {  // memory may be what is missing
     std::fprintf(stderr, "%s: warning: %s\n", who.c_str(), e.what());
     return false;
   }

@@ -222,10 +222,10 @@ template <class Trained, class Set> class Fitting {
         all = all && there;
       };
       add(curve, [&] { io::write_line_chart(curve, {job_.program + ": loss", "step", "loss"}, {metrics.losses()}); });
+      add(page, [&] { write_page(page, report(seen).json(job_.plan, plan_.program, metrics, timelines())); });
       if constexpr (std::is_same_v<Set, io::Images>) {
         add(sheet, [&] { io::write_png(sheet, io::sample_sheet(sets_.training, 10)); });
       }
-      add(page, [&] { write_page(page, report(seen).json(job_.plan, plan_.program, metrics, timelines())); });
       std::fprintf(job_.say, "wrote %s\n", files.c_str());
     }
     if (job_.tracing) {

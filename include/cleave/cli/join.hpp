@@ -144,7 +144,9 @@ int join(std::FILE* say, Apart const& a, Host<P>& host, int replicas, std::uint6
   if (*a.replica >= 0) {
     std::fprintf(say, "replica %d has done its part: %ld gradients%s\n", *a.replica, own,
                  own == 0 ? ", no step was left" : "");
-    if (tracing) tracing.write(say, schedule::program<P>, client.timelines());
+    if (tracing)
+      wrote(meta::joined({"replica ", *a.replica}),
+            [&] { tracing.write(say, schedule::program<P>, client.timelines()); });
   }
   double const seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Client<P> reader(addresses, *a.container, -1, replicas, seed, deadline, token);

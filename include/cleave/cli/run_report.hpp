@@ -61,7 +61,8 @@ std::vector<int> predicted_classes(Trained& trainer, backend::host::Feed const& 
                                        [](void const*, long, long first, int count, int* to) {
                                          for (int i = 0; i < count; ++i) to[i] = static_cast<int>(first) + i;
                                        }};
-    long const count = std::min(classes, samples - from.first);
+    long const count =
+        std::min({classes, samples - from.first, long{description_of(trainer).batch}});  // one batch, whose step is 0
     auto const pairs = trainer.score(numbered, count).confusion;
     for (long i = 0; i < count; ++i) {
       auto const row = pairs.begin() + i * classes;

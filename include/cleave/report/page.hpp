@@ -28,6 +28,7 @@ const run =
 inline constexpr std::string_view page_end = R"page(;
 const svgns = 'http://www.w3.org/2000/svg', colours = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9'];
 const number = v => v === null ? 'not finite' : v.toLocaleString('en', Number.isInteger(v) ? {} : {maximumSignificantDigits: 5});
+const least = (all, of) => all.reduce((m, e) => Math.min(m, of(e)), Infinity);
 function put(to, name, attributes = {}, text) {
   const e = to.namespaceURI === svgns || name === 'svg' ? document.createElementNS(svgns, name) : document.createElement(name);
   for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
@@ -52,7 +53,10 @@ function chart(to, lines, x_label) {
   const s = put(to, 'svg', {viewBox: '0 0 928 300'}), left = 60, right = 918, top = 24, bottom = 262;
   const real = lines.flatMap(l => l.points).filter(p => p[1] !== null);
   if (!real.length) return;
-  const range = i => { let a = Math.min(...real.map(p => p[i])), b = Math.max(...real.map(p => p[i])); return a < b ? [a, b] : [a - .5, b + .5]; };
+  const range = i => {
+    const a = least(real, p => p[i]), b = -least(real, p => -p[i]);
+    return b - a > 1e-9 * Math.max(Math.abs(a), Math.abs(b)) ? [a, b] : [a - .5, b + .5];
+  };
   const [x0, x1] = range(0), [y0, y1] = range(1);
   const x = v => left + (v - x0) / (x1 - x0) * (right - left), y = v => bottom - (v - y0) / (y1 - y0) * (bottom - top);
   for (const m of marks(y0, y1)) {
@@ -93,7 +97,7 @@ const lines = [{name: 'training loss', kind: 'training', points: run.loss}];
 if (run.held_out.length) lines.push({name: 'held-out loss', kind: 'held-out', points: run.held_out.map(e => [e[0], e[1]])});
 chart(part('loss', 'Loss'), lines, 'step');
 if (run.held_out.some(e => e[2] !== undefined))
-  chart(part('accuracy', 'Held-out accuracy'), [{name: 'accuracy', kind: 'accuracy', points: run.held_out.map(e => [e[0], e[2]])}], 'step');
+  chart(part('accuracy', 'Held-out accuracy'), [{name: 'accuracy', kind: 'accuracy', points: run.held_out.map(e => [e[0], e[2] ?? null])}], 'step');
 if (run.confusion.length) {
   const n = Math.round(Math.sqrt(run.confusion.length)), all = part('confusion', 'Held-out samples by class', 'Rows: the label. Columns: the class of the largest output.');
   const name = i => run.classes[i] ?? String(i), t = put(all, 'table'), head = put(t, 'tr');
@@ -118,7 +122,7 @@ if (run.samples.length) {
 }
 if (run.timeline.length) {
   const all = part('timeline', 'Step ' + run.timeline_step + ' by rank', 'Upper row of a rank: its kernels. Lower row: its reductions, pulls and pushes. Grey: waiting for others.');
-  const spans = run.timeline.flatMap(r => r.spans), begin = Math.min(...spans.map(s => s[2])), end = Math.max(...spans.map(s => s[2] + s[3]));
+  const spans = run.timeline.flatMap(r => r.spans), begin = least(spans, s => s[2]), end = -least(spans, s => -(s[2] + s[3]));
   const s = put(all, 'svg', {viewBox: '0 0 928 ' + (run.timeline.length * 40 + 24)}), x = v => 60 + (v - begin) / (end - begin) * 858;
   run.timeline.forEach((r, i) => {
     put(s, 'text', {x: 52, y: i * 40 + 21, 'text-anchor': 'end'}, r.name);
@@ -140,10 +144,7 @@ put(document.querySelector('#plan details'), 'pre', {}, run.plan);
 /// Writes the page of `json`. Throws Error if it cannot be written.
 [[gnu::cold]] inline void write_page(std::string const& path, std::string_view json) {
   std::string page(page_begin);
-  for (std::size_t i = 0; i < json.size(); ++i) {  // "</" would end the script
-    page += json[i];
-    if (json[i] == '<' && i + 1 < json.size() && json[i + 1] == '/') page += '\\';
-  }
+  for (char const c : json) c == '<' ? page += "\\u003c" : page += c;  // only in texts, where tags would end the script
   page += page_end;
   io::write_file(path, io::Bytes(reinterpret_cast<unsigned char const*>(page.data()), page.size()));
 }

@@ -56,7 +56,10 @@ template <class T> struct Stepping {
     if (kept) {
       for (long i = 0; i < count; ++i) kept[offset + i] += static_cast<A>(g[i]);
       if (own_rate != 0) {
-        for (long i = 0; i < count; ++i) weights[offset + i] -= own_rate * static_cast<A>(g[i]);
+        groups.each(offset, count, [&](long at, long n, ParameterGroup const& group) {
+          A const rate = own_rate * static_cast<A>(group.rate);
+          for (long i = at; i < at + n; ++i) weights[i] -= rate * static_cast<A>(g[i - offset]);
+        });
         for (long i = 0; copies && i < count; ++i) copies[offset + i] = static_cast<T>(weights[offset + i]);
       }
       return;
