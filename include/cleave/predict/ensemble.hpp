@@ -16,6 +16,12 @@
 
 namespace cleave {
 
+namespace session {
+template <class Predicts> inline constexpr bool answers_with_classes = false;
+template <class Net, class... Formats>
+inline constexpr bool answers_with_classes<Predictor<Net, Formats...>> = loss_of<Net>::loss_target == op::Target::Class;
+}  // namespace session
+
 /// `Ensemble answer(Predictor<Wide>("wide.safetensors"), Predictor<Deep>("deep.safetensors"));`: models with the same
 /// inputs and classes. Each computes in a thread of its own. A probability is the mean of those of the models, a class
 /// that with the largest probability.
@@ -23,6 +29,8 @@ template <class... Predictors> class Ensemble {
   using First = std::tuple_element_t<0, std::tuple<Predictors...>>;
   static_assert(((Predictors::inputs == First::inputs && Predictors::outputs == First::outputs) && ...),
                 "Ensemble: the models have other inputs or outputs; give models of the same samples and classes");
+  static_assert((session::answers_with_classes<Predictors> && ...),
+                "Ensemble: each model ends with CrossEntropy; of others take the mean of their outputs");
 
  public:
   static constexpr long inputs = First::inputs, outputs = First::outputs;
