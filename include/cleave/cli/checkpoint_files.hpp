@@ -10,6 +10,7 @@
 
 #include "../backend/mpi/process.hpp"
 #include "../io/parse_double.hpp"
+#include "../report/words.hpp"
 #include "../train/checkpoint.hpp"
 
 namespace cleave::session {
@@ -178,7 +179,7 @@ template <class Write> bool wrote(std::string const& who, Write write) {
   } catch (Diverged const&) {
     throw;
   } catch (std::exception const& e) {  // memory may be what is missing
-    std::fprintf(stderr, "%s: warning: %s\n", who.c_str(), e.what());
+    std::fprintf(stderr, "%s: warning: %s\n", who.c_str(), words_of(e));
     return false;
   }
 }
