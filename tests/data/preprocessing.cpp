@@ -125,3 +125,10 @@ TEST_CASE("numbers far from 0 are scaled without loss") {
   CHECK(s.mean == std::vector<float>{10000.5f, 3});
   CHECK(s.deviation == std::vector<float>{0.5f, 1});
 }
+
+TEST_CASE("class names of any characters keep their numbers") {
+  std::vector<std::string> const names{"a\nb", "", "c\\n", "\\", "d\\\ne", "f"};
+  CHECK(session::names_in(session::lines_of(names)) == names);
+  CHECK(session::lines_of({"cat", "dog"}) == "cat\ndog");
+  CHECK(session::names_in("cat\nC:\\dog") == std::vector<std::string>{"cat", "C:\\dog"});
+}

@@ -116,3 +116,12 @@ TEST_CASE("io/picture: grey sets become grey sheets, and lines short of pictures
   CHECK(pixel(sheet, 8, 2) == std::vector<unsigned char>(3, 255));
   CHECK(pixel(sheet, 2, 6) == std::vector<unsigned char>(3, 255));
 }
+TEST_CASE("io/picture: of large pictures the sheet shows every n-th pixel") {
+  Images images{.count = 1, .channels = 1, .height = 50, .width = 300, .pixels = {}, .labels = {0}};
+  for (int i = 0; i < 50 * 300; ++i) images.pixels.push_back(static_cast<unsigned char>(i % 300 / 4 + i / 300));
+  Picture const sheet = sample_sheet(images, 2);
+  CHECK(sheet.width == 2 + 2 * (75 + 2));
+  CHECK(sheet.height == 2 + 10 * (13 + 2));
+  for (int x = 0; x < 75; x += 7)
+    CHECK(pixel(sheet, 2 + x, 2 + 12) == std::vector<unsigned char>(3, static_cast<unsigned char>(x + 48)));
+}

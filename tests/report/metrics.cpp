@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 #include <cleave/report/metrics.hpp>
 
+#include <cmath>
+#include <filesystem>
+
 #include "../io/scratch.hpp"
 
 using namespace cleave;
@@ -48,4 +51,27 @@ TEST_CASE("resumed into an empty folder it begins there") {
   line(more, 48);
   CHECK(text_of(folder / "metrics.jsonl") == "{\"step\":48,\"loss\":0.5}\n");
   CHECK(more.whole());
+}
+TEST_CASE("a loss that was not finite stays a gap in the curve, and its evaluation keeps the accuracy") {
+  scratch::Folder const folder;
+  std::string const path = folder / "metrics.jsonl";
+  io::write_file(path, scratch::bytes("{\"step\":16,\"loss\":null}\n"
+                                      "{\"step\":32,\"accuracy\":0.5,\"held_out_loss\":null}\n"));
+  Metrics const more("train", path, 32, true);
+  REQUIRE(more.losses().y.size() == 1);
+  CHECK(std::isnan(more.losses().y[0]));
+  REQUIRE(more.held_out().size() == 1);
+  CHECK(std::isnan(more.held_out()[0].loss));
+  CHECK(more.held_out()[0].accuracy == 0.5);
+}
+TEST_CASE("a file that cannot be read is left as it is, and training goes on without it") {
+  scratch::Folder const folder;
+  std::string const path = folder / "metrics.jsonl";
+  std::filesystem::create_directory(path);
+  Metrics more("train", path, 32, true);
+  line(more, 48);
+  more.add_loss(48, 0.5);
+  CHECK(!more.whole());
+  CHECK(more.losses().y == std::vector<double>{0.5});
+  CHECK(std::filesystem::is_directory(path));
 }

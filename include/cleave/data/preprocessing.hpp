@@ -78,9 +78,37 @@ struct Preprocessing {
 inline constexpr auto inputs_key = "inputs", class_names_key = "class_names";
 inline constexpr auto mean_tensor = "preprocessing.mean", deviation_tensor = "preprocessing.deviation";
 
+/// One name a line; in a name a newline is written as \\n, and a backslash as two.
+inline std::string lines_of(std::vector<std::string> const& names) {
+  std::string lines;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) lines += '\n';
+    for (char const c : names[i]) {
+      if (c == '\\' || c == '\n') lines += '\\';
+      lines += c == '\n' ? 'n' : c;
+    }
+  }
+  return lines;
+}
+inline std::vector<std::string> names_in(std::string const& lines) {
+  std::vector<std::string> names(1);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    char const next = lines[i] == '\\' && i + 1 < lines.size() ? lines[i + 1] : '\0';
+    if (lines[i] == '\n') {
+      names.emplace_back();
+    } else if (next == 'n' || next == '\\') {
+      names.back() += next == 'n' ? '\n' : '\\';
+      ++i;
+    } else {
+      names.back() += lines[i];
+    }
+  }
+  return names;
+}
+
 /// Adds to a checkpoint: f32 tensors "preprocessing.mean" and "preprocessing.deviation" (channels) in the units of the
-/// data, and metadata: "inputs", which is "standardised" or "as given", and "class_names", one a line. `p` must outlive
-/// the write.
+/// data, and metadata: "inputs", which is "standardised" or "as given", and "class_names", as lines_of gives them. `p`
+/// must outlive the write.
 inline void add_preprocessing(Preprocessing const& p, std::vector<io::NamedTensor>& tensors, io::Metadata& metadata) {
   auto const add = [&](char const* name, std::vector<float> const& v) {
     tensors.push_back({name,
@@ -94,9 +122,7 @@ inline void add_preprocessing(Preprocessing const& p, std::vector<io::NamedTenso
     add(deviation_tensor, p.scaling.deviation);
   }
   if (p.class_names.empty()) return;
-  std::string lines;
-  for (std::string const& name : p.class_names) lines += (lines.empty() ? "" : "\n") + name;
-  metadata.emplace_back(class_names_key, lines);
+  metadata.emplace_back(class_names_key, lines_of(p.class_names));
 }
 
 /// The preprocessing in a checkpoint; empty if it has none, as those of version 0.1. Throws Error.
@@ -104,13 +130,7 @@ inline std::optional<Preprocessing> saved_preprocessing(io::SafeTensors const& f
   std::string const* const inputs = file.find_metadata(inputs_key);
   if (!inputs) return std::nullopt;
   Preprocessing p;
-  if (std::string const* const lines = file.find_metadata(class_names_key)) {
-    for (std::size_t from = 0; from <= lines->size();) {
-      std::size_t const to = std::min(lines->find('\n', from), lines->size());
-      p.class_names.push_back(lines->substr(from, to - from));
-      from = to + 1;
-    }
-  }
+  if (std::string const* const lines = file.find_metadata(class_names_key)) p.class_names = names_in(*lines);
   if (*inputs == "as given") return p;
   auto const read = [&](char const* name, std::vector<float>& v) {
     io::NamedTensor const* const t = file.find(name);

@@ -90,14 +90,17 @@ inline void write_png(std::string const& path, Picture const& picture) {
   write_png(path, picture.width, picture.height, picture.rgb);
 }
 
-/// The first `per_class` images of each class 0 to 9, a class a line, at twice their size with margins of 2 pixels.
-/// Colour sets have three channels, grey ones one; the line of a class with too few ends white.
+/// The first `per_class` images of each class 0 to 9, a class a line, with margins of 2 pixels; at twice their size,
+/// or, if they are larger than 96 pixels, every n-th pixel of every n-th row, so that they are not. Colour sets have
+/// three channels, grey ones one; the line of a class with too few ends white.
 inline Picture sample_sheet(Images const& images, int per_class) {
   constexpr int classes = 10;
   constexpr int margin = 2;
-  constexpr int zoom = 2;
-  int const step_x = zoom * images.width + margin;
-  int const step_y = zoom * images.height + margin;
+  constexpr int most = 96;
+  int const larger = std::max(images.width, images.height);
+  int const zoom = larger <= most ? 2 : 1, skip = (larger + most - 1) / most;
+  int const width = zoom * ((images.width + skip - 1) / skip), height = zoom * ((images.height + skip - 1) / skip);
+  int const step_x = width + margin, step_y = height + margin;
   Picture sheet{.width = margin + per_class * step_x, .height = margin + classes * step_y, .rgb = {}};
   sheet.rgb.assign(3 * static_cast<std::size_t>(sheet.width) * static_cast<std::size_t>(sheet.height), 255);
   std::size_t const plane = static_cast<std::size_t>(images.width) * static_cast<std::size_t>(images.height);
@@ -108,10 +111,10 @@ inline Picture sample_sheet(Images const& images, int per_class) {
     int const left = margin + step_x * placed[static_cast<std::size_t>(label)]++;
     int const top = margin + step_y * label;
     auto const pixels = images.picture(i);
-    for (int y = 0; y < zoom * images.height; ++y) {
-      for (int x = 0; x < zoom * images.width; ++x) {
-        auto const from = static_cast<std::size_t>(y / zoom) * static_cast<std::size_t>(images.width) +
-                          static_cast<std::size_t>(x / zoom);
+    for (int y = 0; y < height; ++y) {
+      for (int x = 0; x < width; ++x) {
+        auto const from = static_cast<std::size_t>(y / zoom * skip) * static_cast<std::size_t>(images.width) +
+                          static_cast<std::size_t>(x / zoom * skip);
         auto const to = 3 * (static_cast<std::size_t>(top + y) * static_cast<std::size_t>(sheet.width) +
                              static_cast<std::size_t>(left + x));
         for (std::size_t c = 0; c < 3; ++c) sheet.rgb[to + c] = pixels[from + (images.channels == 3 ? c * plane : 0)];

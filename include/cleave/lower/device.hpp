@@ -35,7 +35,11 @@ void update(gpu::Queue<Machine> const& q, gpu::WeightRange<T> const& r, gpu::Sou
 /// Of a replica that pushes its gradients to a server.
 template <class T, class G, class Machine>
 void keep(gpu::Queue<Machine> const& q, gpu::WeightRange<T> const& r, gpu::Sources<G> const& g) {
-  gpu::stream<gpu::Keep<T, G>>(q, {r.kept, r.weights, r.copies, r.count, r.control, g});
+  r.groups.each(r.offset, r.count, [&](long at, long n, ParameterGroup const& group) {
+    long const first = at - r.offset;
+    gpu::stream<gpu::Keep<T, G>>(q, {r.kept + first, r.weights + first, r.copies ? r.copies + first : nullptr, n,
+                                     r.control, g, first, r.count, group.rate});
+  });
 }
 template <class P, class G, class Machine> constexpr auto update_of() {
   using T = typename P::number;

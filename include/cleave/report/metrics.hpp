@@ -16,7 +16,8 @@
 
 namespace cleave::session {
 
-/// Lines {"step":N,...} in a file. If it cannot be written, one warning is printed and training continues.
+/// Lines {"step":N,...} in a file. If it cannot be read or written, one warning is printed and training continues
+/// without it; a file that cannot be read is left as it is.
 class Metrics {
  public:
   /// A run resumed at step `first` keeps the lines up to there, and drops later ones and an incomplete last line; a run
@@ -24,23 +25,8 @@ class Metrics {
   Metrics(std::string program, std::string path, long first, bool writes)
       : program_(std::move(program)), path_(std::move(path)), writes_(writes) {
     if (!writes_) return;
-    std::string kept;
-    if (first > 0 && io::exists(path_)) {
-      auto const bytes = io::read_file(path_);
-      std::string_view rest(reinterpret_cast<char const*>(bytes.data()), bytes.size());
-      for (std::size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1)) {
-        std::string_view const line = rest.substr(0, end);
-        double step = -1, loss = 0;
-        if (!line.ends_with('}') || !line.starts_with("{\"step\":") || !number_of(line, "\"step\":", step)) continue;
-        if (step < 0 || step > static_cast<double>(first)) continue;
-        (kept += line) += '\n';
-        if (number_of(line, "\"loss\":", loss)) losses_.x.push_back(step), losses_.y.push_back(loss);
-        HeldOut test{step, 0, std::numeric_limits<double>::quiet_NaN()};
-        number_of(line, "\"accuracy\":", test.accuracy);
-        if (number_of(line, "\"held_out_loss\":", test.loss)) held_out_.push_back(test);
-      }
-    }
     try {
+      std::string const kept = first > 0 && io::exists(path_) ? lines_up_to(static_cast<double>(first)) : "";
       io::write_file(path_, io::Bytes(reinterpret_cast<unsigned char const*>(kept.data()), kept.size()));
     } catch (Error const& e) {
       std::fprintf(stderr, "%s: warning: %s\n", program_.c_str(), e.what());
@@ -78,10 +64,33 @@ class Metrics {
   bool whole() const { return file_ != nullptr || !writes_; }
 
  private:
+  /// Of the file; their losses are added to those of the run.
+  std::string lines_up_to(double first) {
+    std::string kept;
+    auto const bytes = io::read_file(path_);
+    std::string_view rest(reinterpret_cast<char const*>(bytes.data()), bytes.size());
+    for (std::size_t end; (end = rest.find('\n')) != std::string_view::npos; rest.remove_prefix(end + 1)) {
+      std::string_view const line = rest.substr(0, end);
+      double step = -1, loss = 0;
+      if (!line.ends_with('}') || !line.starts_with("{\"step\":") || !number_of(line, "\"step\":", step)) continue;
+      if (!(step >= 0 && step <= first)) continue;
+      (kept += line) += '\n';
+      if (number_of(line, "\"loss\":", loss)) losses_.x.push_back(step), losses_.y.push_back(loss);
+      HeldOut test{step, 0, std::numeric_limits<double>::quiet_NaN()};
+      number_of(line, "\"accuracy\":", test.accuracy);
+      if (number_of(line, "\"held_out_loss\":", test.loss)) held_out_.push_back(test);
+    }
+    return kept;
+  }
+  /// A number that is not finite is written as null.
   static bool number_of(std::string_view line, std::string_view name, double& value) {
     std::size_t const at = line.find(name);
     if (at == std::string_view::npos) return false;
     char const* const begin = line.data() + at + name.size();
+    if (line.substr(at + name.size()).starts_with("null")) {
+      value = std::numeric_limits<double>::quiet_NaN();
+      return true;
+    }
     return io::parse_double(begin, line.data() + line.size(), value).ec == std::errc();
   }
   void failed() {

@@ -101,13 +101,15 @@ template <class T, class G> struct Keep : Each {
     T* copy;
     long n;
     Control<A> const* control;
-    Sources<G> gradient;
+    Sources<G> gradient;  // from its element `first` on
+    long first, of;       // elements of all of it
+    float rate;           // of the parameters' group, of the local rate
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
-    A const rate = a.control->own_rate;
+    A const rate = a.control->own_rate * static_cast<A>(a.rate);
     each_pack<width>(c, a.n, a.kept, [&](long i, auto few) {
       constexpr int W = decltype(few)::count;
-      auto const g = a.gradient.template at<A, W>(i, a.n);
+      auto const g = a.gradient.template at<A, W>(a.first + i, a.of);
       auto kept = load<W>(a.kept + i);
       CLEAVE_UNROLL
       for (int k = 0; k < W; ++k) kept.v[k] += g.v[k];
