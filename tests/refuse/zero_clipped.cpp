@@ -1,4 +1,4 @@
-// refused: Zero<1>: a rank has only its part of the summed gradients
+// refused: Zero<n>: a rank has only its part of the summed gradients
 // refused: zero_waits_for_no_norm<true, true>
 // refused: Clipped
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

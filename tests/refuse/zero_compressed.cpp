@@ -1,4 +1,4 @@
-// refused: Zero<1>: each rank sums its part of a gradient
+// refused: Zero<n>: each rank sums its part of a gradient
 // refused: zero_sends_sums<true, true>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"

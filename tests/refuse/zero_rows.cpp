@@ -1,4 +1,4 @@
-// refused: Zero<1>: gradients are summed as a whole
+// refused: Zero<n>: gradients are summed as a whole
 // refused: zero_sums_whole_gradients<true, true>
 // refused: Embedding<11
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-// refused: Zero<1>: ranks that sum gradients share the optimizer
+// refused: Zero<n>: ranks that sum gradients share the optimizer
 // refused: zero_is_of_collectives<true, true>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"

@@ -1,4 +1,5 @@
-// train/zero.cpp - optimizers in parts: the bits, the traffic and the checkpoints of whole ones, with a part of the memory.
+// train/zero.cpp - optimizers in parts, and gradients in turn: the bits, the traffic and the checkpoints of whole ones, with
+// a part of the memory.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -17,6 +18,7 @@ template <class N, class... Ps> struct Of : Plan<N, Batch<24>, MicroBatches<8>, 
   static constexpr Rate rate = Rate::constant(0.02f);
 };
 template <class N, class... Ps> using Parts = Of<N, DataParallel<Sync, Zero<1>>, Ps...>;
+template <class N, class... Ps> using InTurn = Of<N, DataParallel<Sync, Zero<2>>, Ps...>;
 template <class N, class... Ps> using AtOnce = Of<N, DataParallel<Sync>, Ps...>;
 struct Decays : AdamW {
   static constexpr ParameterGroup group(Parameter p) {
@@ -52,9 +54,16 @@ template <class P> std::vector<double> trained(int replicas, int steps = 6) {
 template <class N, class... Ps> void as_whole(std::initializer_list<int> replicas = {1, 2, 3, 4, 8}) {
   auto const wanted = trained<AtOnce<N, Ps...>>(1);
   for (int n : replicas) CHECK(trained<Parts<N, Ps...>>(n) == wanted);
+  if constexpr (Parts<N, Ps...>::rounds == 1) {
+    for (int n : replicas) CHECK(trained<InTurn<N, Ps...>>(n) == wanted);
+  }
 }
 template <class N, class... Ps> void as_whole_split(std::initializer_list<int> replicas = {1, 2, 4}) {
-  for (int n : replicas) CHECK(trained<Parts<N, Ps...>>(n) == trained<AtOnce<N, Ps...>>(n));
+  for (int n : replicas) {
+    auto const wanted = trained<AtOnce<N, Ps...>>(n);
+    CHECK(trained<Parts<N, Ps...>>(n) == wanted);
+    CHECK(trained<InTurn<N, Ps...>>(n) == wanted);
+  }
 }
 
 /// Four steps by P on p replicas, three by Q on q from its file.
@@ -82,6 +91,11 @@ static_assert(traffic<Parts<Net, Adam>, 4>.bytes_per_step == traffic<AtOnce<Net,
 static_assert(traffic<Parts<Net, Adam, Precision<bf16>>, 4>.bytes_per_step ==
               traffic<AtOnce<Net, Adam, Precision<bf16>>, 4>.bytes_per_step);
 
+// Of gradients there are two buckets at a time, of 504 or 400 and of 48 or 68; without, all 1020.
+constexpr long gradient_bytes(schedule::Memory const& m) { return m[schedule::Category::Gradients]; }
+static_assert(gradient_bytes(memory<AtOnce<Net, Adam>, 8>) == 4096);
+static_assert(gradient_bytes(memory<InTurn<Net, Adam>, 8>) == 2304);
+
 // 7.5 billion weights on 64 ranks, as in the paper's table: of Adam's 60 GB a rank has 0.94 GB.
 template <int N> struct Wide : Wide<N - 1> {
   using layers = meta::concat<typename Wide<N - 1>::layers, meta::list<Linear<16384>, Relu>>;
@@ -97,6 +111,9 @@ static_assert(LargeWhole::schedule.weight_elements == 28L * (16384L * 16384 + 16
 static_assert(optimizer_bytes(memory<LargeWhole, 64>) == 2 * 4 * LargeWhole::schedule.weight_elements);
 static_assert(optimizer_bytes(memory<LargeParts, 64>) == 2 * 4 * LargeWhole::schedule.weight_elements / 64);
 static_assert(optimizer_bytes(memory<LargeParts, 64>) / 1'000'000 == 939);
+struct LargeInTurn : Plan<Large, Batch<64>, MicroBatches<64>, DataParallel<Sync, Zero<2>>, Adam> {};
+static_assert(gradient_bytes(memory<LargeWhole, 64>) == 4 * LargeWhole::schedule.weight_elements);
+static_assert(gradient_bytes(memory<LargeInTurn, 64>) == 2 * 4 * (16384L * 16384 + 16384));  // 2.1 of 30 GB
 
 }  // namespace
 
@@ -137,6 +154,8 @@ TEST_CASE("checkpoints are whole: saved in parts and loaded whole, and back, on 
   goes_on<Q, P>(wanted, 2, 4);
   goes_on<P, P>(wanted, 4, 3);
   goes_on<P, P>(wanted, 3, 1);
+  goes_on<InTurn<Net, Adam>, Q>(wanted, 3, 2);
+  goes_on<P, InTurn<Net, Adam>>(wanted, 2, 4);
   using Narrow = Parts<Net, Adam, Precision<bf16>>;
   auto const narrow = trained<AtOnce<Net, Adam, Precision<bf16>>>(1, 7);
   goes_on<Narrow, AtOnce<Net, Adam, Precision<bf16>>>(narrow, 3, 2);

@@ -39,10 +39,12 @@ template <class A, int Spares, class Portions> struct portions_of_gradients_are_
                   "weights, and with Spares nobody knows beforehand whose samples an update has");
   };
 };
-template <int Stage, bool Said> struct zero_has_stage_one {
-  static constexpr bool holds = !Said || Stage == 1;
+template <int Stage, bool Said> struct zero_has_a_known_stage {
+  static constexpr bool holds = !Said || Stage == 1 || Stage == 2;
   template <bool Holds> struct tell {
-    static_assert(Holds, "Zero<1>: stage 1 cuts the optimizer's tensors; the other stages are not there yet");
+    static_assert(Holds,
+                  "Zero<n>: stage 1 cuts the optimizer's tensors, stage 2 keeps no gradients; that weights are cut, "
+                  "stage 3, is not there yet");
   };
 };
 template <int Fetch, int Push> struct paces_are_positive {
@@ -71,7 +73,7 @@ template <class A, class... Options> struct judged {
       every_option_is_known_and_said_once<known, int{sizeof...(Options)}>,
       spares_stand_in_for_those_that_are_waited_for<A, spare>, only_what_ages_can_be_stale<A, stale + warm_ups>,
       portions_of_gradients_are_fixed<A, spare, option<PortionKind, PerReplica<>, Options...>>,
-      zero_has_stage_one<option<ZeroKind, Zero<0>, Options...>::stage, (zeros > 0)>,
+      zero_has_a_known_stage<option<ZeroKind, Zero<0>, Options...>::stage, (zeros > 0)>,
       paces_are_positive<A::pace.fetch, A::pace.push>, outer_steps_lead_to_the_mean<A::outer.rate, A::outer.momentum>>;
 };
 

@@ -52,7 +52,9 @@ template <int Count> struct Spares {
 /// `Sync, Zero<1>`: the optimizer's tensors (momentum, Adam's moments) are cut into parts, one on each of the ranks
 /// that sum a gradient. A rank updates the weights of its part, and reads the others'. The same traffic and the same
 /// bits as without. Source: Rajbhandari, Rasley, Ruwase, He, "ZeRO: memory optimizations toward training trillion
-/// parameter models", 2020, stage 1 (there the f32 weights of a narrower format are cut too).
+/// parameter models", 2020 (there the f32 weights of a narrower format are cut too). `Zero<2>`: also, a bucket of
+/// gradients is updated while those before it are computed, and its memory used again: two buckets of gradients are
+/// there at a time.
 template <int Stage> struct Zero {
   using agreement_option = agree::ZeroKind;
   static constexpr int stage = Stage;

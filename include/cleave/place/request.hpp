@@ -17,9 +17,10 @@ struct Request {
   bool together = true;  // all replicas take each step together
   long bucket = 0;       // elements: layers share a message of gradients up to this size
   Portions portions = {};
-  bool waits_for_norm = false;  // weights are updated after the norm over all gradients is known
-  bool infers = false;          // the forward pass up to the loss is all there is
-  int frozen = 0;               // the first layers, whose weights do not change
+  bool waits_for_norm = false;   // weights are updated after the norm over all gradients is known
+  bool infers = false;           // the forward pass up to the loss is all there is
+  int frozen = 0;                // the first layers, whose weights do not change
+  bool updates_in_turn = false;  // a bucket is updated before the gradients of the next but one are computed
 };
 
 }  // namespace cleave::place

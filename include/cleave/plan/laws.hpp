@@ -333,7 +333,7 @@ template <bool Zero, bool Served> struct zero_is_of_collectives {
   static constexpr bool holds = !Zero || !Served;
   template <bool Holds> struct tell {
     static_assert(Holds,
-                  "Zero<1>: ranks that sum gradients share the optimizer; a server has it whole. Say "
+                  "Zero<n>: ranks that sum gradients share the optimizer; a server has it whole. Say "
                   "DataParallel<Sync, Zero<1>>, without Spares and Shards");
   };
 };
@@ -341,14 +341,14 @@ template <bool Zero, bool Otherwise> struct zero_sends_sums {
   static constexpr bool holds = !Zero || !Otherwise;
   template <bool Holds> struct tell {
     static_assert(Holds,
-                  "Zero<1>: each rank sums its part of a gradient and updates it; leave Compress and ReduceBy out");
+                  "Zero<n>: each rank sums its part of a gradient and updates it; leave Compress and ReduceBy out");
   };
 };
 template <bool Zero, bool Waits> struct zero_waits_for_no_norm {
   static constexpr bool holds = !Zero || !Waits;
   template <bool Holds> struct tell {
     static_assert(Holds,
-                  "Zero<1>: a rank has only its part of the summed gradients, whose norm is not computed yet; leave "
+                  "Zero<n>: a rank has only its part of the summed gradients, whose norm is not computed yet; leave "
                   "clip_norm and LossScale out");
   };
 };
@@ -356,8 +356,16 @@ template <bool Zero, bool Parts> struct zero_sums_whole_gradients {
   static constexpr bool holds = !Zero || !Parts;
   template <bool Holds> struct tell {
     static_assert(Holds,
-                  "Zero<1>: gradients are summed as a whole; leave SendFactors and SendCheapest out, and give "
+                  "Zero<n>: gradients are summed as a whole; leave SendFactors and SendCheapest out, and give "
                   "Embedding the option SendDense");
+  };
+};
+template <int Zero, int Rounds> struct gradients_in_turn_are_there_once {
+  static constexpr bool holds = Zero < 2 || Rounds == 1;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Zero<2>: a gradient's memory is used again before the step ends, and rounds keep all gradients up "
+                  "to the last; leave Accumulate out, or say Zero<1>");
   };
 };
 template <bool FromZero> struct groups_have_factors_from_zero {

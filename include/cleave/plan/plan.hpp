@@ -109,6 +109,7 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::zero_is_of_collectives<agreed::zero != 0, served>>,
       meta::enforce<plan::zero_sends_sums<agreed::zero != 0, compressed || says<plan::RouteKind>>>,
       meta::enforce<plan::zero_waits_for_no_norm<agreed::zero != 0, waits_for_norm>, optimizer>,
+      meta::enforce<plan::gradients_in_turn_are_there_once<agreed::zero, rounds>>,
       meta::enforce<plan::compress_names_a_codec<codec, codec_known>>,
       meta::enforce<typename plan::law_of_sending<codec>::is, compress>,
       meta::enforce<plan::only_gradients_are_compressed<compressed, agreed::change>, agreement>,
@@ -145,7 +146,8 @@ template <class NetT, class... Policies> struct Plan {
                                           plan::portions<portions_said>(rows),
                                           waits_for_norm,
                                           infers,
-                                          frozen};
+                                          frozen,
+                                          agreed::zero > 1};
   static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<word_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static constexpr bool factors = plan::always_factors(signatures);

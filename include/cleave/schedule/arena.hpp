@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "encoding.hpp"
@@ -31,7 +32,7 @@ struct Format {
   Encoding encoding{};
   Path path{};
   long workspace = workspace_bytes;
-  int zero = 0;  // 1: of the ranks that sum a bucket, each has a part of its moments
+  int zero = 0;  // from 1: of the ranks that sum a bucket, each has a part of its moments; from 2: see GradientPlaces
 };
 
 constexpr bool moments_in_parts(Format const& f, Ranks const& ranks) { return f.zero > 0 && ranks.replicas() > 1; }
@@ -43,6 +44,21 @@ template <class S> constexpr long moments_before(S const& s, Ranks const& ranks,
 }
 template <class S> constexpr long moment_elements(S const& s, Format const& f, Ranks const& ranks) {
   return moments_in_parts(f, ranks) ? moments_before(s, ranks, s.buckets) : s.weight_elements;
+}
+
+/// Where the gradients of a branch lie, in elements: each at the offset of its weight, or, if a bucket is updated
+/// before the next but one is computed, those of all buckets of even number in one place, and those of odd number in
+/// another.
+struct GradientPlaces {
+  long count = 0;  // of a branch
+  long odd = -1;   // if set, the place of the buckets of odd number; those of even number are at 0
+  constexpr long of(Bucket const* bucket, int b) const { return odd < 0 ? bucket[b].offset : b % 2 * odd; }
+};
+template <class S> constexpr GradientPlaces gradient_places(S const& s, Format const& f) {
+  if (f.zero < 2) return {s.weight_elements, -1};
+  long most[2]{};
+  for (int b = 0; b < s.buckets; ++b) most[b % 2] = std::max(most[b % 2], s.bucket[b].count);
+  return {most[0] + most[1], most[0]};
 }
 
 constexpr Share shared(place::Request r, Ranks ranks) {
@@ -117,6 +133,7 @@ struct Regions {
   long norm = 0;           // for clipping; see norm.hpp
   long coding = 0;         // workspace of a codec
   long factor_levels = 0;  // intermediate sums of a gradient that is computed from all ranks' factors
+  GradientPlaces gradient;
   int branches = 1, deepest = 1, kept = 1;
   Memory memory;
 };
@@ -239,13 +256,14 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
   at -= weights_apart;
   out.moments = region(Category::Optimizer, moment_elements(s, f, ranks) * f.sum * f.moments);
   int const sums = request.infers ? 0 : 1;
-  out.gradients = region(Category::Gradients, sums * s.weight_elements * f.sum * out.kept);
+  out.gradient = gradient_places(s, f);
+  out.gradients = region(Category::Gradients, sums * out.gradient.count * f.sum * out.kept);
   out.scratch = region(Category::Gradients, sums * (out.deepest - out.kept) * s.most_weight_leaf * f.sum);
   out.batch_sums = region(Category::Gradients, sums * out.deepest * s.most_sum_leaf * f.batch_sum);
   bool plain = !f.encoding || f.pushed > 0;
   for (int i = 0; i < s.buckets; ++i) plain = plain || s.bucket[i].whole;
   out.wire = narrow && plain && !request.infers
-                 ? region(Category::Communication, s.weight_elements * f.data * out.branches)
+                 ? region(Category::Communication, out.gradient.count * f.data * out.branches)
                  : out.gradients;
   if (f.pushed > 0) out.outbox = region(Category::Communication, s.weight_elements * f.sum);
   encode(out, s, request, f, ranks, region);

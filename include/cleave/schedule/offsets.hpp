@@ -43,8 +43,9 @@ struct Offsets {
 
   constexpr long operator()(Location l) const {
     Format const& f = program->format;
-    auto const of_weights = [&](long first, int each) {
-      return first + (l.index * program->weight_elements + program->bucket[bucket].offset) * each;
+    auto const of_weights = [&](long first, int each) { return first + program->bucket[bucket].offset * each; };
+    auto const of_gradients = [&](long first, int each) {
+      return first + (l.index * layout->gradient.count + layout->gradient.of(program->bucket, bucket)) * each;
     };
     switch (l.in) {
       case Storage::Buffer:
@@ -53,9 +54,9 @@ struct Offsets {
       case Storage::BatchSum:
         return layout->batch_sums + l.index * program->most_sum_leaf * f.batch_sum;
       case Storage::Gradient:
-        return of_weights(layout->gradients, f.sum);
+        return of_gradients(layout->gradients, f.sum);
       case Storage::Wire:
-        return of_weights(layout->wire, f.data);
+        return of_gradients(layout->wire, f.data);
       case Storage::Message:
         return layout->encoded[bucket] + piece_begin(f.encoding, program->bucket[bucket].count, l.index, group.size);
       case Storage::Residual:

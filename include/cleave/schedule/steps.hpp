@@ -1,5 +1,6 @@
 // schedule/steps.hpp - a pass: the steps of a plan: its instructions with their buffers, the start of each bucket's sum
-// as soon as its last gradient is there, and the updates.
+// as soon as its last gradient is there, and the updates: at the end, or each before the gradients of the next bucket but
+// one.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -27,8 +28,10 @@ constexpr StepTable<Ops> steps(PlacedModel<Ops> const& m, ForwardPass<Ops> const
   out.forward_steps = out.steps;
   auto const buffer = [&](int gradient) { return gradient < 0 ? -1 : buffers.of_gradient[gradient]; };
   int waits = buckets.buckets - 1, of = -1;  // the next bucket to start; the operation whose weights are computed
+  int updates = waits;                       // the next bucket to update
   for (int i = fused.forward_count; i < fused.count; ++i) {
     Instruction const& n = adjoints.at[fused.order[i]];
+    if (m.request.updates_in_turn && n.what == Do::BackwardWeight && updates > waits + 1) emit(Do::Update, updates--);
     out.step[out.steps++] = {n.what, n.node, buffer(n.dx), buffer(n.dx2), fused.linked[i]};
     if (n.what == Do::BackwardWeight) of = n.node;
     bool const all = n.what == Do::SumBack || (n.what == Do::BackwardWeight && !m.op(of).stats_input);
@@ -36,7 +39,7 @@ constexpr StepTable<Ops> steps(PlacedModel<Ops> const& m, ForwardPass<Ops> const
   }
   if (m.request.infers) return out;
   if (m.request.waits_for_norm) emit(Do::Norm, -1);
-  for (int b = buckets.buckets - 1; b >= 0; --b) emit(Do::Update, b);
+  while (updates >= 0) emit(Do::Update, updates--);
   return out;
 }
 

@@ -20,6 +20,8 @@ template <class N, class... Ps>
 struct Of : Plan<N, Batch<16>, MicroBatches<16>, Momentum, DataParallel<Sync>, Ps...> {};
 template <class N, class... Ps>
 struct InParts : Plan<N, Batch<16>, MicroBatches<16>, Adam, DataParallel<Sync, Zero<1>>, Ps...> {};
+template <class N, class... Ps>
+struct InTurn : Plan<N, Batch<16>, MicroBatches<16>, Adam, DataParallel<Sync, Zero<2>>, Ps...> {};
 struct Clip : Momentum {
   static constexpr float clip_norm = 0.05f;
 };
@@ -135,6 +137,8 @@ int main(int argc, char** argv) {
     same<InParts<Net>>(process, "by data, an optimizer in parts");
     same<InParts<Mixed, Precision<bf16>>>(process, "by data, an optimizer in parts, bf16");
     same<InParts<Net, ModelParallel<SplitCols>>>(process, "by columns, an optimizer in parts");
+    same<InTurn<Net>>(process, "by data, gradients in turn");
+    same<InTurn<Mixed, Precision<bf16>, ModelParallel<SplitCols>>>(process, "by columns, gradients in turn, bf16");
     same<Clipped<>>(process, "by data, clipped");
     same<Clipped<Precision<bf16>, Accumulate<2>>>(process, "by data, clipped, bf16 in rounds");
     same<Clipped<Fastest, Compress<Int8>>>(process, "by data, clipped, int8");

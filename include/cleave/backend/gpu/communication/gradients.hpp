@@ -99,7 +99,9 @@ template <class N, class Machine, class Link> class DeviceGradients {
     return found_[static_cast<std::size_t>(one.m.rank * ranks_.program.buckets + b)];
   }
   Parts own_sum(One const& one, int b) const {
-    return {{ranks_.template in_arena<A>(one, ranks_.layout.gradients) + bucket(b).offset}, false};
+    return {{ranks_.template in_arena<A>(one, ranks_.layout.gradients) +
+             ranks_.layout.gradient.of(ranks_.program.bucket, b)},
+            false};
   }
   /// put(Sources) in the format of these parts.
   template <class Put> static void with_sources(Parts const& of, Put put) {

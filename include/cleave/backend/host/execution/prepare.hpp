@@ -215,7 +215,7 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
     schedule::TreeSum& tree = tree_[static_cast<std::size_t>(k)];
     auto const stack = [&](int which) -> decltype(Made::branches.dw0) {
       if (node(k).sums_batch || node(k).weights <= which) return {};
-      return {gradient(k, which, 0), gradient(k, which, layout_.kept), program_.weight_elements,
+      return {gradient(k, which, 0), gradient(k, which, layout_.kept), layout_.gradient.count,
               program_.most_weight_leaf, layout_.kept};
     };
     auto const later = [&](int i) { return round_ > 0 || i > 0; };

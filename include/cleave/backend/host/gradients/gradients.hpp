@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <utility>
+
 #include "bucket.hpp"
 
 namespace cleave::backend::host {
 
 /// Progress flags of a bucket: 1 + k = k rounds of its list ended; the last = all reads done, so that the next pass may
-/// write. Rounds behind the update are run when the next bucket has been updated, or at the end. Buckets are started,
-/// and updated, from the last to the first, and advance one at a time.
+/// write. Rounds behind the update are run when the next bucket has been updated, or at the end; if gradients take turns
+/// in memory, at once. Buckets are started, and updated, from the last to the first, and advance one at a time.
 template <class N> class Gradients {
  public:
   using T = N;
@@ -49,15 +51,19 @@ template <class N> class Gradients {
   }
   void update(int b, Stepping<T> const& stepping) {
     schedule::Bucket const& bucket = sum(b).bucket();
-    if (sum(b).rounds() == 0) return stepping.step(bucket.offset, bucket.count, own_sum(bucket));
-    if (!of_.program->waits_for_norm) finish(b);
-    sum(b).run(last(b), &stepping);
-    if (of_.program->waits_for_norm) return;
-    if (last(b) + 1 == sum(b).rounds()) return m_->reach(sum(b).step(), done);
-    m_->reach(sum(b).step(), 1 + ++ended(b));
-    if (updated_ >= 0) read_weights(updated_);
-    updated_ = b;
-    if (b == 0) read_weights(updated_), updated_ = -1;
+    if (sum(b).rounds() == 0) {
+      stepping.step(bucket.offset, bucket.count, own_sum(b));
+    } else {
+      if (!of_.program->waits_for_norm) finish(b);
+      sum(b).run(last(b), &stepping);
+      if (of_.program->waits_for_norm) return;
+      if (last(b) + 1 == sum(b).rounds()) return ended_in_update(b);
+      m_->reach(sum(b).step(), 1 + ++ended(b));
+      if (updated_ >= 0) read_weights(updated_);
+      updated_ = b;
+    }
+    // The ranks that have updated their parts have read this one's gradients, whose place the next bucket but one takes.
+    if ((b == 0 || in_turn()) && updated_ >= 0) read_weights(std::exchange(updated_, -1));
   }
   /// For clipping, before any update: waits for all sums. Returns the sum of the squares that this way counts.
   double squares() {
@@ -78,7 +84,7 @@ template <class N> class Gradients {
   /// An upper bound of the rounds and waits in a step.
   std::size_t most_spans() const {
     std::size_t n = 0;
-    for (BucketSum<T> const& s : sum_) n += 3 + 2 * static_cast<std::size_t>(s.rounds());
+    for (BucketSum<T> const& s : sum_) n += 4 + 2 * static_cast<std::size_t>(s.rounds());
     return n;
   }
   double exposed() const { return exposed_; }
@@ -94,6 +100,15 @@ template <class N> class Gradients {
     await(b);
     exposed_ += m_->waited - before;
   }
+  /// Whether the place of a bucket's gradients is written again in the same step.
+  bool in_turn() const { return of_.layout->gradient.odd >= 0; }
+  void ended_in_update(int b) {
+    m_->reach(sum(b).step(), done);
+    if (!in_turn()) return;
+    double const before = m_->waited;
+    m_->await(sum(b).group(), sum(b).step(), done);
+    exposed_ += m_->waited - before;
+  }
   /// Of the ranks that have updated the other parts of a bucket.
   void read_weights(int b) {
     double const before = m_->waited;
@@ -102,8 +117,8 @@ template <class N> class Gradients {
     sum(b).run(ended(b));
     m_->reach(sum(b).step(), done);
   }
-  A const* own_sum(schedule::Bucket const& b) const {
-    return m_->at<A const>(m_->rank, of_.layout->gradients) + b.offset;
+  A const* own_sum(int b) const {
+    return m_->at<A const>(m_->rank, of_.layout->gradients) + of_.layout->gradient.of(of_.program->bucket, b);
   }
   static constexpr int done = Member::marks - 1;
   BucketSum<T>& sum(int b) { return sum_[static_cast<std::size_t>(b)]; }

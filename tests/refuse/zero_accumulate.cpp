@@ -1,0 +1,8 @@
+// refused: Zero<2>: a gradient's memory is used again
+// refused: gradients_in_turn_are_there_once<2, 2>
+// refused: Sync
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+struct Net : Sequential<Vector<512>, Linear<10>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<8>, DataParallel<Sync, Zero<2>>, Adam, Accumulate<2>> {};
