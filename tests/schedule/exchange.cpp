@@ -29,6 +29,8 @@ struct Even : Plan<Net, Batch<48>, MicroBatches<16>, DataParallel<Sync>, Policie
 
 template <class Net, class... Policies>
 struct InParts : Plan<Net, Batch<26>, MicroBatches<13>, DataParallel<Sync, Zero<1>>, Policies...> {};
+template <class Net, class... Policies>
+struct Gathers : Plan<Net, Batch<26>, MicroBatches<13>, DataParallel<Sync, Zero<3>>, Policies...> {};
 
 template <class P> schedule::Share share_of(int replicas) { return P::share({replicas, P::ways}); }
 
@@ -163,6 +165,13 @@ TEST_CASE("an optimizer in parts: each rank updates a part, and reads the others
   using Both = Plan<Turns, Batch<48>, MicroBatches<16>, DataParallel<Sync, Zero<1>>, Adam>;
   holds<Both>(4);
 }
+TEST_CASE("weights in parts: each rank updates its part, and all gather a bucket before they read it") {
+  holds<Gathers<Odd, Adam>>();
+  holds<Gathers<Odd, Momentum, Precision<bf16>>>();
+  holds<Gathers<Norms, Adam, Fastest>>();
+  using Both = Plan<Turns, Batch<48>, MicroBatches<16>, DataParallel<Sync, Zero<3>>, Adam>;
+  holds<Both>(4);
+}
 
 TEST_CASE("routes, in the format of sums and in a narrow one") {
   holds<Of<Odd, Fastest, ReduceBy<Ring>>>();
@@ -209,6 +218,7 @@ TEST_CASE("whatever one rank leaves out, reads from another rank or one element 
   CHECK(accepted<Of<Odd, Precision<bf16>>>(3, planted) == 0);
   CHECK(accepted<InParts<Odd, Adam>>(3, planted) == 0);
   CHECK(accepted<InParts<Odd, Adam, Precision<bf16>>>(3, planted) == 0);
+  CHECK(accepted<Gathers<Odd, Adam>>(3, planted) == 0);
   CHECK(accepted<Of<Norms>>(3, planted) == 0);
   CHECK(accepted<Even<Turns>>(2, planted) == 0);
   // Where every rank has the whole sum of a bucket, it may read that of another.

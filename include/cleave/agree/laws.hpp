@@ -40,11 +40,11 @@ template <class A, int Spares, class Portions> struct portions_of_gradients_are_
   };
 };
 template <int Stage, bool Said> struct zero_has_a_known_stage {
-  static constexpr bool holds = !Said || Stage == 1 || Stage == 2;
+  static constexpr bool holds = !Said || (Stage >= 1 && Stage <= 3);
   template <bool Holds> struct tell {
     static_assert(Holds,
-                  "Zero<n>: stage 1 cuts the optimizer's tensors, stage 2 keeps no gradients; that weights are cut, "
-                  "stage 3, is not there yet");
+                  "Zero<n>: the stages are 1 (what the optimizer keeps is in parts), 2 (and gradients are in memory in "
+                  "turn) and 3 (and so are weights)");
   };
 };
 template <int Fetch, int Push> struct paces_are_positive {

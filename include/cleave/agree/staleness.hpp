@@ -49,12 +49,15 @@ template <int Count> struct Spares {
   static constexpr int count = Count;
 };
 
-/// `Sync, Zero<1>`: the optimizer's tensors (momentum, Adam's moments) are cut into parts, one on each of the ranks
-/// that sum a gradient. A rank updates the weights of its part, and reads the others'. The same traffic and the same
-/// bits as without. Source: Rajbhandari, Rasley, Ruwase, He, "ZeRO: memory optimizations toward training trillion
-/// parameter models", 2020 (there the f32 weights of a narrower format are cut too). `Zero<2>`: also, a bucket of
-/// gradients is updated while those before it are computed, and its memory used again: two buckets of gradients are
-/// there at a time.
+/// `Sync, Zero<1>`: what the optimizer keeps (momentum, Adam's moments, f32 weights of a narrower format) is cut into
+/// parts, one on each of the ranks that sum a gradient. A rank updates the weights of its part, and reads the others'.
+/// The traffic of a plan without.
+/// `Zero<2>`: also, a bucket of gradients is updated while those before it are computed, and its memory used again: two
+/// buckets of gradients are there at a time.
+/// `Zero<3>`: also, a rank has its parts of the weights, and gathers a bucket of them before the steps that read it, in
+/// the forward and in the backward pass: two buckets of weights are there at a time. 1.5 times the traffic.
+/// All of them give the same bits as a plan without. Source: Rajbhandari, Rasley, Ruwase, He, "ZeRO: memory
+/// optimizations toward training trillion parameter models", 2020.
 template <int Stage> struct Zero {
   using agreement_option = agree::ZeroKind;
   static constexpr int stage = Stage;

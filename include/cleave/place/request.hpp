@@ -20,6 +20,7 @@ struct Request {
   bool waits_for_norm = false;   // weights are updated after the norm over all gradients is known
   bool infers = false;           // the forward pass up to the loss is all there is
   int frozen = 0;                // the first layers, whose weights do not change
+  bool gathers_weights = false;  // a step finds the weights that it reads in parts on the ranks
   bool updates_in_turn = false;  // a bucket is updated before the gradients of the next but one are computed
 };
 

@@ -368,6 +368,14 @@ template <int Zero, int Rounds> struct gradients_in_turn_are_there_once {
                   "to the last; leave Accumulate out, or say Zero<1>");
   };
 };
+template <int Zero, bool Freezes> struct weights_in_turn_learn {
+  static constexpr bool holds = Zero < 3 || !Freezes;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Zero<3>: each rank has the weights of which it updates a part; frozen ones are nobody's. Leave "
+                  "Freeze out, or say Zero<2>");
+  };
+};
 template <bool FromZero> struct groups_have_factors_from_zero {
   static constexpr bool holds = FromZero;
   template <bool Holds> struct tell {

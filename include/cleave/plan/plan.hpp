@@ -110,6 +110,7 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::zero_sends_sums<agreed::zero != 0, compressed || says<plan::RouteKind>>>,
       meta::enforce<plan::zero_waits_for_no_norm<agreed::zero != 0, waits_for_norm>, optimizer>,
       meta::enforce<plan::gradients_in_turn_are_there_once<agreed::zero, rounds>>,
+      meta::enforce<plan::weights_in_turn_learn<agreed::zero, says<plan::FreezeKind>>>,
       meta::enforce<plan::compress_names_a_codec<codec, codec_known>>,
       meta::enforce<typename plan::law_of_sending<codec>::is, compress>,
       meta::enforce<plan::only_gradients_are_compressed<compressed, agreed::change>, agreement>,
@@ -147,6 +148,7 @@ template <class NetT, class... Policies> struct Plan {
                                           waits_for_norm,
                                           infers,
                                           frozen,
+                                          agreed::zero > 2 && !infers,
                                           agreed::zero > 1};
   static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<word_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
@@ -203,7 +205,7 @@ template <class NetT, class... Policies> struct Plan {
       plan::encoding<std::conditional_t<codec_known, codec, void>>(compress::feedback),
       plan::path<route>(),
       workspace_bytes,
-      served ? 0 : agreed::zero};
+      served || infers ? 0 : agreed::zero};
   static constexpr bool in_order =
       !ordered || (plan::in_the_tree<route>(schedule, micro_batches, request.mesh.with_replicas(replicas)) &&
                    (!routed || portions_said::groups == 0));

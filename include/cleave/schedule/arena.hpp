@@ -32,30 +32,45 @@ struct Format {
   Encoding encoding{};
   Path path{};
   long workspace = workspace_bytes;
-  int zero = 0;  // from 1: of the ranks that sum a bucket, each has a part of its moments; from 2: see GradientPlaces
+  // From 1: of the ranks that sum a bucket, each has a part of what the optimizer keeps. From 2: two buckets of
+  // gradients are there at a time; 3: of weights, too.
+  int zero = 0;
 };
 
-constexpr bool moments_in_parts(Format const& f, Ranks const& ranks) { return f.zero > 0 && ranks.replicas() > 1; }
-/// The elements of the parts that a rank has of the first buckets of a schedule or program, for each moment.
-template <class S> constexpr long moments_before(S const& s, Ranks const& ranks, int buckets) {
+constexpr bool optimizer_in_parts(Format const& f, Ranks const& ranks) { return f.zero > 0 && ranks.replicas() > 1; }
+/// Then a rank has the weights that kernels read only around the steps that do.
+constexpr bool weights_in_turn(Format const& f, Ranks const& ranks) {
+  return f.zero > 2 && optimizer_in_parts(f, ranks);
+}
+/// The elements of the parts that a rank has of the first buckets of a schedule or program.
+template <class S> constexpr long parts_before(S const& s, Ranks const& ranks, int buckets) {
   long sum = 0;
   for (int b = 0; b < buckets; ++b) sum += Partition{s.bucket[b].count}.most(ranks.group_size(s.bucket[b].over));
   return sum;
 }
-template <class S> constexpr long moment_elements(S const& s, Format const& f, Ranks const& ranks) {
-  return moments_in_parts(f, ranks) ? moments_before(s, ranks, s.buckets) : s.weight_elements;
+/// The elements of a tensor of the optimizer on a rank.
+template <class S> constexpr long part_elements(S const& s, Format const& f, Ranks const& ranks) {
+  return optimizer_in_parts(f, ranks) ? parts_before(s, ranks, s.buckets) : s.weight_elements;
+}
+/// Whether of the weights in the format of sums, too, a rank has its parts only: kernels read copies, and there are no
+/// weights that do not learn.
+template <class S> constexpr bool masters_in_parts(S const& s, Format const& f, Ranks const& ranks) {
+  long learn = 0;
+  for (int b = 0; b < s.buckets; ++b) learn += s.bucket[b].count;
+  bool const copied = f.data < f.sum || f.zero > 2;
+  return optimizer_in_parts(f, ranks) && copied && learn == s.weight_elements;
 }
 
-/// Where the gradients of a branch lie, in elements: each at the offset of its weight, or, if a bucket is updated
-/// before the next but one is computed, those of all buckets of even number in one place, and those of odd number in
+/// Where the weights of buckets, or the gradients of a branch, lie, in elements: each at the offset of its weight, or,
+/// if only two neighbouring buckets are there at a time, those of even number in one place, and those of odd number in
 /// another.
-struct GradientPlaces {
-  long count = 0;  // of a branch
-  long odd = -1;   // if set, the place of the buckets of odd number; those of even number are at 0
+struct BucketPlaces {
+  long count = 0;
+  long odd = -1;  // if set, the place of the buckets of odd number; those of even number are at 0
   constexpr long of(Bucket const* bucket, int b) const { return odd < 0 ? bucket[b].offset : b % 2 * odd; }
 };
-template <class S> constexpr GradientPlaces gradient_places(S const& s, Format const& f) {
-  if (f.zero < 2) return {s.weight_elements, -1};
+template <class S> constexpr BucketPlaces bucket_places(S const& s, bool in_turn) {
+  if (!in_turn) return {s.weight_elements, -1};
   long most[2]{};
   for (int b = 0; b < s.buckets; ++b) most[b % 2] = std::max(most[b % 2], s.bucket[b].count);
   return {most[0] + most[1], most[0]};
@@ -133,7 +148,8 @@ struct Regions {
   long norm = 0;           // for clipping; see norm.hpp
   long coding = 0;         // workspace of a codec
   long factor_levels = 0;  // intermediate sums of a gradient that is computed from all ranks' factors
-  GradientPlaces gradient;
+  long own_weights = 0;    // the rank's parts of the weights, as peers read them, if they are in turn
+  BucketPlaces gradient, copy;
   int branches = 1, deepest = 1, kept = 1;
   Memory memory;
 };
@@ -142,6 +158,7 @@ template <int Ops> struct Layout : Regions {
   long buffer[BufferTable<Ops>::most_buffers]{};
   // For each bucket that is compressed: its messages, its residuals, and the residuals of its sums.
   long encoded[Ops * 2 + 1]{}, left[Ops * 2 + 1]{}, left_of_sum[Ops * 2 + 1]{};
+  long part[Ops * 2 + 1]{};        // of each bucket: the elements of the parts before it
   long rows_apart[Ops * 2 + 1]{};  // for buckets of rows: from one branch's message to the next
 };
 
@@ -158,18 +175,19 @@ struct RuntimeLayout : Regions {
    private:
     std::vector<long> of_;
   };
-  Array buffer, encoded, left, left_of_sum, rows_apart;
+  Array buffer, encoded, left, left_of_sum, part, rows_apart;
 };
 
 /// A layout of any number of operations. What it views must outlive it.
 struct LayoutView : Regions {
-  long const *buffer, *encoded, *left, *left_of_sum, *rows_apart;
+  long const *buffer, *encoded, *left, *left_of_sum, *part, *rows_apart;
   LayoutView(RuntimeLayout const& of)
       : Regions(of),
         buffer(of.buffer.data()),
         encoded(of.encoded.data()),
         left(of.left.data()),
         left_of_sum(of.left_of_sum.data()),
+        part(of.part.data()),
         rows_apart(of.rows_apart.data()) {}
   LayoutView(RuntimeLayout const&&) = delete;
   template <int Ops>
@@ -179,6 +197,7 @@ struct LayoutView : Regions {
         encoded(of.encoded),
         left(of.left),
         left_of_sum(of.left_of_sum),
+        part(of.part),
         rows_apart(of.rows_apart) {}
   template <int Ops> LayoutView(Layout<Ops> const&&) = delete;  // it would not outlive the view
 };
@@ -227,7 +246,7 @@ template <class Out, class S>
 constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request request, Format const& f, Ranks ranks,
                        int* dying, int* next, long* size) {
   Share const share = shared(request, ranks);
-  int const own = share.most(over_data);
+  int const most_slices = share.most(over_data);
   for (unsigned axes = 0; axes < 1u << ranks.axes; ++axes) {  // that cut the batch of some layer
     AxisSet over;
     over.bits = axes;
@@ -249,14 +268,19 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
   out.workspace =
       region(Category::Workspace, f.workspace);  // first: libraries need an alignment of 256 bytes, which the arena has
   long const before_weights = at;
-  out.weights = region(Category::Weights, s.weight_elements * f.sum);
-  out.copies = narrow ? region(Category::Weights, s.weight_elements * f.data) : out.weights;
+  bool const in_turn = weights_in_turn(f, ranks);
+  long const own = part_elements(s, f, ranks);
+  for (int b = 0; b < s.buckets; ++b) out.part[b] = parts_before(s, ranks, b);
+  out.copy = bucket_places(s, in_turn);
+  out.weights = region(Category::Weights, (masters_in_parts(s, f, ranks) ? own : s.weight_elements) * f.sum);
+  out.own_weights = narrow && in_turn ? region(Category::Weights, own * f.data) : out.weights;
+  out.copies = narrow || in_turn ? region(Category::Weights, out.copy.count * f.data) : out.weights;
   out.states = region(Category::Weights, s.state_elements * f.sum);
   long const weights_apart = request.infers ? at - before_weights : 0;  // several arenas share them
   at -= weights_apart;
-  out.moments = region(Category::Optimizer, moment_elements(s, f, ranks) * f.sum * f.moments);
+  out.moments = region(Category::Optimizer, own * f.sum * f.moments);
   int const sums = request.infers ? 0 : 1;
-  out.gradient = gradient_places(s, f);
+  out.gradient = bucket_places(s, f.zero > 1);
   out.gradients = region(Category::Gradients, sums * out.gradient.count * f.sum * out.kept);
   out.scratch = region(Category::Gradients, sums * (out.deepest - out.kept) * s.most_weight_leaf * f.sum);
   out.batch_sums = region(Category::Gradients, sums * out.deepest * s.most_sum_leaf * f.batch_sum);
@@ -267,8 +291,8 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
                  : out.gradients;
   if (f.pushed > 0) out.outbox = region(Category::Communication, s.weight_elements * f.sum);
   encode(out, s, request, f, ranks, region);
-  out.labels = region(Category::Activations, long{own} * request.rows * 4);
-  if (s.targets > 0) out.targets = region(Category::Activations, long{own} * request.rows * s.targets * 4);
+  out.labels = region(Category::Activations, long{most_slices} * request.rows * 4);
+  if (s.targets > 0) out.targets = region(Category::Activations, long{most_slices} * request.rows * s.targets * 4);
   out.losses = region(Category::Activations, long{share.most_of_a_replica()} * f.sum);
   if (request.waits_for_norm) out.norm = region(Category::Workspace, norm_bytes(s));
 

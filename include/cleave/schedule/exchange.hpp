@@ -51,6 +51,16 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
     direct();
   }
 
+  /// The weights, of which each rank of the group has a part.
+  constexpr void gather() {
+    if (!weights_in_turn(program.format, share.ranks)) return;
+    v.round();
+    for (int i = 0; i < group.size; ++i) {
+      Strided const of = part(bucket.count, i, group.size);
+      one(Opcode::Copy, {Storage::Copies}, of, group.rank(i), {Storage::OwnWeights}, run(0, of.size()));
+    }
+  }
+
  private:
   static constexpr Location gradient{Storage::Gradient};
   constexpr bool narrow() const { return program.format.data < program.format.sum; }
@@ -81,7 +91,7 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
       v.write(Write{Opcode::Reduce, sent(), own});
       each_branch([&](int i, int branch, int merges) { v.source(Source{group.rank(i), sent(branch), own, merges}); });
     }
-    if (moments_in_parts(program.format, share.ranks)) return update_own(own);
+    if (optimizer_in_parts(program.format, share.ranks)) return update_own(own);
     v.round();
     for (int i = 0; i < group.size; ++i) {
       Strided const of = part(bucket.count, i, group.size);
@@ -90,8 +100,12 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
     }
     if (program.waits_for_norm) apply(sent());
   }
-  /// Each rank has the moments of its part: it updates these weights, and reads the others.
+  /// Each rank has the moments of its part: it updates these weights, and reads the others, if it needs them now.
   constexpr void update_own(Strided own) {
+    if (weights_in_turn(program.format, share.ranks)) {
+      v.round();
+      return one(Opcode::Apply, {Storage::OwnWeights}, run(0, own.size()), rank, sent(), own);
+    }
     Location const weights{narrow() ? Storage::Copies : Storage::Weights};
     v.round();
     one(Opcode::Apply, weights, own, rank, sent());
@@ -264,6 +278,8 @@ constexpr void exchange(Program const& program, int step, Share const& share, in
   switch (s.what) {
     case Do::Start:
       return BucketExchange<V>(program, s.node, share, rank, v).visit();
+    case Do::Gather:
+      return BucketExchange<V>(program, s.node, share, rank, v).gather();
     case Do::Sum:
     case Do::SumBack:
       return values.sum(s);

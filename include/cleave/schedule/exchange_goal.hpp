@@ -14,7 +14,7 @@ class StepGoal {
  public:
   constexpr StepGoal(Program const& program, int step, Share const& share, int accumulation)
       : p_(program), step_(program.step[step]), share_(share), accumulation_(accumulation) {
-    bool const node = step_.what != Do::Start && step_.what != Do::Norm;
+    bool const node = step_.what != Do::Start && step_.what != Do::Gather && step_.what != Do::Norm;
     if (node && step_.node >= 0) node_ = &program.node[step_.node];
     bool const bucket = step_.what == Do::Start;
     sums_batch_ = bucket || step_.what == Do::Sum || step_.what == Do::SumBack;
@@ -31,6 +31,8 @@ class StepGoal {
 
   constexpr Content input(int rank, Location in, long element) const {
     if (step_.what == Do::Norm) return in.in == Storage::Squares ? Content{name(rank, 0), own(rank)} : Content{};
+    if (step_.what == Do::Gather)
+      return in.in == Storage::OwnWeights ? Content{name(rank, part_begin(rank) + element), 1} : Content{};
     if (!sums_batch_)
       return in == converted(p_, step_) ? value(shardings_of(*node_, step_).from, rank, element, own(rank)) : Content{};
     if (in.in == Storage::Residual) return {name(rank, element), 0};
@@ -39,20 +41,25 @@ class StepGoal {
     return is_sum ? Content{name(rank, element), own_[index(rank)][in.index]} : Content{};
   }
   constexpr Location where(int) const {
-    bool const copies = moments_in_parts(p_.format, share_.ranks) && p_.format.data < p_.format.sum;
-    if (step_.what == Do::Start) return {copies ? Storage::Copies : Storage::Weights};
+    bool const copies = optimizer_in_parts(p_.format, share_.ranks) && p_.format.data < p_.format.sum;
+    if (step_.what == Do::Gather) return {Storage::Copies};
+    if (step_.what == Do::Start) return {in_turn() ? Storage::OwnWeights : copies ? Storage::Copies : Storage::Weights};
     if (step_.what == Do::Norm) return {Storage::Norm};
     return {sums_batch_ ? Storage::Statistic : Storage::Buffer, step_.dx};
   }
   constexpr long results(int rank) const {
-    if (step_.what == Do::Start) return p_.bucket[step_.node].count;
+    if (step_.what == Do::Gather) return p_.bucket[step_.node].count;
+    if (step_.what == Do::Start)
+      return in_turn() ? part_begin(rank, 1) - part_begin(rank) : p_.bucket[step_.node].count;
     if (step_.what == Do::Norm) return 1;
     if (sums_batch_) return node_->local.y.size();
     return held(shardings_of(*node_, step_).to, rank).size();
   }
   constexpr Content result(int rank, long element) const {
     if (step_.what == Do::Norm) return {name(rank, 0), bits(0, share_.parts(over_))};
-    if (sums_batch_) return {name(rank, element), of({0, share_.micro_batches}), encoded()};
+    if (step_.what == Do::Gather) return {name(rank, element), 1};
+    long const first = step_.what == Do::Start && in_turn() ? part_begin(rank) : 0;
+    if (sums_batch_) return {name(rank, first + element), of({0, share_.micro_batches}), encoded()};
     return value(shardings_of(*node_, step_).to, rank, element, bits(0, share_.parts(over_)));
   }
   constexpr int leaves() const { return sums_batch_ && p_.format.ordered ? share_.micro_batches : 0; }
@@ -63,6 +70,11 @@ class StepGoal {
  private:
   static constexpr long far = 1L << 40;
   constexpr int index(int rank) const { return share_.ranks.index(rank, over_); }
+  constexpr bool in_turn() const { return weights_in_turn(p_.format, share_.ranks); }
+  /// Of a rank's part of a bucket, or of the next rank's.
+  constexpr long part_begin(int rank, int next = 0) const {
+    return op::part_begin(p_.bucket[step_.node].count, index(rank) + next, share_.ranks.group_size(over_));
+  }
   constexpr std::uint64_t own(int rank) const { return bits(index(rank), index(rank) + 1); }
   constexpr std::uint64_t of(Range r) const {
     return bits(r.begin, r.end < share_.micro_batches ? r.end : share_.micro_batches);

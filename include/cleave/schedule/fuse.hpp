@@ -45,6 +45,7 @@ template <int Ops> struct Fusion {
   /// A product with few columns. A device computes all rows of several consecutive ones in one kernel. None of their
   /// tensors overlaps one that another reads: rows are independent.
   constexpr bool narrow(int k) const {
+    if (m.request.gathers_weights) return false;  // of which there are two buckets at a time
     if (!m.is_op(k) || !m.op(k).contracts || m.node(k).local.w0.dims != 2 || m.has_second(k)) return false;
     op::Local const& l = m.node(k).local;
     int const in = l.w0[0], of = l.w0[1];

@@ -69,7 +69,7 @@ inline std::string group(AxisSet over, Ranks const& ranks) {
 /// means that the gradient also passes through the relu before the product.
 [[gnu::cold]] inline std::string subject(Program const& p, int line) {
   Step const s = p.step[line];
-  bool const bucket = s.what == Do::Start || s.what == Do::Update;
+  bool const bucket = is_of_bucket(s.what);
   int const n = bucket ? p.bucket[s.node].node : s.node;
   if (s.what == Do::Norm) return "gradients";
   if (n < 0) return {};
@@ -123,7 +123,7 @@ template <class = void>
   }
   for (int k = 0; k < p.steps; ++k) {
     Step const s = p.step[k];
-    bool const bucket = s.what == Do::Start || s.what == Do::Update;
+    bool const bucket = is_of_bucket(s.what);
     int const n = bucket ? p.bucket[s.node].node : s.node;
     std::string line = meta::joined({text::left(std::to_string(k), 4), "  ", text::pad(std::string(name(s.what)), 16),
                                      text::pad(subject(p, k), 34)});
@@ -148,7 +148,7 @@ template <class = void>
         meta::append(line, {", at most ", text::grouped(m.bytes + m.most_bytes), " bytes"});
       } else if (m.factors) {
         line += " of factors";
-      } else if (s.what == Do::Start && moments_in_parts(p.format, ranks)) {
+      } else if (s.what == Do::Start && optimizer_in_parts(p.format, ranks)) {
         line += ", each updates a part";
       } else if (m.routed) {
         meta::append(line, {" by ", p.format.path.name});

@@ -16,6 +16,7 @@ constexpr long bytes(Storage in, long elements, Format const& f) {
     case Storage::Wire:
     case Storage::Factors:
     case Storage::Copies:
+    case Storage::OwnWeights:
       return elements * f.data;
     case Storage::Statistic:
     case Storage::BatchSum:
@@ -43,7 +44,6 @@ struct Offsets {
 
   constexpr long operator()(Location l) const {
     Format const& f = program->format;
-    auto const of_weights = [&](long first, int each) { return first + program->bucket[bucket].offset * each; };
     auto const of_gradients = [&](long first, int each) {
       return first + (l.index * layout->gradient.count + layout->gradient.of(program->bucket, bucket)) * each;
     };
@@ -68,9 +68,11 @@ struct Offsets {
       case Storage::Factors:
         return layout->encoded[bucket];
       case Storage::Weights:
-        return of_weights(layout->weights, f.sum);
+        return layout->weights + program->bucket[bucket].offset * f.sum;
       case Storage::Copies:
-        return of_weights(layout->copies, f.data);
+        return layout->copies + layout->copy.of(program->bucket, bucket) * f.data;
+      case Storage::OwnWeights:
+        return layout->own_weights + layout->part[bucket] * f.data;
       case Storage::Squares:
         return layout->norm + turn * norm_word;
       case Storage::Norm:

@@ -178,7 +178,7 @@ template <class P> inline constexpr Program program = ProgramOf<P>::make();
 template <class = void> RuntimeLayout runtime_layout(Program const& p, place::Request request, Ranks ranks) {
   RuntimeLayout out;
   out.buffer.resize(p.buffers);
-  for (auto* each : {&out.encoded, &out.left, &out.left_of_sum, &out.rows_apart}) each->resize(p.buckets);
+  for (auto* each : {&out.encoded, &out.left, &out.left_of_sum, &out.part, &out.rows_apart}) each->resize(p.buckets);
   auto const buffers = static_cast<std::size_t>(p.buffers);
   std::vector<int> dying(static_cast<std::size_t>(p.steps) + 1), next(buffers);
   std::vector<long> size(buffers);

@@ -11,6 +11,7 @@ namespace cleave::schedule {
 enum class Do : unsigned char {
   Forward,         // run an operation on this rank's slices
   Convert,         // move a value between placements
+  Gather,          // all weights of a bucket from the ranks that have a part of them each
   Sum,             // a sum over the batch that the model reads: over this rank's slices, then over the ranks
   BackwardInput,   // gradient of the inputs
   BackwardWeight,  // gradients of the weights, per slice, summed in the tree
@@ -23,14 +24,18 @@ enum class Do : unsigned char {
 };
 
 constexpr std::string_view name(Do d) {
-  constexpr std::string_view names[] = {"forward",      "convert",  "sum", "backward_input", "backward_weight", "start",
-                                        "convert_back", "sum_back", "add", "norm",           "update"};
+  constexpr std::string_view names[] = {
+      "forward", "convert",      "gather",   "sum", "backward_input", "backward_weight",
+      "start",   "convert_back", "sum_back", "add", "norm",           "update"};
   return names[static_cast<int>(d)];
 }
 
+/// Whether the step is one of a bucket, not of a node.
+constexpr bool is_of_bucket(Do d) { return d == Do::Gather || d == Do::Start || d == Do::Update; }
+
 struct Step {
   Do what = Do::Forward;
-  int node = -1;          // for Start and Update: the bucket
+  int node = -1;          // for Gather, Start and Update: the bucket
   int dx = -1, dx2 = -1;  // buffers that it writes
   bool linked = false;    // a row depends only on the same row of the step before: one kernel may do both
   friend constexpr bool operator==(Step, Step) = default;

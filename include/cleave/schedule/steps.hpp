@@ -1,6 +1,6 @@
 // schedule/steps.hpp - a pass: the steps of a plan: its instructions with their buffers, the start of each bucket's sum
-// as soon as its last gradient is there, and the updates: at the end, or each before the gradients of the next bucket but
-// one.
+// as soon as its last gradient is there, and the updates: at the end, or each before the gradients of the next bucket
+// but one; and where weights are in parts, each bucket of them before the steps that read it.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace cleave::schedule {
 
 template <int Ops> struct StepTable {
-  Step step[PlacedModel<Ops>::most_nodes * 4 + 3];
+  Step step[PlacedModel<Ops>::most_nodes * 4 + Ops * 4 + 3];
   int steps = 0, forward_steps = 0;
 };
 
@@ -20,9 +20,18 @@ constexpr StepTable<Ops> steps(PlacedModel<Ops> const& m, ForwardPass<Ops> const
                                BufferTable<Ops> const& buffers) {
   StepTable<Ops> out;
   auto const emit = [&](Do what, int k) { out.step[out.steps++] = {what, k}; };
+  int gathered[2] = {-1, -1};  // the buckets whose weights are there, of even and of odd number
+  auto const gather = [&](int k) {
+    if (!m.request.gathers_weights || k < 0 || !m.is_op(k) || m.op(k).weights == 0) return;
+    int b = 0;
+    while (buckets.weight[buckets.first_weight[k]].offset >= buckets.bucket[b].offset + buckets.bucket[b].count) ++b;
+    if (gathered[b % 2] != b) emit(Do::Gather, gathered[b % 2] = b);
+  };
   for (int i = 0; i < fused.forward_count; ++i) {
     Instruction const& n = values.at[fused.order[i]];
     if (m.request.infers && m.is_op(n.node) && m.op(n.node).is_loss) continue;
+    gather(n.node);
+    gather(fused.bias[n.node]);
     out.step[out.steps++] = {n.what, n.node, buffers.value[n.node], -1, fused.linked[i]};
   }
   out.forward_steps = out.steps;
@@ -31,6 +40,10 @@ constexpr StepTable<Ops> steps(PlacedModel<Ops> const& m, ForwardPass<Ops> const
   int updates = waits;                       // the next bucket to update
   for (int i = fused.forward_count; i < fused.count; ++i) {
     Instruction const& n = adjoints.at[fused.order[i]];
+    // The gradients of a product's weights, and of a bias, do not depend on the weights.
+    bool const computes = n.what == Do::BackwardInput || n.what == Do::BackwardWeight;
+    bool const of_values = n.what == Do::BackwardWeight && (m.op(n.node).contracts || m.op(n.node).mergeable);
+    if (computes && !of_values) gather(n.node);
     if (m.request.updates_in_turn && n.what == Do::BackwardWeight && updates > waits + 1) emit(Do::Update, updates--);
     out.step[out.steps++] = {n.what, n.node, buffer(n.dx), buffer(n.dx2), fused.linked[i]};
     if (n.what == Do::BackwardWeight) of = n.node;

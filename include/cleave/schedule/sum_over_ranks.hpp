@@ -37,6 +37,7 @@ constexpr Box box_of(Program const& program, ProgramNode const& n, place::Shardi
 constexpr AxisSet exchanged_over(Program const& program, Step const& step) {
   switch (step.what) {
     case Do::Start:
+    case Do::Gather:
       return program.bucket[step.node].over;
     case Do::Sum:
     case Do::SumBack:

@@ -31,9 +31,10 @@ enum class Storage : unsigned char {
   Rows,       // the nonzero rows of a branch; as long as their header says
   Factors,    // inputs, then output gradients
   Weights,
-  Copies,   // of the weights in the format of the data, where that is narrower
-  Squares,  // the sum of the squares of a way's gradients
-  Norm      // the same of all ways
+  Copies,      // of the weights, as kernels read them, where these are not the weights
+  OwnWeights,  // a rank's part of the weights, from its first element on, as others read it
+  Squares,     // the sum of the squares of a way's gradients
+  Norm         // the same of all ways
 };
 /// Whether the length of what is read is known in the run only: it stands at its beginning.
 constexpr bool is_counted(Storage s) { return s == Storage::Rows; }

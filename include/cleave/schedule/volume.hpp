@@ -68,8 +68,8 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
   int bytes_each = f.data;
   m.over = exchanged_over(s, step);
   auto const mine = [&] { return ranks.index(rank, m.over); };
-  auto const sum = [&](long elements) {
-    m.verb = op::Verb::AllReduce;
+  auto const sum = [&](long elements, op::Verb verb = op::Verb::AllReduce) {
+    m.verb = verb;
     m.ranks = share.parts(m.over);
     m.elements = elements;
     Held const h = held(share, m.over, mine(), f.ordered);
@@ -86,8 +86,13 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
       m.encoded = true;
       m.bytes = pushed_bytes(f.encoding, bucket, f.shards, s.weight_elements);
     }
+  } else if (step.what == Do::Gather && weights_in_turn(f, ranks)) {
+    m.verb = op::Verb::AllGather;
+    m.ranks = ranks.group_size(m.over);
+    m.elements = s.bucket[step.node].count;
+    m.sent = op::sent(m.verb, m.elements, op::part_size(m.elements, mine(), m.ranks), m.ranks);
   } else if (step.what == Do::Start) {
-    sum(s.bucket[step.node].count);
+    sum(s.bucket[step.node].count, weights_in_turn(f, ranks) ? op::Verb::ReduceScatter : op::Verb::AllReduce);
     if (s.bucket[step.node].factors > 0) {
       m.sent = (m.ranks - 1) * long{share.of(m.over, mine(), 0).size()} * request.rows * s.bucket[step.node].factors;
       m.factors = true;

@@ -67,7 +67,7 @@ template <class T> class HostTrainer {
   /// Elements [first, first + count) of a way's region, from its first replica; and into all of its replicas.
   void read(int way, Region region, long first, long count, A* out);
   void write(int way, Region region, long first, long count, A const* in);
-  void refresh_copies();
+  void refresh_copies() {}  // write() does so
   /// The residuals of a rank (residuals.hpp), one bucket after the other; and to set them.
   std::vector<A> residuals(int rank);
   void set_residuals(int rank, std::vector<A> const& values);
@@ -221,7 +221,9 @@ template <class T> void HostTrainer<T>::read(int way, Region region, long first,
 }
 template <class T> void HostTrainer<T>::write(int way, Region region, long first, long count, A const* in) {
   for (int r = way; r < ranks_.world(); r += ranks_.ways()) {
-    if (region == Region::Moments && schedule::MomentParts{&plan_.program, &ranks_}.in_parts()) {
+    if (region == Region::Weights) {
+      if (world_.here(r)) at(r).set_weights(first, count, in);
+    } else if (region == Region::Moments && schedule::OptimizerParts{&plan_.program, &ranks_}.in_parts()) {
       each_owner(r, region, first, count, [&](int rank, long in_arena, long in_values, long many) {
         if (world_.here(rank)) std::copy_n(in + in_values, many, at(rank).region(region) + in_arena);
       });
@@ -230,24 +232,21 @@ template <class T> void HostTrainer<T>::write(int way, Region region, long first
     }
   }
 }
-/// Under Zero the rank that updates a weight has its moments, and its newest value in the format of sums.
+/// Under Zero the rank that updates a weight has its moments, and its newest value in the format of sums: in its part
+/// of the weights, or, if all ranks have all of them, where these are.
 template <class T>
 template <class Visit>
 void HostTrainer<T>::each_owner(int rank, Region region, long first, long count, Visit visit) const {
-  schedule::MomentParts const moments{&plan_.program, &ranks_};
+  schedule::OptimizerParts const parts{&plan_.program, &ranks_};
   long const all = plan_.program.weight_elements;
-  if (region == Region::States || !moments.in_parts()) return visit(rank, first, 0, count);
-  if (region == Region::Weights) visit(rank, first, 0, count);  // those that do not learn; the others follow
+  if (region == Region::States || !parts.in_parts()) return visit(rank, first, 0, count);
+  bool const in_place = region == Region::Weights && !parts.masters_in_parts();
+  if (in_place) visit(rank, first, 0, count);  // those that do not learn; the others follow
   long const tensor = first / all, begin = first % all;
-  moments.each_owner(rank, begin, count, [&](int owner, long from, long many, long shift) {
-    long const at = region == Region::Moments ? tensor * moments.apart() + from + shift : from;
+  parts.each_owner(rank, begin, count, [&](int owner, long from, long many, long shift) {
+    long const at = in_place ? from : tensor * parts.apart() + from + shift;
     visit(owner, at, from - begin, many);
   });
-}
-template <class T> void HostTrainer<T>::refresh_copies() {
-  for (auto& r : ranks_of_) {
-    if (r) r->refresh_copies();
-  }
 }
 template <class T> std::vector<typename HostTrainer<T>::A> HostTrainer<T>::residuals(int rank) {
   std::vector<A> out(static_cast<std::size_t>(session::residuals(plan_.program, ranks_, rank)));

@@ -21,6 +21,8 @@ struct Of : Plan<N, Batch<16>, MicroBatches<16>, Momentum, DataParallel<Sync>, P
 template <class N, class... Ps>
 struct InParts : Plan<N, Batch<16>, MicroBatches<16>, Adam, DataParallel<Sync, Zero<1>>, Ps...> {};
 template <class N, class... Ps>
+struct Gathers : Plan<N, Batch<16>, MicroBatches<16>, Adam, DataParallel<Sync, Zero<3>>, Ps...> {};
+template <class N, class... Ps>
 struct InTurn : Plan<N, Batch<16>, MicroBatches<16>, Adam, DataParallel<Sync, Zero<2>>, Ps...> {};
 struct Clip : Momentum {
   static constexpr float clip_norm = 0.05f;
@@ -138,6 +140,8 @@ int main(int argc, char** argv) {
     same<InParts<Mixed, Precision<bf16>>>(process, "by data, an optimizer in parts, bf16");
     same<InParts<Net, ModelParallel<SplitCols>>>(process, "by columns, an optimizer in parts");
     same<InTurn<Net>>(process, "by data, gradients in turn");
+    same<Gathers<Net>>(process, "by data, weights in turn");
+    same<Gathers<Mixed, Precision<bf16>, ModelParallel<SplitCols>>>(process, "by columns, weights in turn, bf16");
     same<InTurn<Mixed, Precision<bf16>, ModelParallel<SplitCols>>>(process, "by columns, gradients in turn, bf16");
     same<Clipped<>>(process, "by data, clipped");
     same<Clipped<Precision<bf16>, Accumulate<2>>>(process, "by data, clipped, bf16 in rounds");

@@ -48,14 +48,13 @@ template <class N> class Rank : public Arena<N> {
     }
     gradients_.prepare({&program_, of.functions, of.kernels, &m_, &share_, &layout_});
     stepping_.weights = weights();
-    stepping_.copies = narrow ? at<T>(layout_.copies) : nullptr;
+    stepping_.copies = narrow ? at<T>(parts().weights_in_turn() ? layout_.own_weights : layout_.copies) : nullptr;
     stepping_.moments = moments();
-    stepping_.apart = schedule::MomentParts{&program_, &world.ranks()}.apart();
+    stepping_.apart = parts().apart();
     stepping_.groups = program_.groups;
     stepping_.step_sums = functions_.step_sums;
     stepping_.step_data = functions_.step_data;
-    host::start(program_, seed, m_.way(), weights(), states());
-    this->refresh_copies();
+    start(seed);
     if (world.remote()) {
       world.shadow(bytes());
       world.remote()->share_arena(base_, bytes());
@@ -127,6 +126,24 @@ template <class N> class Rank : public Arena<N> {
     stepping_.kept = this->outbox();
     stepping_.own_rate = own_rate;
   }
+  /// Takes these master weights [first, first + count): its parts of them, if each rank has parts.
+  void set_weights(long first, long count, A const* values) {
+    if (!parts().masters_in_parts()) {
+      std::copy_n(values, count, weights() + first);
+    } else {
+      parts().each_owner(m_.rank, first, count, [&](int owner, long from, long many, long shift) {
+        if (owner == m_.rank) std::copy_n(values + (from - first), many, weights() + from + shift);
+      });
+    }
+    if (!narrow) return;
+    if (parts().weights_in_turn()) {
+      T* const own = at<T>(layout_.own_weights);
+      for (long i = 0; i < parts().apart(); ++i) own[i] = static_cast<T>(weights()[i]);
+    } else {
+      for (long i = 0; i < count; ++i) this->data_weights()[first + i] = static_cast<T>(values[i]);
+    }
+  }
+  schedule::OptimizerParts parts() const { return {&program_, &m_.world->ranks()}; }
   /// Seconds spent waiting for gradients after the backward pass.
   double exposed() const { return gradients_.exposed(); }
 
@@ -135,7 +152,17 @@ template <class N> class Rank : public Arena<N> {
   schedule::Range told_in(int round) const {
     return m_.slices(share_, program_.node[program_.nodes - 1].batch_axes, round);
   }
-  static bool waits(Act a) { return a == Act::Convert || a == Act::Sum || a == Act::Norm; }
+  static bool waits(Act a) { return a == Act::Convert || a == Act::Gather || a == Act::Sum || a == Act::Norm; }
+  void start(std::uint64_t seed) {
+    start_states(program_, states());
+    std::vector<A> values;
+    for (int i = 0; i < program_.weights; ++i) {
+      schedule::Weight const& w = program_.weight[i];
+      values.resize(static_cast<std::size_t>(w.count));
+      start_weight(program_, i, seed, m_.way(), values.data());
+      set_weights(w.offset, w.count, values.data());
+    }
+  }
   Context context() const { return {at<std::byte>(layout_.workspace)}; }
 
   void pass(long step, bool training) {
@@ -202,6 +229,8 @@ template <class N> class Rank : public Arena<N> {
       case Act::Convert:
       case Act::Sum:
         return exchange(a);
+      case Act::Gather:
+        return gather(a);
       case Act::Reclaim:
         return gradients_.reclaim(a.bucket);
       case Act::Start:
@@ -233,7 +262,7 @@ template <class N> class Rank : public Arena<N> {
       StepExchange& made = values_.emplace_back(
           StepExchange{round, a.step, m_.group(exchanged_over(program_, program_.step[a.step])), {}, {}});
       schedule::exchange(program_, a.step, share_, m_.rank, round, made.list);
-      if (a.act != Act::Norm)
+      if (a.act == Act::Convert || a.act == Act::Sum)
         made.sum = schedule::sum_over_ranks(program_, program_.step[a.step], share_, m_.rank, round);
     }
   }
@@ -246,6 +275,11 @@ template <class N> class Rank : public Arena<N> {
     long const from = transfers_.offsets()(v.sum.from), to = transfers_.offsets()(v.sum.to);
     over_batch ? all_reduce_of_two<S, S>(m_, v.group, a.step, false, from, to, v.sum.elements)
                : all_reduce_of_two<T, T>(m_, v.group, a.step, false, from, to, v.sum.elements);
+  }
+  void gather(Action<T> const& a) {
+    StepExchange const& v = values_[static_cast<std::size_t>(a.exchange)];
+    transfers_.offsets().bucket = a.bucket;
+    if (v.list.rounds() > 0) transfers_.run(v.list, v.group, a.step);
   }
   /// The ways' sums of squares are two words of each arena, used in turn: a rank that writes norm k has read all of
   /// norm k - 1, so norm k - 2 has been read by all.

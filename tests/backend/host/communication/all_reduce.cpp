@@ -37,7 +37,7 @@ class Sums {
  public:
   Sums(int micro_batches, int ranks, long stride) : share_{micro_batches, {ranks, 1}} {
     program_.bucket = &bucket_;
-    program_.weight_elements = stride;
+    layout_.gradient.count = stride;
   }
   void sum(Member& m, long n, int result) const {
     schedule::SumOverRanks const sum{schedule::group_over(schedule::over_data, share_.ranks, m.rank),

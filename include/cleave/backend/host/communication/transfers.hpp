@@ -98,6 +98,7 @@ template <class N> class Transfers {
       case Wire:
       case Factors:
       case Copies:
+      case OwnWeights:
         return visit(address<N>(rank, in, at));
       case Statistic:
       case BatchSum:

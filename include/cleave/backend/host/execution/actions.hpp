@@ -19,7 +19,8 @@ enum class Act : unsigned char {
   Round,    // to the format of the data
   Reclaim,  // wait until no rank reads a bucket's sums of the step before
   Convert,
-  Sum,  // of batch sums, over the ranks; blocks
+  Gather,  // the weights of a bucket; blocks
+  Sum,     // of batch sums, over the ranks; blocks
   Start,
   Add,
   Norm,
@@ -34,7 +35,10 @@ template <class T> struct Stepping {
   T* copies = nullptr;
   A* moments = nullptr;
   long apart = 0;
-  long shift = 0;     // from a weight's element to that of its moments
+  // From a weight's element to that of its moments, of the weight in the format of sums, and of its copy.
+  struct PartShifts {
+    long moments = 0, weights = 0, copies = 0;
+  } shift{};
   A* kept = nullptr;  // if set, gradients are added to it, and the optimizer is on a server
   A own_rate = 0;     // with kept gradients: the rate at which local weights are updated by plain SGD
   optim::Now<A> now{};
@@ -65,8 +69,8 @@ template <class T> struct Stepping {
       return;
     }
     auto const in = [&](long at, long n, optim::Now<A> const& then) {
-      update<Optimizer, T>(weights + at, copies ? copies + at : nullptr, g + (at - offset), moments + (at + shift),
-                           apart, n, then, scale);
+      update<Optimizer, T>(weights + (at + shift.weights), copies ? copies + (at + shift.copies) : nullptr,
+                           g + (at - offset), moments + (at + shift.moments), apart, n, then, scale);
     };
     if constexpr (optim::HasGroups<Optimizer>) {
       groups.each(offset, count, [&](long at, long n, ParameterGroup const& group) { in(at, n, now.in(group)); });

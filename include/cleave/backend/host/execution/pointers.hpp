@@ -73,23 +73,22 @@ template <class N> class Pointers {
   }
   T const* weight(int k, int which) const {
     return reinterpret_cast<T const*>(weights_base_ + layout_.copies - weights_first_) +
-           program_.weight[program_.first_weight[k] + which].offset;
+           place_of(program_.weight[program_.first_weight[k] + which], layout_.copy);
   }
   /// Branch p of a sum that a rank is taking. The first are where peers read them and the next round finds them.
   A* gradient(int k, int which, int p) const {
     schedule::Weight const w = program_.weight[program_.first_weight[k] + which];
-    if (p < layout_.kept) return at<A>(layout_.gradients) + p * layout_.gradient.count + w.offset + place_of(w);
+    if (p < layout_.kept) return at<A>(layout_.gradients) + p * layout_.gradient.count + place_of(w, layout_.gradient);
     long const before = which == 0 ? 0 : program_.weight[program_.first_weight[k]].count;
     return at<A>(layout_.scratch) + (p - layout_.kept) * program_.most_weight_leaf + before;
   }
-  /// From the offset of a weight to that of its gradient in a branch.
-  long place_of(schedule::Weight const& w) const {
-    for (int b = 0; b < program_.buckets && layout_.gradient.odd >= 0; ++b) {
-      long const first = program_.bucket[b].offset;
-      if (w.offset >= first && w.offset < first + program_.bucket[b].count)
-        return layout_.gradient.of(program_.bucket, b) - first;
+  /// Of a weight, or its gradient.
+  long place_of(schedule::Weight const& w, schedule::BucketPlaces const& places) const {
+    for (int b = 0; b < program_.buckets && places.odd >= 0; ++b) {
+      long const in_bucket = w.offset - program_.bucket[b].offset;
+      if (in_bucket >= 0 && in_bucket < program_.bucket[b].count) return places.of(program_.bucket, b) + in_bucket;
     }
-    return 0;
+    return w.offset;
   }
   S* sum(int p) const { return at<S>(layout_.batch_sums) + p * program_.most_sum_leaf; }
 

@@ -133,6 +133,9 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
       case Norm:
         emit(Act::Norm, s);
         return;
+      case Gather:
+        emit(Act::Gather, s).bucket = k;
+        return;
       case Convert:
       case ConvertBack:
         emit(Act::Convert, s);

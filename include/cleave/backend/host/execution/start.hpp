@@ -9,25 +9,30 @@
 
 namespace cleave::backend::host {
 
-/// weights (weight_elements), states (state_elements) of way `way`.
-template <class A> void start(schedule::Program const& program, std::uint64_t seed, int way, A* weights, A* states) {
-  for (int i = 0; i < program.weights; ++i) {
-    schedule::Weight const& w = program.weight[i];
-    schedule::ProgramNode const& n = program.node[w.node];
-    op::Weight const whole = n.weight[w.which];
-    tensor::Random const random{seed, tensor::Purpose::Weights, static_cast<std::uint32_t>(i)};
-    schedule::each_run(whole.shape, n.w, program.mesh, way, [&](long local, long global, long count) {
-      for (long k = 0; k < count; ++k) {
-        weights[w.offset + local + k] = static_cast<A>(op::start_value(whole, random, global + k));
-      }
-    });
-  }
+/// Weight i (its elements) of way `way`.
+template <class A> void start_weight(schedule::Program const& program, int i, std::uint64_t seed, int way, A* to) {
+  schedule::Weight const& w = program.weight[i];
+  schedule::ProgramNode const& n = program.node[w.node];
+  op::Weight const whole = n.weight[w.which];
+  tensor::Random const random{seed, tensor::Purpose::Weights, static_cast<std::uint32_t>(i)};
+  schedule::each_run(whole.shape, n.w, program.mesh, way, [&](long local, long global, long count) {
+    for (long k = 0; k < count; ++k) to[local + k] = static_cast<A>(op::start_value(whole, random, global + k));
+  });
+}
+/// states (state_elements).
+template <class A> void start_states(schedule::Program const& program, A* states) {
   for (int k = 0; k < program.nodes; ++k) {
     schedule::ProgramNode const& n = program.node[k];
     for (long i = 0; i < n.state_size * n.states; ++i) {
       states[program.state[k] + i] = i / n.state_size == 1 ? A{1} : A{0};  // a running variance starts at one
     }
   }
+}
+
+/// weights (weight_elements), states (state_elements) of way `way`.
+template <class A> void start(schedule::Program const& program, std::uint64_t seed, int way, A* weights, A* states) {
+  for (int i = 0; i < program.weights; ++i) start_weight(program, i, seed, way, weights + program.weight[i].offset);
+  start_states(program, states);
 }
 
 }  // namespace cleave::backend::host

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../../../schedule/exchange.hpp"
-#include "../../../schedule/moments.hpp"
+#include "../../../schedule/optimizer_parts.hpp"
 #include "../execution/functions.hpp"
 #include "factors.hpp"
 #include "norm.hpp"
@@ -56,8 +56,9 @@ template <class N> class BucketSum {
   schedule::RankGroup const& group() const { return transfers_.offsets().group; }
   /// 0 if no other rank has a part of the sum.
   int rounds() const { return list_.rounds(); }
-  /// The round that updates weights. The last; under Zero the others read what it has made in one more.
-  int update_round() const { return rounds() - (moments().in_parts() ? 2 : 1); }
+  /// The round that updates weights. The last; if weights are whole and their optimizer is in parts, the others read
+  /// what it has made in one more.
+  int update_round() const { return rounds() - (parts().in_parts() && !parts().weights_in_turn() ? 2 : 1); }
   std::vector<int> const& peers(int round) const { return peers_[static_cast<std::size_t>(round)]; }
 
   /// `stepping`: for the one that updates weights.
@@ -99,7 +100,7 @@ template <class N> class BucketSum {
     if (rounds() > 0) list_.each(update_round(), [&](auto const&, auto from) { in = from[0].in; });
     return in;
   }
-  schedule::MomentParts moments() const { return {of_.program, &of_.share->ranks}; }
+  schedule::OptimizerParts parts() const { return {of_.program, &of_.share->ranks}; }
   template <class E> E* own(schedule::Location in, schedule::Strided at) const {
     return transfers_.template address<E>(of_.m->rank, in, at);
   }
@@ -132,9 +133,10 @@ template <class N> class BucketSum {
   void apply(schedule::Write const& w, schedule::Source const& from, Stepping<T> const& stepping) {
     transfers_.fetch(from);
     Stepping<T> own = stepping;
-    own.shift = moments().shift(of_.program->step[step_].node, w.at.begin);
+    long const shift = parts().shift(of_.program->step[step_].node, from.at.begin);
+    own.shift = {shift, parts().masters_in_parts() ? shift : 0, parts().weights_in_turn() ? shift : 0};
     transfers_.elements(from, [&](auto const* g) {
-      if constexpr (is_gradient<decltype(g)>) own.step(bucket_->offset + w.at.begin, w.at.size(), g);
+      if constexpr (is_gradient<decltype(g)>) own.step(bucket_->offset + from.at.begin, w.at.size(), g);
     });
   }
 

@@ -9,8 +9,8 @@
 namespace cleave::backend::host {
 
 /// Progress flags of a bucket: 1 + k = k rounds of its list ended; the last = all reads done, so that the next pass may
-/// write. Rounds behind the update are run when the next bucket has been updated, or at the end; if gradients take turns
-/// in memory, at once. Buckets are started, and updated, from the last to the first, and advance one at a time.
+/// write. Rounds behind the update are run when the next bucket has been updated, or at the end; if gradients take
+/// turns in memory, at once. Buckets are started, and updated, from the last to the first, and advance one at a time.
 template <class N> class Gradients {
  public:
   using T = N;
@@ -62,7 +62,8 @@ template <class N> class Gradients {
       if (updated_ >= 0) read_weights(updated_);
       updated_ = b;
     }
-    // The ranks that have updated their parts have read this one's gradients, whose place the next bucket but one takes.
+    // The ranks that have updated their parts have read this one's gradients, whose place the next bucket but one
+    // takes.
     if ((b == 0 || in_turn()) && updated_ >= 0) read_weights(std::exchange(updated_, -1));
   }
   /// For clipping, before any update: waits for all sums. Returns the sum of the squares that this way counts.

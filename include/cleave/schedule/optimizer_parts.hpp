@@ -1,4 +1,4 @@
-// schedule/moments.hpp - where the optimizer's tensors of a bucket lie: whole on every rank, or under Zero a part on each.
+// schedule/optimizer_parts.hpp - where what the optimizer keeps of a bucket lies: whole on every rank, or under Zero a part on each.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -10,17 +10,20 @@
 namespace cleave::schedule {
 
 /// Of a program that is run, on these ranks.
-struct MomentParts {
+struct OptimizerParts {
   Program const* program = nullptr;
   Ranks const* ranks = nullptr;
 
-  constexpr bool in_parts() const { return moments_in_parts(program->format, *ranks); }
+  constexpr bool in_parts() const { return optimizer_in_parts(program->format, *ranks); }
+  constexpr bool masters_in_parts() const { return schedule::masters_in_parts(*program, program->format, *ranks); }
+  constexpr bool weights_in_turn() const { return schedule::weights_in_turn(program->format, *ranks); }
   /// The elements of one tensor on a rank.
-  constexpr long apart() const { return moment_elements(*program, program->format, *ranks); }
-  /// From a weight's element to that of its moments, on the rank that has the part of a bucket which begins at `begin`.
+  constexpr long apart() const { return part_elements(*program, program->format, *ranks); }
+  /// From a weight's element to that of its moments (and of its master, if these are in parts), on the rank that has
+  /// the part of a bucket which begins at `begin`.
   constexpr long shift(int bucket, long begin) const {
     if (!in_parts()) return 0;
-    return moments_before(*program, *ranks, bucket) - program->bucket[bucket].offset - begin;
+    return parts_before(*program, *ranks, bucket) - program->bucket[bucket].offset - begin;
   }
   /// visit(rank, first weight, how many, shift) for the weights [first, first + count) of `rank`'s way, by the ranks
   /// that have their moments, in order. Weights that do not learn have none.
