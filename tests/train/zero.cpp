@@ -195,6 +195,3 @@ TEST_CASE("fit, save and load of a program's own arrays") {
   CHECK(loss(std::type_identity<Parts<Net, Adam>>{}) == wanted);
   CHECK(loss(std::type_identity<Gathers<Net, Adam>>{}) == wanted);
 }
-TEST_CASE("on a device it is refused, in one line") {
-  CHECK(session::stays_on_host<Parts<Net, Adam>>() == "an optimizer in parts (Zero)");
-}

@@ -9,6 +9,11 @@
 
 namespace cleave::schedule {
 
+/// From a weight's element to that of its moments, of its master, and of its copy: where a rank updates its part.
+struct PartShifts {
+  long moments = 0, weights = 0, copies = 0;
+};
+
 /// Of a program that is run, on these ranks.
 struct OptimizerParts {
   Program const* program = nullptr;
@@ -24,6 +29,10 @@ struct OptimizerParts {
   constexpr long shift(int bucket, long begin) const {
     if (!in_parts()) return 0;
     return parts_before(*program, *ranks, bucket) - program->bucket[bucket].offset - begin;
+  }
+  constexpr PartShifts shifts(int bucket, long begin) const {
+    long const own = shift(bucket, begin);
+    return {own, masters_in_parts() ? own : 0, weights_in_turn() ? own : 0};
   }
   /// visit(rank, first weight, how many, shift) for the weights [first, first + count) of `rank`'s way, by the ranks
   /// that have their moments, in order. Weights that do not learn have none.

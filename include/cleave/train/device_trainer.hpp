@@ -11,6 +11,7 @@
 #include "../lower/device.hpp"
 #include "../optim/rate.hpp"
 #include "losses.hpp"
+#include "owners.hpp"
 #include "residuals.hpp"
 #include "room.hpp"
 #include "sample_training.hpp"
@@ -87,12 +88,23 @@ class DeviceTrainer : public session::SampleTraining<session::sent_whole_t<Plan>
 
   /// Elements [offset, offset + count) of a way's region, from its first replica; and into all of its replicas.
   void read(int way, Region region, long offset, long count, A* out) {
-    if (fleet_.here(way)) fleet_.read(way, at(region) + offset * bytes_each, out, count * bytes_each);
-    if constexpr (Link::remote) link_->share(*machine_, fleet_.stream(), way, out, count * bytes_each);
+    std::fill_n(out, count, A{0});  // weights that do not learn may have no moments
+    each_owner(way, region, offset, count, [&](int rank, long in_arena, long in_values, long many) {
+      A* const to = out + in_values;
+      if (fleet_.here(rank)) fleet_.read(rank, at(region) + in_arena * bytes_each, to, many * bytes_each);
+      if constexpr (Link::remote) link_->share(*machine_, fleet_.stream(), rank, to, many * bytes_each);
+    });
   }
   void write(int way, Region region, long offset, long count, A const* in) {
     for (int r = way; r < ranks_.world(); r += P::ways) {
-      if (fleet_.here(r)) fleet_.write(r, at(region) + offset * bytes_each, in, count * bytes_each);
+      if (region == Region::Weights) {
+        if (fleet_.here(r)) fleet_.set_weights(r, offset, count, in);
+        continue;
+      }
+      each_owner(r, region, offset, count, [&](int rank, long in_arena, long in_values, long many) {
+        if (fleet_.here(rank))
+          fleet_.write(rank, at(region) + in_arena * bytes_each, in + in_values, many * bytes_each);
+      });
     }
   }
   void refresh_copies() { fleet_.refresh_copies(); }
@@ -139,6 +151,9 @@ class DeviceTrainer : public session::SampleTraining<session::sent_whole_t<Plan>
 
  private:
   static constexpr long bytes_each = sizeof(A);
+  template <class Visit> void each_owner(int rank, Region region, long first, long count, Visit visit) const {
+    session::each_owner(schedule::program<P>, ranks_, rank, region, first, count, visit);
+  }
   template <class Visit> void each_residual(int rank, Visit visit) const {
     auto const& l = layout_;
     session::each_residual<P>(ranks_, rank, [&](int b, bool of_sum, long, long count) {

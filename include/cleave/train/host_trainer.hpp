@@ -14,6 +14,7 @@
 #include "../backend/host/team.hpp"
 #include "../optim/rate.hpp"
 #include "losses.hpp"
+#include "owners.hpp"
 #include "residuals.hpp"
 
 namespace cleave::session {
@@ -96,8 +97,9 @@ template <class T> class HostTrainer {
   long total(int rank, std::vector<long> backend::host::Member::*what) const;
   /// Sums over processes, if there are several; a value that only one of them knows is zero in the others.
   template <class N> void collect(N* values, int count) const;
-  /// visit(rank, element of its region, element of the values, how many) for [first, first + count) of a rank's way.
-  template <class Visit> void each_owner(int rank, Region region, long first, long count, Visit visit) const;
+  template <class Visit> void each_owner(int rank, Region region, long first, long count, Visit visit) const {
+    session::each_owner(plan_.program, ranks_, rank, region, first, count, visit);
+  }
   double told(double value) const;
   long offset(Region region) const {
     return region == Region::Weights ? layout_.weights : region == Region::Moments ? layout_.moments : layout_.states;
@@ -223,30 +225,12 @@ template <class T> void HostTrainer<T>::write(int way, Region region, long first
   for (int r = way; r < ranks_.world(); r += ranks_.ways()) {
     if (region == Region::Weights) {
       if (world_.here(r)) at(r).set_weights(first, count, in);
-    } else if (region == Region::Moments && schedule::OptimizerParts{&plan_.program, &ranks_}.in_parts()) {
+    } else {
       each_owner(r, region, first, count, [&](int rank, long in_arena, long in_values, long many) {
         if (world_.here(rank)) std::copy_n(in + in_values, many, at(rank).region(region) + in_arena);
       });
-    } else if (world_.here(r)) {
-      std::copy_n(in, count, at(r).region(region) + first);
     }
   }
-}
-/// Under Zero the rank that updates a weight has its moments, and its newest value in the format of sums: in its part
-/// of the weights, or, if all ranks have all of them, where these are.
-template <class T>
-template <class Visit>
-void HostTrainer<T>::each_owner(int rank, Region region, long first, long count, Visit visit) const {
-  schedule::OptimizerParts const parts{&plan_.program, &ranks_};
-  long const all = plan_.program.weight_elements;
-  if (region == Region::States || !parts.in_parts()) return visit(rank, first, 0, count);
-  bool const in_place = region == Region::Weights && !parts.masters_in_parts();
-  if (in_place) visit(rank, first, 0, count);  // those that do not learn; the others follow
-  long const tensor = first / all, begin = first % all;
-  parts.each_owner(rank, begin, count, [&](int owner, long from, long many, long shift) {
-    long const at = in_place ? from : tensor * parts.apart() + from + shift;
-    visit(owner, at, from - begin, many);
-  });
 }
 template <class T> std::vector<typename HostTrainer<T>::A> HostTrainer<T>::residuals(int rank) {
   std::vector<A> out(static_cast<std::size_t>(session::residuals(plan_.program, ranks_, rank)));

@@ -62,7 +62,6 @@ template <class P> constexpr std::string_view stays_on_host() {
   if constexpr (P::compressed)
     coded = backend::gpu::Coded<typename P::codec, tensor::accumulate_t<typename P::number>>::here;
   bool const by_server = P::served;  // pushes are prepared on the host
-  if (P::format.zero > 0) return "an optimizer in parts (Zero)";
   return coded || by_server ? "" : "gradients compressed by a codec without a kernel (backend/gpu/kernels/coder.hpp)";
 }
 

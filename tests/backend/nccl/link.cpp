@@ -105,6 +105,12 @@ TEST_CASE("clipped by the norm over both axes") {
   as_together<Of<Mlp, DataParallel<Sync>, Clipped>>(2);
 }
 TEST_CASE("the batch cut over both axes") { as_together<Of<Mlp, DataParallel<Sync>, ModelParallel<SplitBatch>>>(2); }
+TEST_CASE("optimizers in parts, gradients and weights in turn") {
+  as_together<Of<Net, DataParallel<Sync, Zero<1>>, Momentum>>(3);
+  as_together<Of<Mlp, DataParallel<Sync, Zero<2>>, Adam, Precision<bf16>>>(3);
+  as_together<Of<Mlp, DataParallel<Sync, Zero<3>>, Adam, ModelParallel<SplitCols>>>(2);
+  as_together<Of<Mlp, DataParallel<Sync, Zero<3>>, Adam, Precision<bf16>>>(3);
+}
 TEST_CASE("compressed and scheduled all-reduces between devices") {
   as_together<Of<Mlp, DataParallel<Sync>, Fastest, Compress<Int8>, Momentum>>(3);
   as_together<Of<Mlp, DataParallel<Sync>, Fastest, Compress<TopK<50>>>>(2);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../../../schedule/offsets.hpp"
+#include "../../../schedule/optimizer_parts.hpp"
 #include "rank_lists.hpp"
 #include "ranks.hpp"
 
@@ -41,8 +42,9 @@ template <class N, class Machine, class Link> class Exchanges {
       for (int round = 0; round < (once ? 1 : in_place.rounds); ++round) {
         RankLists& lists = of_[index(step, round)];
         lists = rank_lists(in_place, step, ranks.share, round);
-        if (Link::remote && starts) lists.gather_before_apply();
+        if (Link::remote && starts && !parts().in_parts()) lists.gather_before_apply();
         make_room(lists, starts ? &One::sums : &One::compute);
+        if (starts && parts().in_parts()) make_room(lists, &One::compute);  // the others' new weights
       }
     }
     for (Area& a : areas_) {
@@ -67,6 +69,17 @@ template <class N, class Machine, class Link> class Exchanges {
     if (lists.meets) ranks_.meet(over);  // peers have read what this rank will overwrite
   }
 
+  /// The weights of a bucket, of which each rank has a part. A part changes after all gradients of a step, which depend
+  /// on what was read.
+  void gather(int step, int bucket) {
+    RankLists const& lists = of(step);
+    if (lists.rounds == 0) return;
+    ranks_.meet(ranks_.program.bucket[bucket].over);
+    ranks_.open_all(&One::compute, host::Did::Line, step, 0);
+    run(lists, 0, &One::compute, bucket);
+    ranks_.close_all(&One::compute);
+  }
+  schedule::OptimizerParts parts() const { return {&ranks_.program, &ranks_.share.ranks}; }
   /// A round of all ranks here, on their streams `on`. What comes from other processes comes first, in one group.
   void run(RankLists const& lists, int round, Which on, int bucket = -1) {
     if constexpr (Link::remote) bring(lists, round, on, bucket);
@@ -194,6 +207,8 @@ template <class N, class Machine, class Link> class Exchanges {
       case schedule::Storage::Statistic:
         return copy(f.statistics, r, w, s);
       case schedule::Storage::Message:
+      case schedule::Storage::Weights:
+      case schedule::Storage::Copies:
         return r.q.machine->copy(r.q.stream, own<std::byte>(r, w.to, w.at), place(r, s).at, bytes(s));
       default:
         if constexpr (narrow) {

@@ -44,7 +44,7 @@ struct RankLists {
   bool packs = false;  // round 0 converts a rank's gradients to the format in which they are sent
   bool meets = false;  // a rank reads another
   int rounds = 0;
-  int last = 0;  // of gradients: the round in which a rank decodes and updates
+  int last = 0;  // of gradients: the round in which a rank decodes and updates; behind it others read new weights
 
   /// Whether a rank reads a peer in a round.
   bool reads(int round, int rank, int peer) const {
@@ -70,8 +70,12 @@ inline RankLists rank_lists(schedule::Program const& program, int step, schedule
     schedule::TransferList l;
     schedule::exchange(program, step, share, rank, accumulation, l);
     lists.rounds = l.rounds();
-    lists.last = l.rounds() - 1;
-    for (int round = 0; round < l.rounds(); ++round) lists.meets = lists.meets || !l.peers(round, rank).empty();
+    for (int round = 0; round < l.rounds(); ++round) {
+      lists.meets = lists.meets || !l.peers(round, rank).empty();
+      l.each(round, [&](schedule::Write const& w, auto const&) {
+        if (w.what == schedule::Opcode::Apply) lists.last = round;
+      });
+    }
     if (l.rounds() > 0) {
       l.each(0, [&](schedule::Write const& w, auto const&) {
         lists.packs = lists.packs || (w.to.in == schedule::Storage::Wire && w.what == schedule::Opcode::Copy);

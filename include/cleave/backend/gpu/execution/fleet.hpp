@@ -152,11 +152,36 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
   /// Random numbers of a step start at this micro-batch.
   void begin_at(int micro_batch) { ranks_.share.first = micro_batch; }
   void refresh_copies() {
+    if (parts().masters_in_parts()) return;  // set_weights has done so
     for (One& one : ranks_.all) {
       if (one.here) put_copies(one);
     }
     machine_.finish();
   }
+  /// A local rank takes these master weights [first, first + count): its parts of them, if each rank has parts. Else
+  /// refresh_copies() follows.
+  void set_weights(int rank, long first, long count, A const* values) {
+    long const weights = ranks_.layout.weights;
+    constexpr long each = sizeof(A);
+    if (!parts().masters_in_parts()) return write(rank, weights + first * each, values, count * each);
+    bool const in_turn = parts().weights_in_turn();
+    [[maybe_unused]] auto const put_copies = [&](long region, long at, long from, long many) {
+      std::vector<T> copies(static_cast<std::size_t>(many));
+      for (long i = 0; i < many; ++i) copies[static_cast<std::size_t>(i)] = static_cast<T>(values[from - first + i]);
+      write(rank, region + at * static_cast<long>(sizeof(T)), copies.data(), many * static_cast<long>(sizeof(T)));
+    };
+    parts().each_owner(rank, first, count, [&](int owner, long from, long many, long shift) {
+      if (owner != rank) return;
+      write(rank, weights + (from + shift) * each, values + (from - first), many * each);
+      if constexpr (narrow) {
+        if (in_turn) put_copies(ranks_.layout.own_weights, from + shift, from, many);
+      }
+    });
+    if constexpr (narrow) {
+      if (!in_turn) put_copies(ranks_.layout.copies, first, first, count);
+    }
+  }
+  schedule::OptimizerParts parts() const { return {&program_, &ranks_.share.ranks}; }
   /// Elements, or bytes, that a rank has sent: what other ranks read from it, counted by captured passes times their
   /// runs.
   long sent(int rank) const { return steps_ * in_step_.sent(rank) + (passes_ - steps_) * in_pass_.sent(rank); }
@@ -180,14 +205,18 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
   }
 
   void start(One& one) {
-    std::vector<A> weights(static_cast<std::size_t>(program_.weight_elements)),
-        states(static_cast<std::size_t>(program_.state_elements));
-    host::start(program_, seed_, one.m.way(), weights.data(), states.data());
     machine_.clear(base_, one.arena, ranks_.layout.memory.total);
-    write(one.m.rank, ranks_.layout.weights, weights.data(), static_cast<long>(weights.size() * sizeof(A)));
-    if (!states.empty())
-      write(one.m.rank, ranks_.layout.states, states.data(), static_cast<long>(states.size() * sizeof(A)));
-    put_copies(one);
+    std::vector<A> values(static_cast<std::size_t>(program_.state_elements));
+    host::start_states(program_, values.data());
+    if (!values.empty())
+      write(one.m.rank, ranks_.layout.states, values.data(), static_cast<long>(values.size() * sizeof(A)));
+    for (int i = 0; i < program_.weights; ++i) {
+      schedule::Weight const& w = program_.weight[i];
+      values.resize(static_cast<std::size_t>(w.count));
+      host::start_weight(program_, i, seed_, one.m.way(), values.data());
+      set_weights(one.m.rank, w.offset, w.count, values.data());
+    }
+    if (!parts().masters_in_parts()) put_copies(one);
     machine_.finish();
   }
   /// Operations fused with a product are timed with it as they run in training.

@@ -58,7 +58,7 @@ template <class N, class Machine, class Link> class Walk {
  private:
   static bool meets(host::Act a) {
     using enum host::Act;
-    return a == Convert || a == Sum || a == Start || a == Norm || a == Update;
+    return a == Convert || a == Gather || a == Sum || a == Start || a == Norm || a == Update;
   }
   std::string title(int line) const {
     return std::string(schedule::name(ranks_.program.step[line].what)) + " " + schedule::subject(ranks_.program, line);
@@ -68,6 +68,8 @@ template <class N, class Machine, class Link> class Walk {
       case host::Act::Convert:
       case host::Act::Sum:
         return exchanges_.convert(a.step, round);
+      case host::Act::Gather:
+        return exchanges_.gather(a.step, a.bucket);
       case host::Act::Start:
         return gradients_.reduce(a.bucket, a.step, round);
       case host::Act::Norm:

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "../../../schedule/optimizer_parts.hpp"
 #include "../communication/member.hpp"
 #include "../communication/sum.hpp"
 #include "../kernels/kernel.hpp"
@@ -35,10 +36,7 @@ template <class T> struct Stepping {
   T* copies = nullptr;
   A* moments = nullptr;
   long apart = 0;
-  // From a weight's element to that of its moments, of the weight in the format of sums, and of its copy.
-  struct PartShifts {
-    long moments = 0, weights = 0, copies = 0;
-  } shift{};
+  schedule::PartShifts shift{};
   A* kept = nullptr;  // if set, gradients are added to it, and the optimizer is on a server
   A own_rate = 0;     // with kept gradients: the rate at which local weights are updated by plain SGD
   optim::Now<A> now{};

@@ -29,10 +29,4 @@ template <class A> void start_states(schedule::Program const& program, A* states
   }
 }
 
-/// weights (weight_elements), states (state_elements) of way `way`.
-template <class A> void start(schedule::Program const& program, std::uint64_t seed, int way, A* weights, A* states) {
-  for (int i = 0; i < program.weights; ++i) start_weight(program, i, seed, way, weights + program.weight[i].offset);
-  start_states(program, states);
-}
-
 }  // namespace cleave::backend::host

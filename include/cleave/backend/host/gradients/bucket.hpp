@@ -133,8 +133,7 @@ template <class N> class BucketSum {
   void apply(schedule::Write const& w, schedule::Source const& from, Stepping<T> const& stepping) {
     transfers_.fetch(from);
     Stepping<T> own = stepping;
-    long const shift = parts().shift(of_.program->step[step_].node, from.at.begin);
-    own.shift = {shift, parts().masters_in_parts() ? shift : 0, parts().weights_in_turn() ? shift : 0};
+    own.shift = parts().shifts(of_.program->step[step_].node, from.at.begin);
     transfers_.elements(from, [&](auto const* g) {
       if constexpr (is_gradient<decltype(g)>) own.step(bucket_->offset + from.at.begin, w.at.size(), g);
     });
