@@ -30,9 +30,7 @@ template <class T> std::vector<double> values(T& t) {
   return out;
 }
 template <class P> Kind kind(char const* name) {
-  return {name,
-          P::ways,
-          splits,
+  return {name, P::ways,
           [](int replicas, std::string const& path) {
             Trainer<P> t(replicas, 7);
             t.train(0, before, signs::feed<P>());
