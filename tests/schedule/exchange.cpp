@@ -161,6 +161,8 @@ TEST_CASE("an optimizer in parts: each rank updates a part, and reads the others
   holds<InParts<Odd, Adam, Fastest>>();
   holds<InParts<Odd, Momentum, Precision<bf16>>>();
   holds<InParts<Norms, Adam>>();
+  holds<InParts<Odd, Clipped>>();
+  holds<InParts<Odd, Clipped, Precision<bf16>>>();
   holds<InParts<Odd, Adam, Buckets<1024>>>();
   using Both = Plan<Turns, Batch<48>, MicroBatches<16>, DataParallel<Sync, Zero<1>>, Adam>;
   holds<Both>(4);

@@ -22,6 +22,9 @@ template <class N, int stage, class... Ps> using Staged = Of<N, DataParallel<Syn
 struct Halved : Momentum {
   static constexpr ParameterGroup group(Parameter p) { return {.rate = p.is_matrix() ? 0.5f : 1.0f}; }
 };
+struct Clipped : Adam {
+  static constexpr float clip_norm = 1;
+};
 template <class P> using OnDevice = DeviceTrainer<P, backend::emulate::Machine>;
 
 template <class T> std::vector<double> values(T& t) {
@@ -80,4 +83,8 @@ TEST_CASE("checkpoints are whole: from the device and to it") {
   CHECK(gone_on(device(integral_constant<int, 3>{}, 3), device(integral_constant<int, 1>{}, 2)) == wanted);
   CHECK(gone_on(device(integral_constant<int, 1>{}, 2), device(integral_constant<int, 3>{}, 3)) == wanted);
   CHECK(gone_on(device(integral_constant<int, 2>{}, 2), device(integral_constant<int, 2>{}, 1)) == wanted);
+}
+TEST_CASE("clipped gradients in parts stay on the host, and say so") {
+  CHECK(session::stays_on_host<Staged<Net, 1, Clipped>>() == "an optimizer in parts (Zero) and a norm of gradients");
+  CHECK(session::stays_on_host<Staged<Net, 3, Adam>>().empty());
 }

@@ -21,6 +21,9 @@ template <class N, class... Ps> using Parts = Of<N, DataParallel<Sync, Zero<1>>,
 template <class N, class... Ps> using InTurn = Of<N, DataParallel<Sync, Zero<2>>, Ps...>;
 template <class N, class... Ps> using Gathers = Of<N, DataParallel<Sync, Zero<3>>, Ps...>;
 template <class N, class... Ps> using AtOnce = Of<N, DataParallel<Sync>, Ps...>;
+struct Clipped : Adam {
+  static constexpr float clip_norm = 0.5f;
+};
 struct Decays : AdamW {
   static constexpr ParameterGroup group(Parameter p) {
     return {.rate = p.layer < 3 ? 0.5f : 1.0f, .decay = p.is_matrix() ? 1.0f : 0.0f};
@@ -138,6 +141,16 @@ TEST_CASE("the bits of one rank on any number of replicas") {
   auto const frozen = trained<AtOnce<Net, Adam, Freeze<2>>>(1);
   equals<Parts<Net, Adam, Freeze<2>>>(frozen, {1, 2, 3});
   equals<InTurn<Net, Adam, Freeze<2>>>(frozen, {2, 3});
+}
+TEST_CASE("clipped by the norm over all gradients, or scaled back: all ranks read all sums first") {
+  auto const wanted = trained<AtOnce<Net, Clipped>>(1);
+  equals<Parts<Net, Clipped>>(wanted, {1, 2, 3, 4});
+  equals<Parts<Net, Clipped, Accumulate<2>>>(trained<AtOnce<Net, Clipped, Accumulate<2>>>(1), {3});
+  CHECK(wanted != trained<AtOnce<Net, Adam>>(1));
+  using Narrow = Parts<Net, Clipped, Precision<bf16>, ModelParallel<SplitCols>>;
+  equals<Narrow>(trained<AtOnce<Net, Clipped, Precision<bf16>, ModelParallel<SplitCols>>>(2), {2, 3});
+  equals<Parts<Net, Adam, Precision<f16>, LossScale<1024, 2>>>(
+      trained<AtOnce<Net, Adam, Precision<f16>, LossScale<1024, 2>>>(1), {1, 2, 3});
 }
 TEST_CASE("number formats") {
   as_whole<Net, Adam, Precision<bf16>>({2, 3});

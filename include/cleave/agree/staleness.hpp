@@ -51,7 +51,7 @@ template <int Count> struct Spares {
 
 /// `Sync, Zero<1>`: what the optimizer keeps (momentum, Adam's moments, f32 weights of a narrower format) is cut into
 /// parts, one on each of the ranks that sum a gradient. A rank updates the weights of its part, and reads the others'.
-/// The traffic of a plan without.
+/// The traffic of a plan without; with clip_norm or LossScale 1.5 times as much, since all ranks read all sums first.
 /// `Zero<2>`: also, a bucket of gradients is updated while those before it are computed, and its memory used again: two
 /// buckets of gradients are there at a time.
 /// `Zero<3>`: also, a rank has its parts of the weights, and gathers a bucket of them before the steps that read it, in

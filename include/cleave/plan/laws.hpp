@@ -344,12 +344,12 @@ template <bool Zero, bool Otherwise> struct zero_sends_sums {
                   "Zero<n>: each rank sums its part of a gradient and updates it; leave Compress and ReduceBy out");
   };
 };
-template <bool Zero, bool Waits> struct zero_waits_for_no_norm {
-  static constexpr bool holds = !Zero || !Waits;
+template <int Zero, bool Waits> struct gradients_in_turn_have_no_norm {
+  static constexpr bool holds = Zero < 2 || !Waits;
   template <bool Holds> struct tell {
     static_assert(Holds,
-                  "Zero<n>: a rank has only its part of the summed gradients, whose norm is not computed yet; leave "
-                  "clip_norm and LossScale out");
+                  "Zero<2>: a gradient's memory is used again before the norm over all gradients is known; leave "
+                  "clip_norm and LossScale out, or say Zero<1>");
   };
 };
 template <bool Zero, bool Parts> struct zero_sums_whole_gradients {

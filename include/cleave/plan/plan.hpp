@@ -108,7 +108,7 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::frozen_layers_have_no_gradients<frozen != 0, served, says<plan::InputKind>>>,
       meta::enforce<plan::zero_is_of_collectives<agreed::zero != 0, served>>,
       meta::enforce<plan::zero_sends_sums<agreed::zero != 0, compressed || says<plan::RouteKind>>>,
-      meta::enforce<plan::zero_waits_for_no_norm<agreed::zero != 0, waits_for_norm>, optimizer>,
+      meta::enforce<plan::gradients_in_turn_have_no_norm<agreed::zero, waits_for_norm>, optimizer>,
       meta::enforce<plan::gradients_in_turn_are_there_once<agreed::zero, rounds>>,
       meta::enforce<plan::weights_in_turn_learn<agreed::zero, says<plan::FreezeKind>>>,
       meta::enforce<plan::compress_names_a_codec<codec, codec_known>>,

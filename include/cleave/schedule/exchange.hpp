@@ -91,13 +91,14 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
       v.write(Write{Opcode::Reduce, sent(), own});
       each_branch([&](int i, int branch, int merges) { v.source(Source{group.rank(i), sent(branch), own, merges}); });
     }
-    if (optimizer_in_parts(program.format, share.ranks)) return update_own(own);
-    v.round();
+    bool const in_parts = optimizer_in_parts(program.format, share.ranks);
+    if (program.waits_for_norm || !in_parts) v.round();
     for (int i = 0; i < group.size; ++i) {
       Strided const of = part(bucket.count, i, group.size);
-      if (!program.waits_for_norm) one(Opcode::Apply, {Storage::Weights}, of, group.rank(i), sent());
       if (program.waits_for_norm && i != group.mine) one(Opcode::Copy, sent(), of, group.rank(i), sent());
+      if (!program.waits_for_norm && !in_parts) one(Opcode::Apply, {Storage::Weights}, of, group.rank(i), sent());
     }
+    if (in_parts) return update_own(own);
     if (program.waits_for_norm) apply(sent());
   }
   /// Each rank has the moments of its part: it updates these weights, and reads the others, if it needs them now.

@@ -93,6 +93,8 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
     m.sent = op::sent(m.verb, m.elements, op::part_size(m.elements, mine(), m.ranks), m.ranks);
   } else if (step.what == Do::Start) {
     sum(s.bucket[step.node].count, weights_in_turn(f, ranks) ? op::Verb::ReduceScatter : op::Verb::AllReduce);
+    if (s.waits_for_norm && optimizer_in_parts(f, ranks))  // all read all sums, and later all weights
+      m.sent += op::sent(op::Verb::AllGather, m.elements, op::part_size(m.elements, mine(), m.ranks), m.ranks);
     if (s.bucket[step.node].factors > 0) {
       m.sent = (m.ranks - 1) * long{share.of(m.over, mine(), 0).size()} * request.rows * s.bucket[step.node].factors;
       m.factors = true;

@@ -28,6 +28,7 @@ struct Clip : Momentum {
   static constexpr float clip_norm = 0.05f;
 };
 template <class... Ps> struct Clipped : Plan<Net, Batch<16>, MicroBatches<16>, Clip, DataParallel<Sync>, Ps...> {};
+struct ClippedInParts : Plan<Net, Batch<16>, MicroBatches<16>, Clip, DataParallel<Sync, Zero<1>>> {};
 
 template <class P> std::vector<double> trained(int replicas, backend::host::Remote* remote, int steps = 6) {
   Trainer<P> t(replicas, 7, remote);
@@ -144,6 +145,7 @@ int main(int argc, char** argv) {
     same<Gathers<Mixed, Precision<bf16>, ModelParallel<SplitCols>>>(process, "by columns, weights in turn, bf16");
     same<InTurn<Mixed, Precision<bf16>, ModelParallel<SplitCols>>>(process, "by columns, gradients in turn, bf16");
     same<Clipped<>>(process, "by data, clipped");
+    same<ClippedInParts>(process, "by data, clipped, an optimizer in parts");
     same<Clipped<Precision<bf16>, Accumulate<2>>>(process, "by data, clipped, bf16 in rounds");
     same<Clipped<Fastest, Compress<Int8>>>(process, "by data, clipped, int8");
     same<Clipped<ModelParallel<SplitCols>>>(process, "by columns, clipped");

@@ -59,6 +59,7 @@ template <class N> class BucketSum {
   /// The round that updates weights. The last; if weights are whole and their optimizer is in parts, the others read
   /// what it has made in one more.
   int update_round() const { return rounds() - (parts().in_parts() && !parts().weights_in_turn() ? 2 : 1); }
+  schedule::OptimizerParts parts() const { return {of_.program, &of_.share->ranks}; }
   std::vector<int> const& peers(int round) const { return peers_[static_cast<std::size_t>(round)]; }
 
   /// `stepping`: for the one that updates weights.
@@ -100,7 +101,6 @@ template <class N> class BucketSum {
     if (rounds() > 0) list_.each(update_round(), [&](auto const&, auto from) { in = from[0].in; });
     return in;
   }
-  schedule::OptimizerParts parts() const { return {of_.program, &of_.share->ranks}; }
   template <class E> E* own(schedule::Location in, schedule::Strided at) const {
     return transfers_.template address<E>(of_.m->rank, in, at);
   }

@@ -56,7 +56,7 @@ template <class N> class Gradients {
     } else {
       if (!of_.program->waits_for_norm) finish(b);
       sum(b).run(last(b), &stepping);
-      if (of_.program->waits_for_norm) return;
+      if (of_.program->waits_for_norm && !sum(b).parts().in_parts()) return;
       if (last(b) + 1 == sum(b).rounds()) return ended_in_update(b);
       m_->reach(sum(b).step(), 1 + ++ended(b));
       if (updated_ >= 0) read_weights(updated_);
@@ -71,7 +71,7 @@ template <class N> class Gradients {
     for (int b = of_.program->buckets - 1; b >= 0; --b) {
       if (sum(b).rounds() == 0) continue;
       finish(b);
-      m_->reach(sum(b).step(), done);
+      if (!sum(b).parts().in_parts()) m_->reach(sum(b).step(), done);
     }
     double all = 0;
     for (int i = 0; i < of_.program->norms; ++i) {
