@@ -49,6 +49,19 @@ double furthest(std::vector<double> const& got, std::vector<double> const& wante
 }
 
 struct Normed : Sequential<Image<3, 4, 4>, BatchNorm, Linear<4>, CrossEntropy> {};
+// Two towers: what they compute is theirs up to the first layer that is not in groups.
+template <class Norm>
+struct Towers : Sequential<Image<2, 6, 6>, Conv<8, 3, Groups<2>, ModelParallel<SplitGroups>>, Relu, Norm,
+                           Conv<4, 3, Groups<2>, ModelParallel<SplitGroups>>, Linear<4>, CrossEntropy> {};
+template <class Norm>
+struct TwoWays : Plan<Towers<Norm>, Batch<12>, MicroBatches<6>, DataParallel<Sync>, ModelParallel<Whole, Ways<2>>> {};
+template <class Norm> struct OneWay : Plan<Towers<Norm>, Batch<12>, MicroBatches<6>, DataParallel<Sync>> {};
+static_assert(traffic<TwoWays<LocalResponseNorm<3, Groups<2>>>, 1>.elements_per_step ==
+              traffic<TwoWays<Relu>, 1>.elements_per_step);
+static_assert(traffic<TwoWays<LocalResponseNorm<3>>, 1>.elements_per_step >
+              traffic<TwoWays<Relu>, 1>.elements_per_step);
+static_assert(std::is_same_v<LocalResponseNorm<3, AlexNetConstants>::ops, LocalResponseNorm<3, Groups<1>>::ops>);
+
 template <class Number>
 struct Normalised : Plan<Normed, Batch<24>, MicroBatches<12>, DataParallel<Sync>, Precision<Number>> {
   static constexpr Rate rate = Rate::constant(0.05f);
@@ -61,6 +74,22 @@ TEST_CASE("LocalResponseNorm") {
     auto const report = check_layer<LocalResponseNorm<3>, Image<4, 3, 3>>();
     CHECK_MESSAGE(report.ok, report.text);
   }
+}
+TEST_CASE("LocalResponseNorm in groups") {
+  auto const report = check_layer<LocalResponseNorm<3, Groups<2>>, Image<6, 3, 3>>();
+  CHECK_MESSAGE(report.ok, report.text);
+  auto const constants = check_layer<LocalResponseNorm<4, AlexNetConstants, Groups<3>>, Image<9, 2, 2>>();
+  CHECK_MESSAGE(constants.ok, constants.text);
+}
+TEST_CASE("towers that exchange nothing at a LocalResponseNorm in groups train as one rank") {
+  using Norm = LocalResponseNorm<3, Groups<2>>;
+  auto const one = trained<OneWay<Norm>>(Trainer<OneWay<Norm>>(1, 2), 1.0);
+  auto const towers = trained<TwoWays<Norm>>(Trainer<TwoWays<Norm>>(2, 2), 1.0);
+  CHECK(furthest(towers, one) < 1e-5);
+  using Device = DeviceTrainer<TwoWays<Norm>, backend::emulate::Machine>;
+  CHECK(furthest(trained<TwoWays<Norm>>(Device(2, 2), 1.0), one) < 1e-5);
+  auto const other = trained<OneWay<LocalResponseNorm<3>>>(Trainer<OneWay<LocalResponseNorm<3>>>(1, 2), 1.0);
+  CHECK(furthest(other, one) > 1e-7);
 }
 TEST_CASE("BatchNorm of images") {
   {

@@ -1,5 +1,5 @@
 // refused: LocalResponseNorm<n>: the sum is over n neighbouring channels, at least 1
-// refused: response_norm_has_channels<0>
+// refused: response_norm_has_channels<0, 1>
 // refused: LocalResponseNorm<0
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"

@@ -136,6 +136,8 @@ int main(int, char** argv) {
       to, "lrn", "F.local_response_norm(x, 5, 0.5, 0.75, 2.0)");
   show<Image<any<42, 5, 9>, any<43, 1, 6>, any<44, 1, 6>>, LocalResponseNorm<4, GentleConstants>>(
       to, "lrn_even", "F.local_response_norm(x, 4, 0.5, 0.75, 2.0)");
+  show<Image<6, any<43, 1, 6>, any<44, 1, 6>>, LocalResponseNorm<3, GentleConstants, Groups<2>>>(
+      to, "lrn_groups", "torch.cat([F.local_response_norm(h, 3, 0.5, 0.75, 2.0) for h in x.chunk(2, 1)], 1)");
   show<Image<any<45, 1, 6>, any<46, 1, 6>, any<47, 1, 6>>, BatchNorm>(to, "batch_norm",
                                                                       "F.batch_norm(x, None, None, w[0], w[1], True)");
   show<Vector<any<48, 1, 20>>, BatchNorm>(to, "batch_norm_vector", "F.batch_norm(x, None, None, w[0], w[1], True)");

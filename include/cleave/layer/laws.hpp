@@ -32,10 +32,11 @@ template <int Vocabulary, int Features> struct embedding_sizes_are_positive {
     static_assert(Holds, "Embedding<tokens, features>: both are whole numbers from 1");
   };
 };
-template <int Channels> struct response_norm_has_channels {
-  static constexpr bool holds = Channels >= 1;
+template <int Channels, int Groups> struct response_norm_has_channels {
+  static constexpr bool holds = Channels >= 1 && Groups >= 1;
   template <bool Holds> struct tell {
-    static_assert(Holds, "LocalResponseNorm<n>: the sum is over n neighbouring channels, at least 1");
+    static_assert(
+        Holds, "LocalResponseNorm<n>: the sum is over n neighbouring channels, at least 1, of Groups<g>, at least 1");
   };
 };
 template <int Percent> struct dropout_keeps_some {
@@ -78,7 +79,8 @@ template <class Option, bool Taken> struct the_layer_takes_this_option {
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "the layer does not take this option. Linear takes NoBias, Glorot, SendFactors, SendCheapest and "
-                  "ModelParallel; Conv also Stride, Pad, Groups, Dilation; pools Stride, Pad; Embedding SendDense");
+                  "ModelParallel; Conv also Stride, Pad, Groups, Dilation; pools Stride, Pad; LocalResponseNorm "
+                  "Groups; Embedding SendDense");
   };
 };
 template <class Option, bool Once> struct each_option_is_given_once {

@@ -6,6 +6,7 @@
 #include "../op/group_norm.hpp"
 #include "../op/layer_norm.hpp"
 #include "../op/response_norm.hpp"
+#include "conv.hpp"
 #include "graph.hpp"
 
 namespace cleave {
@@ -14,9 +15,30 @@ namespace cleave {
 struct AlexNetConstants {
   static constexpr double k = 2, alpha = 1e-4, beta = 0.75;
 };
-template <int Channels, class Constants = AlexNetConstants>
-struct LocalResponseNorm : layer::Chain<op::ResponseNorm<Channels, Constants>> {
-  using law = layer::response_norm_has_channels<Channels>;
+
+namespace layer {
+template <class... Words> struct ResponseNormWords {
+  using constants = AlexNetConstants;
+  using policies = meta::list<Words...>;
+};
+template <class Constants, class... Words>
+requires requires { Constants::alpha; }
+struct ResponseNormWords<Constants, Words...> {
+  using constants = Constants;
+  using policies = meta::list<Words...>;
+};
+template <int Channels, class W>
+using response_norm =
+    op::ResponseNorm<Channels, typename W::constants, number_in<Groups, typename W::policies>::or_(1)>;
+}  // namespace layer
+
+/// `LocalResponseNorm<5>`, `LocalResponseNorm<5, Constants>`, `LocalResponseNorm<5, Groups<2>>`: over neighbouring
+/// channels; with groups, of the same group, as in the two towers of AlexNet.
+template <int Channels, class... Words>
+struct LocalResponseNorm : layer::Chain<layer::response_norm<Channels, layer::ResponseNormWords<Words...>>> {
+  using policies = typename layer::ResponseNormWords<Words...>::policies;
+  using takes = meta::list<Groups<1>>;
+  using law = layer::response_norm_has_channels<Channels, layer::number_in<Groups, policies>::or_(1)>;
 };
 
 struct LayerNorm : layer::Chain<op::LayerNorm> {};
