@@ -20,6 +20,13 @@ struct Learn : Plan<Curve, Batch<16>, DataParallel<Sync>, Adam> {};
 struct InMemory : Points {
   static constexpr bool in_memory = true;
 };
+struct Swapped : Points {
+  std::vector<std::string> class_names() const {
+    std::vector<std::string> names = Points().class_names();
+    std::swap(names[0], names[1]);
+    return names;
+  }
+};
 struct Jitter {
   static constexpr int dims = 0;
   static void apply(Draw const& draw, std::span<float> x, Shape) { x[0] += 0.1f * draw.uniform(0); }
@@ -85,6 +92,18 @@ TEST_CASE("samples that are held out may be a data set of their own; evaluations
   CHECK(predict.names(std::vector<float>{1, 1, -1})[0] == "above");
   CHECK_THROWS_WITH_AS(trainer.fit(training, test, {.validation = 0.1}), doctest::Contains("leave .validation out"),
                        Error);
+}
+TEST_CASE("a set to evaluate has the classes of the training set, in the same order") {
+  Points const points;
+  Swapped const swapped;
+  Trainer<Train> trainer;
+  auto const refused =
+      doctest::Contains("the set to evaluate: class 0 is \"above\", but the model was trained with \"below\"");
+  CHECK_THROWS_WITH_AS(trainer.fit(points, swapped, {.epochs = 1}), refused, Error);
+  CHECK(trainer.steps() == 0);
+  trainer.fit(points, points, {.epochs = 1});
+  CHECK_THROWS_WITH_AS(trainer.evaluate(swapped), refused, Error);
+  CHECK_THROWS_WITH_AS(trainer.predictor().evaluate(swapped, Accuracy{}), refused, Error);
 }
 TEST_CASE("augmentation changes training, is the same on any number of replicas, and is not in an evaluation") {
   Points const points;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -40,6 +41,8 @@ inline Arrays arrays_of(std::span<float const> x, std::span<int const> labels, s
   if (x.empty() || x.size() % each != 0)
     throw Error({"x: ", x.size(), " numbers are no whole number of samples of ", each});
   std::size_t const n = x.size() / each;
+  if (n > std::numeric_limits<int>::max())
+    throw Error({"x: ", n, " samples; at most ", std::numeric_limits<int>::max(), " are possible"});
   if (targets.empty() && labels.size() != n) throw Error({"y: ", labels.size(), " labels for ", n, " samples"});
   if (labels.empty() && targets.size() != n * out)
     throw Error({"y: ", targets.size(), " targets for ", n, " samples of ", out});

@@ -126,6 +126,17 @@ struct SampleCheck {
   }
 };
 
+/// Throws Error if a set to evaluate has other class names than the model was trained with, or in another order: its
+/// labels would be of other classes.
+inline void check_class_names(std::vector<std::string> const& trained, std::vector<std::string> const& given) {
+  if (trained.empty() || given.empty() || trained == given) return;
+  std::size_t c = 0;
+  while (c < trained.size() && c < given.size() && trained[c] == given[c]) ++c;
+  auto const name = [&](std::vector<std::string> const& of) { return c < of.size() ? "\"" + of[c] + "\"" : "none"; };
+  throw Error({"the set to evaluate: class ", c, " is ", name(given), ", but the model was trained with ",
+               name(trained), " there; give its classes the same names in the same order"});
+}
+
 /// Of all samples of a source, each read once.
 inline Scaling scaling_of(SampleSource const& of) {
   ScalingSum sum(of.channels());

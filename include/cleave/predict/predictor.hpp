@@ -220,6 +220,7 @@ template <class Net, class Number> class Predictor {
   }
   /// Adds samples in their order, whatever the number of threads.
   template <class... Metrics> auto measure(session::SampleSource const& all, Metrics&... metrics) {
+    session::check_class_names(class_names(), all.class_names);
     session::SampleCheck const check{lower::wanted<Block>(), Block::tokens.vocabulary};
     constexpr auto in = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(outputs);
     auto const n = static_cast<std::size_t>(all.size()), each = static_cast<std::size_t>(all.outputs);

@@ -134,6 +134,7 @@ template <class P, class Self> class SampleTraining {
   History fit_sources(TrainingSets const& sets, FitOptions const& how, Watch const& watch) {
     check_same(sets.training, how);
     if (sets.held_out.size() > 0) check_same(sets.held_out, how);
+    check_class_names(sets.training.class_names, sets.held_out.class_names);
     History out = session::fit(common(self()), sets, how, fitted(), watch, preprocessing_.scaling);
     if (!sets.training.class_names.empty()) preprocessing_.class_names = sets.training.class_names;
     return out;
@@ -163,6 +164,7 @@ template <class P, class Self> class SampleTraining {
   }
   backend::host::Score evaluate_source(SampleSource const& all) {
     check_same(all, {});
+    check_class_names(preprocessing_.class_names, all.class_names);
     Loader batches(all, preprocessing_.scaling, fitted().loading(P::batch, 1).in_order());
     batches.begin_epoch(0, 0);
     return self().score(batches.feed(), all.size());
