@@ -275,7 +275,7 @@ TEST_CASE("f32, bf16 and tf32 learn, and another batch is another function") {
 }
 TEST_CASE("what is wrong is told: numbers, samples that are not finite, replicas that hang") {
   using P = Curved<2>;
-  CHECK_THROWS_WITH_AS(Sandblaster<P>(0, 4), doctest::Contains("1 to 64 replicas, got 0"), Error);
+  CHECK_THROWS_WITH_AS(Sandblaster<P>(0, 4), doctest::Contains("1 to 1024 replicas, got 0"), Error);
   CHECK_THROWS_WITH_AS(Sandblaster<P>(2, 5000), doctest::Contains("1 to 4096 portions, got 5000"), Error);
   auto bad = feed();
   bad.pixels = [](void const*, long, long, int count, float* out) {

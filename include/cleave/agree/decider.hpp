@@ -10,7 +10,7 @@
 namespace cleave::agree {
 
 /// At most this many replicas around a server.
-inline constexpr int most_replicas = 64;
+inline constexpr int most_replicas = 1024;
 
 /// The state of one shard's agreement, which event.hpp describes. One call for each event.
 template <int Most> class Decider {

@@ -21,7 +21,7 @@ namespace cleave::session {
 /// `Shards` keeps the weights: `shards.fetch(hand)` loads them, `shards.add(portion, hand)` adds a gradient.
 template <class F, class Shards> class Crew {
  public:
-  static constexpr int most_replicas = 64, most_portions = 4096;
+  static constexpr int most_replicas = 1024, most_portions = 4096;
   struct Crash {};
 
   Crew(Serving const& of, HandsOf<F> hands, int portions, std::chrono::milliseconds deadline, Shards& shards)

@@ -21,7 +21,7 @@ template <class P> int threads_of(TrainerOptions const& setup) {
 
 /// `Served<Train> trainer(20, seed); trainer.train(0, 100, feed);` A plan whose replicas agree through a server. A step
 /// is an update if replicas wait for each other, else one gradient of one replica. Between two calls of train every
-/// replica rests. At most 64 replicas. `Ranks` of each compute: threads, or device_ranks.hpp; the server is on the
+/// replica rests. At most 1024 replicas. `Ranks` of each compute: threads, or device_ranks.hpp; the server is on the
 /// host.
 template <class P, class Ranks = session::ThreadRanks<P>>
 class Served : public session::ServedTrainer<session::formats_of<P>>,
