@@ -128,20 +128,17 @@ template <class N> class Rank : public Arena<N> {
   }
   /// Takes these master weights [first, first + count): its parts of them, if each rank has parts.
   void set_weights(long first, long count, A const* values) {
-    if (!parts().masters_in_parts()) {
-      std::copy_n(values, count, weights() + first);
-    } else {
-      parts().each_owner(m_.rank, first, count, [&](int owner, long from, long many, long shift) {
-        if (owner == m_.rank) std::copy_n(values + (from - first), many, weights() + from + shift);
-      });
-    }
-    if (!narrow) return;
-    if (parts().weights_in_turn()) {
-      T* const own = at<T>(layout_.own_weights);
-      for (long i = 0; i < parts().apart(); ++i) own[i] = static_cast<T>(weights()[i]);
-    } else {
-      for (long i = 0; i < count; ++i) this->data_weights()[first + i] = static_cast<T>(values[i]);
-    }
+    auto const put = [&](A const* from, long many, A* masters, T* copies) {
+      std::copy_n(from, many, masters);
+      for (long i = 0; narrow && copies && i < many; ++i) copies[i] = static_cast<T>(from[i]);
+    };
+    if (!parts().masters_in_parts()) return put(values, count, weights() + first, this->data_weights() + first);
+    bool const in_turn = parts().weights_in_turn();
+    parts().each_owner(m_.rank, first, count, [&](int owner, long from, long many, long shift) {
+      T* const own = in_turn ? at<T>(layout_.own_weights) + (from + shift) : nullptr;
+      if (owner == m_.rank) put(values + (from - first), many, weights() + (from + shift), own);
+    });
+    for (long i = 0; narrow && !in_turn && i < count; ++i) this->data_weights()[first + i] = static_cast<T>(values[i]);
   }
   schedule::OptimizerParts parts() const { return {&program_, &m_.world->ranks()}; }
   /// Seconds spent waiting for gradients after the backward pass.
