@@ -38,6 +38,7 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr bool clips = optim::Clips<optimizer>, scales_loss = !std::is_void_v<loss_scale>;
   /// Weights are updated after the norm over all gradients is known.
   static constexpr bool waits_for_norm = clips || scales_loss;
+  static constexpr int zero_stage = agreed::zero;
 
   using compress = policy<plan::CompressKind, plan::NoCompress>;
   using codec = typename compress::codec;
@@ -106,11 +107,11 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::gradients_are_unscaled_where_they_are_summed<scales_loss, !served>, loss_scale>,
       meta::enforce<plan::what_infers_pushes_nothing<infers, served>>,
       meta::enforce<plan::frozen_layers_have_no_gradients<frozen != 0, served, says<plan::InputKind>>>,
-      meta::enforce<plan::zero_is_of_collectives<agreed::zero != 0, served>>,
-      meta::enforce<plan::zero_sends_sums<agreed::zero != 0, compressed || says<plan::RouteKind>>>,
-      meta::enforce<plan::gradients_in_turn_have_no_norm<agreed::zero, waits_for_norm>, optimizer>,
-      meta::enforce<plan::gradients_in_turn_are_there_once<agreed::zero, rounds>>,
-      meta::enforce<plan::weights_in_turn_learn<agreed::zero, says<plan::FreezeKind>>>,
+      meta::enforce<plan::zero_is_of_collectives<zero_stage != 0, served>>,
+      meta::enforce<plan::zero_sends_sums<zero_stage != 0, compressed || says<plan::RouteKind>>>,
+      meta::enforce<plan::gradients_in_turn_have_no_norm<zero_stage, waits_for_norm>, optimizer>,
+      meta::enforce<plan::gradients_in_turn_are_there_once<zero_stage, rounds>>,
+      meta::enforce<plan::weights_in_turn_learn<zero_stage, says<plan::FreezeKind>>>,
       meta::enforce<plan::compress_names_a_codec<codec, codec_known>>,
       meta::enforce<typename plan::law_of_sending<codec>::is, compress>,
       meta::enforce<plan::only_gradients_are_compressed<compressed, agreed::change>, agreement>,
@@ -148,8 +149,8 @@ template <class NetT, class... Policies> struct Plan {
                                           waits_for_norm,
                                           infers,
                                           frozen,
-                                          agreed::zero > 2 && !infers,
-                                          agreed::zero > 1};
+                                          zero_stage > 2 && !infers,
+                                          zero_stage > 1};
   static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<word_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static constexpr bool factors = plan::always_factors(signatures);
@@ -162,7 +163,7 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<
           plan::freeze_leaves_weights_to_learn<frozen, says<plan::FreezeKind>, plan::learns_above(signatures, frozen)>,
           Freeze<frozen>>,
-      meta::enforce<plan::zero_sums_whole_gradients<agreed::zero != 0, plan::sends_parts_of_gradients(signatures)>,
+      meta::enforce<plan::zero_sums_whole_gradients<zero_stage != 0, plan::sends_parts_of_gradients(signatures)>,
                     plan::leaf<Net, plan::part_sender(signatures)>>,
       meta::enforce<plan::groups_have_factors_from_zero<plan::factors_from_zero<optimizer>(signatures)>, optimizer>,
       meta::enforce<plan::factors_are_of_products<no_product.none>, plan::leaf<Net, no_product.at>>,
@@ -205,7 +206,7 @@ template <class NetT, class... Policies> struct Plan {
       plan::encoding<std::conditional_t<codec_known, codec, void>>(compress::feedback),
       plan::path<route>(),
       workspace_bytes,
-      served || infers ? 0 : agreed::zero};
+      served || infers ? 0 : zero_stage};
   static constexpr bool in_order =
       !ordered || (plan::in_the_tree<route>(schedule, micro_batches, request.mesh.with_replicas(replicas)) &&
                    (!routed || portions_said::groups == 0));
