@@ -58,7 +58,7 @@ TEST_CASE("a batch is dealt out among the replicas of an update, and each gets a
   CHECK(serving<Free>.part(1, 4).end == 6);
   CHECK_THROWS_WITH_AS(serving<Waiting>.parts(1), doctest::Contains("leave none to wait for"), Error);
   CHECK_THROWS_WITH_AS(serving<Waiting>.parts(6), doctest::Contains("do not divide among the 5"), Error);
-  CHECK_THROWS_WITH_AS(serving<Free>.parts(65), doctest::Contains("keeps 1 to 64"), Error);
+  CHECK_THROWS_WITH_AS(serving<Free>.parts(1025), doctest::Contains("keeps 1 to 1024"), Error);
 }
 TEST_CASE("the number that processes compare is of plan, agreement and replicas") {
   CHECK(serving<Free>.fingerprint(2) == fingerprint<Free>(2));
