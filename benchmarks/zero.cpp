@@ -16,7 +16,7 @@ constexpr int replicas = 2, rounds = 15, steps = 30;
 struct Mlp : Sequential<Vector<784>, Linear<512>, Relu, Linear<512>, Relu, Linear<10>, CrossEntropy> {};
 struct Deep : Sequential<Vector<256>, Linear<256>, Relu, Linear<256>, Relu, Linear<256>, Relu, Linear<256>, Relu,
                          Linear<256>, Relu, Linear<256>, Relu, Linear<10>, CrossEntropy> {};
-template <class Net, class... Policies> struct Train : Plan<Net, Batch<128>, MicroBatches<2>, Adam, Policies...> {};
+template <class Net, class... Policies> struct Train : Plan<Net, Batch<128>, MicroBatches<2>, Policies...> {};
 
 template <class P> class Stage {
  public:
@@ -78,7 +78,9 @@ template <class Net, class... Policies> void measure(char const* name) {
 }  // namespace
 
 int main() {
-  measure<Mlp>("784-512-512-10, f32");
-  measure<Mlp, Precision<bf16>>("784-512-512-10, bf16");
-  measure<Deep>("seven dense layers of 256, f32");
+  measure<Mlp, Adam>("784-512-512-10, f32, Adam");
+  measure<Mlp, Adam, Precision<bf16>>("784-512-512-10, bf16, Adam");
+  measure<Deep, Adam>("seven dense layers of 256, f32, Adam");
+  measure<Mlp, Sgd>("784-512-512-10, f32, Sgd");
+  measure<Deep, Sgd>("seven dense layers of 256, f32, Sgd");
 }

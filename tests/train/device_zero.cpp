@@ -7,6 +7,7 @@
 
 #include "../io/scratch.hpp"
 #include "signs.hpp"
+#include "values.hpp"
 
 using namespace cleave;
 
@@ -27,13 +28,6 @@ struct Clipped : Adam {
 };
 template <class P> using OnDevice = DeviceTrainer<P, backend::emulate::Machine>;
 
-template <class T> std::vector<double> values(T& t) {
-  std::vector<double> out;
-  for (session::Kept const& k : session::kept<typename T::plan>()) {
-    for (auto v : session::whole(t, k)) out.push_back(static_cast<double>(v));
-  }
-  return out;
-}
 template <class P> std::vector<double> trained(int replicas, int steps = 4) {
   OnDevice<P> t(replicas, 7);
   t.train(0, steps, signs::feed<P>());

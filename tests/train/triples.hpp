@@ -7,6 +7,7 @@
 #include <cleave.hpp>
 
 #include "signs.hpp"
+#include "values.hpp"
 
 namespace triples {
 
@@ -25,11 +26,7 @@ template <class P> using TrainerOf = std::conditional_t<P::served, Served<P>, Tr
 template <class P> std::vector<double> trained(int replicas, int steps = 5) {
   TrainerOf<P> t(replicas, 7);
   if (steps > 0) t.train(0, steps, signs::feed<P>());
-  std::vector<double> out;
-  for (session::Kept const& k : session::kept<P>()) {
-    for (auto v : session::whole(t, k)) out.push_back(static_cast<double>(v));
-  }
-  return out;
+  return values(t);
 }
 inline double difference(std::vector<double> const& a, std::vector<double> const& b) {
   REQUIRE(a.size() == b.size());
@@ -44,7 +41,7 @@ template <class Number> class Triples {
  public:
   explicit Triples(double rounding) : rounding_(rounding * difference(one_, trained<One>(1, 0))) {}
 
-  template <class N, class... Split> void all(char const* split) {
+  template <class N, class... Split> void all(std::string const& split) {
     CAPTURE(split);
     auto const plain = near<N, 2, DataParallel<Sync>, Micro, Split...>("Sync");
     same<N, 3, 1, Split...>(plain);
@@ -59,7 +56,7 @@ template <class Number> class Triples {
 
  private:
   using Micro = MicroBatches<12>;
-  template <class N, int replicas, class... Ps> std::vector<double> near(char const* agreement) {
+  template <class N, int replicas, class... Ps> std::vector<double> near(std::string const& agreement) {
     CAPTURE(agreement);
     auto const got = trained<Of<N, Precision<Number>, Ps...>>(replicas);
     CHECK(difference(got, one_) <= rounding_);

@@ -6,6 +6,7 @@
 
 #include "../io/scratch.hpp"
 #include "signs.hpp"
+#include "values.hpp"
 
 using namespace cleave;
 
@@ -30,13 +31,6 @@ struct Decays : AdamW {
   }
 };
 
-template <class P> std::vector<double> values(Trainer<P>& t) {
-  std::vector<double> out;
-  for (session::Kept const& k : session::kept<P>()) {
-    for (auto v : session::whole(t, k)) out.push_back(static_cast<double>(v));
-  }
-  return out;
-}
 /// Weights, moments and statistics after some steps; what was sent is what the constants say.
 template <class P> std::vector<double> trained(int replicas, int steps = 6) {
   Trainer<P> t(replicas, 7);

@@ -8,6 +8,7 @@
 #include "members.hpp"
 #include "unsaid.hpp"
 #include "words.hpp"
+#include "zero_laws.hpp"
 
 namespace cleave {
 

@@ -2,79 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
-#include "encoding.hpp"
+#include "format.hpp"
 #include "liveness.hpp"
 #include "norm.hpp"
-#include "path.hpp"
 #include "rows.hpp"
 #include "slices.hpp"
 
 namespace cleave::schedule {
-
-inline constexpr long alignment = 64;
-inline constexpr long workspace_bytes =
-    1L << 20;  // per rank, for packing panels of matrix products; libraries may have more
-constexpr long aligned(long bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
-/// The constants of all layouts of one plan.
-struct Format {
-  int data = 4;       // bytes of an element of activations and messages
-  int sum = 4;        // bytes of an element of sums and master weights
-  int batch_sum = 8;  // bytes of an element of a sum over the batch that the model reads
-  int moments = 0;    // optimizer tensors per weight
-  bool ordered = true;
-  int pushed = 0;            // bytes of an element that is sent to a parameter server; 0: there is none
-  int shards = 1;            // of that server: the part for each is encoded separately
-  bool pushed_rows = false;  // gradients are pushed, some of them as sparse rows
-  Encoding encoding{};
-  Path path{};
-  long workspace = workspace_bytes;
-  // From 1: of the ranks that sum a bucket, each has a part of what the optimizer keeps. From 2: two buckets of
-  // gradients are there at a time; 3: of weights, too.
-  int zero = 0;
-};
-
-constexpr bool optimizer_in_parts(Format const& f, Ranks const& ranks) { return f.zero > 0 && ranks.replicas() > 1; }
-/// Then a rank has the weights that kernels read only around the steps that do.
-constexpr bool weights_in_turn(Format const& f, Ranks const& ranks) {
-  return f.zero > 2 && optimizer_in_parts(f, ranks);
-}
-/// The elements of the parts that a rank has of the first buckets of a schedule or program.
-template <class S> constexpr long parts_before(S const& s, Ranks const& ranks, int buckets) {
-  long sum = 0;
-  for (int b = 0; b < buckets; ++b) sum += Partition{s.bucket[b].count}.most(ranks.group_size(s.bucket[b].over));
-  return sum;
-}
-/// The elements of a tensor of the optimizer on a rank.
-template <class S> constexpr long part_elements(S const& s, Format const& f, Ranks const& ranks) {
-  return optimizer_in_parts(f, ranks) ? parts_before(s, ranks, s.buckets) : s.weight_elements;
-}
-/// Whether of the weights in the format of sums, too, a rank has its parts only: kernels read copies, and there are no
-/// weights that do not learn.
-template <class S> constexpr bool masters_in_parts(S const& s, Format const& f, Ranks const& ranks) {
-  long learn = 0;
-  for (int b = 0; b < s.buckets; ++b) learn += s.bucket[b].count;
-  bool const copied = f.data < f.sum || f.zero > 2;
-  return optimizer_in_parts(f, ranks) && copied && learn == s.weight_elements;
-}
-
-/// Where the weights of buckets, or the gradients of a branch, lie, in elements: each at the offset of its weight, or,
-/// if only two neighbouring buckets are there at a time, those of even number in one place, and those of odd number in
-/// another.
-struct BucketPlaces {
-  long count = 0;
-  long odd = -1;  // if set, the place of the buckets of odd number; those of even number are at 0
-  constexpr long of(Bucket const* bucket, int b) const { return odd < 0 ? bucket[b].offset : b % 2 * odd; }
-};
-template <class S> constexpr BucketPlaces bucket_places(S const& s, bool in_turn) {
-  if (!in_turn) return {s.weight_elements, -1};
-  long most[2]{};
-  for (int b = 0; b < s.buckets; ++b) most[b % 2] = std::max(most[b % 2], s.bucket[b].count);
-  return {most[0] + most[1], most[0]};
-}
 
 constexpr Share shared(place::Request r, Ranks ranks) {
   return {r.micro_batches, ranks, r.rounds, r.micro_batches * r.rows, 0, r.portions};
@@ -270,7 +206,7 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
   long const before_weights = at;
   bool const in_turn = weights_in_turn(f, ranks);
   long const own = part_elements(s, f, ranks);
-  for (int b = 0; b < s.buckets; ++b) out.part[b] = parts_before(s, ranks, b);
+  for (int b = 0; b < s.buckets && in_turn; ++b) out.part[b] = parts_before(s, ranks, b);
   out.copy = bucket_places(s, in_turn);
   out.weights = region(Category::Weights, (masters_in_parts(s, f, ranks) ? own : s.weight_elements) * f.sum);
   out.own_weights = narrow && in_turn ? region(Category::Weights, own * f.data) : out.weights;

@@ -49,6 +49,21 @@ struct OptimizerParts {
       }
     }
   }
+  /// visit(first weight, how many, element of its tensor) for the master weights that `rank` has of those of its way
+  /// [first, first + count); and for the weights that it has as they are read, by its kernels or, in turn, by others.
+  template <class Visit> constexpr void each_master(int rank, long first, long count, Visit visit) const {
+    masters_in_parts() ? each_own(rank, first, count, visit) : visit(first, count, first);
+  }
+  template <class Visit> constexpr void each_copy(int rank, long first, long count, Visit visit) const {
+    weights_in_turn() ? each_own(rank, first, count, visit) : visit(first, count, first);
+  }
+
+ private:
+  template <class Visit> constexpr void each_own(int rank, long first, long count, Visit visit) const {
+    each_owner(rank, first, count, [&](int owner, long from, long many, long shift) {
+      if (owner == rank) visit(from, many, from + shift);
+    });
+  }
 };
 
 }  // namespace cleave::schedule

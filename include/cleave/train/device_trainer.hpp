@@ -107,7 +107,7 @@ class DeviceTrainer : public session::SampleTraining<session::sent_whole_t<Plan>
       });
     }
   }
-  void refresh_copies() { fleet_.refresh_copies(); }
+  void refresh_copies() {}  // write() does so
   /// The residuals of a rank (residuals.hpp), one bucket after the other; and to set them. Called by all processes.
   static constexpr bool asked_by_all = Link::remote;
   std::vector<A> residuals(int rank) {

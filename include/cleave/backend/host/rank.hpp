@@ -54,7 +54,9 @@ template <class N> class Rank : public Arena<N> {
     stepping_.groups = program_.groups;
     stepping_.step_sums = functions_.step_sums;
     stepping_.step_data = functions_.step_data;
-    start(seed);
+    start_states(program_, states());
+    start_weights<A>(program_, seed, m_.way(),
+                     [&](long first, long count, A const* values) { set_weights(first, count, values); });
     if (world.remote()) {
       world.shadow(bytes());
       world.remote()->share_arena(base_, bytes());
@@ -126,19 +128,15 @@ template <class N> class Rank : public Arena<N> {
     stepping_.kept = this->outbox();
     stepping_.own_rate = own_rate;
   }
-  /// Takes these master weights [first, first + count): its parts of them, if each rank has parts.
+  /// Takes these master weights [first, first + count), or of them what this rank has.
   void set_weights(long first, long count, A const* values) {
-    auto const put = [&](A const* from, long many, A* masters, T* copies) {
-      std::copy_n(from, many, masters);
-      for (long i = 0; narrow && copies && i < many; ++i) copies[i] = static_cast<T>(from[i]);
-    };
-    if (!parts().masters_in_parts()) return put(values, count, weights() + first, this->data_weights() + first);
-    bool const in_turn = parts().weights_in_turn();
-    parts().each_owner(m_.rank, first, count, [&](int owner, long from, long many, long shift) {
-      T* const own = in_turn ? at<T>(layout_.own_weights) + (from + shift) : nullptr;
-      if (owner == m_.rank) put(values + (from - first), many, weights() + (from + shift), own);
+    parts().each_master(m_.rank, first, count, [&](long from, long many, long at) {
+      std::copy_n(values + (from - first), many, weights() + at);
     });
-    for (long i = 0; narrow && !in_turn && i < count; ++i) this->data_weights()[first + i] = static_cast<T>(values[i]);
+    if (!narrow) return;
+    parts().each_copy(m_.rank, first, count, [&](long from, long many, long at) {
+      for (long i = 0; i < many; ++i) stepping_.copies[at + i] = static_cast<T>(values[from - first + i]);
+    });
   }
   schedule::OptimizerParts parts() const { return {&program_, &m_.world->ranks()}; }
   /// Seconds spent waiting for gradients after the backward pass.
@@ -150,16 +148,6 @@ template <class N> class Rank : public Arena<N> {
     return m_.slices(share_, program_.node[program_.nodes - 1].batch_axes, round);
   }
   static bool waits(Act a) { return a == Act::Convert || a == Act::Gather || a == Act::Sum || a == Act::Norm; }
-  void start(std::uint64_t seed) {
-    start_states(program_, states());
-    std::vector<A> values;
-    for (int i = 0; i < program_.weights; ++i) {
-      schedule::Weight const& w = program_.weight[i];
-      values.resize(static_cast<std::size_t>(w.count));
-      start_weight(program_, i, seed, m_.way(), values.data());
-      set_weights(w.offset, w.count, values.data());
-    }
-  }
   Context context() const { return {at<std::byte>(layout_.workspace)}; }
 
   void pass(long step, bool training) {

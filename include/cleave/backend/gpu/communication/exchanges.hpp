@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "../../../schedule/offsets.hpp"
-#include "../../../schedule/optimizer_parts.hpp"
 #include "rank_lists.hpp"
 #include "ranks.hpp"
 
@@ -42,9 +41,9 @@ template <class N, class Machine, class Link> class Exchanges {
       for (int round = 0; round < (once ? 1 : in_place.rounds); ++round) {
         RankLists& lists = of_[index(step, round)];
         lists = rank_lists(in_place, step, ranks.share, round);
-        if (Link::remote && starts && !parts().in_parts()) lists.gather_before_apply();
+        if (Link::remote && starts && !ranks.parts().in_parts()) lists.gather_before_apply();
         make_room(lists, starts ? &One::sums : &One::compute);
-        if (starts && parts().in_parts()) make_room(lists, &One::compute);  // the others' new weights
+        if (starts && ranks.parts().in_parts()) make_room(lists, &One::compute);  // the others' new weights
       }
     }
     for (Area& a : areas_) {
@@ -79,7 +78,6 @@ template <class N, class Machine, class Link> class Exchanges {
     run(lists, 0, &One::compute, bucket);
     ranks_.close_all(&One::compute);
   }
-  schedule::OptimizerParts parts() const { return {&ranks_.program, &ranks_.share.ranks}; }
   /// A round of all ranks here, on their streams `on`. What comes from other processes comes first, in one group.
   void run(RankLists const& lists, int round, Which on, int bucket = -1) {
     if constexpr (Link::remote) bring(lists, round, on, bucket);

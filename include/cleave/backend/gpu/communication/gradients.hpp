@@ -53,7 +53,7 @@ template <class N, class Machine, class Link> class DeviceGradients {
   }
   /// If a rank sums with no other, and all gradients are there, all buckets are one: one kernel updates the arena.
   void update(int b, int step, int round) {
-    bool const in_turn = ranks_.layout.gradient.odd >= 0;
+    bool const in_turn = ranks_.layout.gradient.in_turn();
     if (alone(b)) {
       if (!in_turn && b > 0 && alone(b - 1)) return;  // included in the one below
       int end = b;
@@ -66,12 +66,12 @@ template <class N, class Machine, class Link> class DeviceGradients {
       ranks_.close_all(&One::compute);
       return;
     }
-    bool const waits_for_norm = ranks_.program.waits_for_norm;
+    bool const waits_for_norm = ranks_.program.waits_for_norm, in_parts = ranks_.parts().in_parts();
     RankLists const& lists = exchanges_.of(start_[static_cast<std::size_t>(b)]);
     if (!waits_for_norm) meet(b, lists.last, &One::sums, &One::compute);
     ranks_.open_all(&One::compute, host::Did::Line, step, round);
     for (One& one : ranks_.all) {
-      if (exchanges_.parts().in_parts()) {
+      if (in_parts) {
         update_own(one, b, lists);
         continue;
       }
@@ -79,7 +79,7 @@ template <class N, class Machine, class Link> class DeviceGradients {
       if (one.here) put_update(one, bucket(b).offset, bucket(b).count, found(one, b));
     }
     ranks_.close_all(&One::compute);
-    for (int r = lists.last + 1; exchanges_.parts().in_parts() && r < lists.rounds; ++r) {
+    for (int r = lists.last + 1; in_parts && r < lists.rounds; ++r) {
       meet(b, r, &One::compute, &One::compute);
       exchanges_.run(lists, r, &One::compute, b);
     }
@@ -151,18 +151,18 @@ template <class N, class Machine, class Link> class DeviceGradients {
     schedule::Offsets const at = exchanges_.offsets(one, b);
     exchanges_.put(one, lists, lists.last, &One::compute, b, [&](schedule::Write const&, schedule::Source const& s) {
       Parts const sum{{ranks_.template in_arena<std::byte>(one, at(s.in, s.at))}, s.in.in == schedule::Storage::Wire};
-      put_update(one, bucket(b).offset + s.at.begin, s.at.size(), sum, exchanges_.parts().shifts(b, s.at.begin));
+      put_update(one, bucket(b).offset + s.at.begin, s.at.size(), sum, ranks_.parts().shifts(b, s.at.begin));
     });
   }
   void put_update(One& one, long offset, long count, Parts const& parts, schedule::PartShifts shift = {}) {
     auto const& l = ranks_.layout;
     auto const at = [&](long region, long by) { return ranks_.template in_arena<A>(one, region, offset + by); };
-    long const copies = exchanges_.parts().weights_in_turn() ? l.own_weights : l.copies;
+    long const copies = ranks_.parts().weights_in_turn() ? l.own_weights : l.copies;
     WeightRange<T> const range{at(l.weights, shift.weights),
                                narrow ? ranks_.template in_arena<T>(one, copies, offset + shift.copies) : nullptr,
                                at(l.moments, shift.moments),
                                at(l.outbox, 0),
-                               exchanges_.parts().apart(),
+                               ranks_.parts().apart(),
                                count,
                                control_,
                                ranks_.program.waits_for_norm ? scale(one) : nullptr,

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "../../../schedule/optimizer_parts.hpp"
 #include "../../host/execution/prepare.hpp"
 #include "../tuning/stamps.hpp"
 #include "functions.hpp"
@@ -74,6 +75,7 @@ template <class N, class Machine, class Link> class Ranks {
   Library library() const {
     return program.format.ordered || (Link::remote && program.mesh.ways() > 1) ? Library::Never : Library::Asked;
   }
+  schedule::OptimizerParts parts() const { return {&program, &share.ranks}; }
   One& at(int r) { return all[static_cast<std::size_t>(r)]; }
   One const& at(int r) const { return all[static_cast<std::size_t>(r)]; }
   One& first_here() {

@@ -151,37 +151,23 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
   bool here(int rank) const { return ranks_.at(rank).here; }
   /// Random numbers of a step start at this micro-batch.
   void begin_at(int micro_batch) { ranks_.share.first = micro_batch; }
-  void refresh_copies() {
-    if (parts().masters_in_parts()) return;  // set_weights has done so
-    for (One& one : ranks_.all) {
-      if (one.here) put_copies(one);
-    }
-    machine_.finish();
-  }
-  /// A local rank takes these master weights [first, first + count): its parts of them, if each rank has parts. Else
-  /// refresh_copies() follows.
+  /// A local rank takes these master weights [first, first + count), or of them what it has; waits.
   void set_weights(int rank, long first, long count, A const* values) {
-    long const weights = ranks_.layout.weights;
-    constexpr long each = sizeof(A);
-    if (!parts().masters_in_parts()) return write(rank, weights + first * each, values, count * each);
-    bool const in_turn = parts().weights_in_turn();
-    [[maybe_unused]] auto const put_copies = [&](long region, long at, long from, long many) {
-      std::vector<T> copies(static_cast<std::size_t>(many));
-      for (long i = 0; i < many; ++i) copies[static_cast<std::size_t>(i)] = static_cast<T>(values[from - first + i]);
-      write(rank, region + at * static_cast<long>(sizeof(T)), copies.data(), many * static_cast<long>(sizeof(T)));
+    schedule::OptimizerParts const parts = ranks_.parts();
+    auto const& l = ranks_.layout;
+    auto const put = [&]<class E>(long region, long at, E const* from, long many) {
+      write(rank, region + at * static_cast<long>(sizeof(E)), from, many * static_cast<long>(sizeof(E)));
     };
-    parts().each_owner(rank, first, count, [&](int owner, long from, long many, long shift) {
-      if (owner != rank) return;
-      write(rank, weights + (from + shift) * each, values + (from - first), many * each);
-      if constexpr (narrow) {
-        if (in_turn) put_copies(ranks_.layout.own_weights, from + shift, from, many);
-      }
-    });
+    parts.each_master(rank, first, count,
+                      [&](long from, long many, long at) { put(l.weights, at, values + (from - first), many); });
     if constexpr (narrow) {
-      if (!in_turn) put_copies(ranks_.layout.copies, first, first, count);
+      parts.each_copy(rank, first, count, [&](long from, long many, long at) {
+        std::vector<T> copies;
+        for (long i = 0; i < many; ++i) copies.push_back(static_cast<T>(values[from - first + i]));
+        put(parts.weights_in_turn() ? l.own_weights : l.copies, at, copies.data(), many);
+      });
     }
   }
-  schedule::OptimizerParts parts() const { return {&program_, &ranks_.share.ranks}; }
   /// Elements, or bytes, that a rank has sent: what other ranks read from it, counted by captured passes times their
   /// runs.
   long sent(int rank) const { return steps_ * in_step_.sent(rank) + (passes_ - steps_) * in_pass_.sent(rank); }
@@ -206,17 +192,12 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
 
   void start(One& one) {
     machine_.clear(base_, one.arena, ranks_.layout.memory.total);
-    std::vector<A> values(static_cast<std::size_t>(program_.state_elements));
-    host::start_states(program_, values.data());
-    if (!values.empty())
-      write(one.m.rank, ranks_.layout.states, values.data(), static_cast<long>(values.size() * sizeof(A)));
-    for (int i = 0; i < program_.weights; ++i) {
-      schedule::Weight const& w = program_.weight[i];
-      values.resize(static_cast<std::size_t>(w.count));
-      host::start_weight(program_, i, seed_, one.m.way(), values.data());
-      set_weights(one.m.rank, w.offset, w.count, values.data());
-    }
-    if (!parts().masters_in_parts()) put_copies(one);
+    std::vector<A> states(static_cast<std::size_t>(program_.state_elements));
+    host::start_states(program_, states.data());
+    if (!states.empty())
+      write(one.m.rank, ranks_.layout.states, states.data(), static_cast<long>(states.size() * sizeof(A)));
+    host::start_weights<A>(program_, seed_, one.m.way(),
+                           [&](long first, long count, A const* of) { set_weights(one.m.rank, first, count, of); });
     machine_.finish();
   }
   /// Operations fused with a product are timed with it as they run in training.
@@ -226,12 +207,6 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
     machine_.copy(base_, control_, bounce_, sizeof control);
     machine_.finish();
     walk_.learn();
-  }
-  void put_copies(One& one) {
-    if constexpr (narrow) {
-      copy_lines(one.compute, in_arena<T>(one, ranks_.layout.copies), in_arena<A const>(one, ranks_.layout.weights), 1,
-                 program_.weight_elements, 0, 0);
-    }
   }
   std::byte* bounce(long bytes) {
     if (bytes > bounce_bytes_) bounce_ = machine_.allocate_pinned(bounce_bytes_ = bytes);

@@ -84,7 +84,7 @@ template <class N> class Pointers {
   }
   /// Of a weight, or its gradient.
   long place_of(schedule::Weight const& w, schedule::BucketPlaces const& places) const {
-    for (int b = 0; b < program_.buckets && places.odd >= 0; ++b) {
+    for (int b = 0; places.in_turn() && b < program_.buckets; ++b) {
       long const in_bucket = w.offset - program_.bucket[b].offset;
       if (in_bucket >= 0 && in_bucket < program_.bucket[b].count) return places.of(program_.bucket, b) + in_bucket;
     }

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <vector>
+
 #include "../../../op/start.hpp"
 #include "../../../schedule/program.hpp"
 #include "../../../schedule/shard.hpp"
@@ -9,15 +11,22 @@
 
 namespace cleave::backend::host {
 
-/// Weight i (its elements) of way `way`.
-template <class A> void start_weight(schedule::Program const& program, int i, std::uint64_t seed, int way, A* to) {
-  schedule::Weight const& w = program.weight[i];
-  schedule::ProgramNode const& n = program.node[w.node];
-  op::Weight const whole = n.weight[w.which];
-  tensor::Random const random{seed, tensor::Purpose::Weights, static_cast<std::uint32_t>(i)};
-  schedule::each_run(whole.shape, n.w, program.mesh, way, [&](long local, long global, long count) {
-    for (long k = 0; k < count; ++k) to[local + k] = static_cast<A>(op::start_value(whole, random, global + k));
-  });
+/// set(offset, count, values) for each learned tensor of way `way`.
+template <class A, class Set>
+void start_weights(schedule::Program const& program, std::uint64_t seed, int way, Set set) {
+  std::vector<A> values;
+  for (int i = 0; i < program.weights; ++i) {
+    schedule::Weight const& w = program.weight[i];
+    schedule::ProgramNode const& n = program.node[w.node];
+    op::Weight const whole = n.weight[w.which];
+    tensor::Random const random{seed, tensor::Purpose::Weights, static_cast<std::uint32_t>(i)};
+    values.resize(static_cast<std::size_t>(w.count));
+    schedule::each_run(whole.shape, n.w, program.mesh, way, [&](long local, long global, long count) {
+      for (long k = 0; k < count; ++k)
+        values[static_cast<std::size_t>(local + k)] = static_cast<A>(op::start_value(whole, random, global + k));
+    });
+    set(w.offset, w.count, values.data());
+  }
 }
 /// states (state_elements).
 template <class A> void start_states(schedule::Program const& program, A* states) {

@@ -102,7 +102,7 @@ template <class N> class Gradients {
     exposed_ += m_->waited - before;
   }
   /// Whether the place of a bucket's gradients is written again in the same step.
-  bool in_turn() const { return of_.layout->gradient.odd >= 0; }
+  bool in_turn() const { return of_.layout->gradient.in_turn(); }
   void ended_in_update(int b) {
     m_->reach(sum(b).step(), done);
     if (!in_turn()) return;
