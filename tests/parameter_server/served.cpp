@@ -17,6 +17,10 @@ struct Net : Sequential<Vector<20>, Linear<24>, Relu, Linear<16>, Tanh, Linear<4
 struct Tiny : Sequential<Vector<4>, Linear<2>, CrossEntropy> {};
 
 template <class... Ps> struct Of : Plan<Net, Batch<24>, MicroBatches<12>, Momentum, Ps...> {};
+struct Short : Momentum {  // all steps are clipped
+  static constexpr float clip_norm = 0.05f, weight_decay = 0.01f;
+};
+template <class... Ps> struct Clip : Plan<Net, Batch<24>, MicroBatches<12>, Short, Ps...> {};
 template <class... Ps> struct Free : Plan<Net, Batch<24>, Momentum, Ps...> {};
 
 template <class P> std::vector<typename P::number> weights(auto& t) {
@@ -63,6 +67,39 @@ TEST_CASE("split layers under a server, with the bits of the same split under al
   CHECK(by_server<Of<DataParallel<Sync>, ModelParallel<SplitCols>, Shards<1>>>(3, 10) == cut);
   auto const sliced = by_collectives<Of<DataParallel<Sync>, ModelParallel<SplitBatch>>>(3, 10);  // summed over the ways
   CHECK(by_server<Of<DataParallel<Sync>, ModelParallel<SplitBatch>, Shards<1>>>(3, 10) == sliced);
+}
+TEST_CASE("gradients are clipped where they are summed: at the server, with the bits of the all-reduce") {
+  auto const clipped = by_collectives<Clip<DataParallel<Sync>>>(1, 10);
+  CHECK(clipped != by_collectives<Of<DataParallel<Sync>>>(1, 10));
+  CHECK(by_server<Clip<DataParallel<Sync>, Shards<1>>>(1, 10) == clipped);
+  CHECK(by_server<Clip<DataParallel<Sync>, Shards<1>>>(3, 10) == clipped);
+  CHECK(by_server<Clip<DataParallel<Sync>, Shards<1>>>(6, 10) == clipped);
+  auto const sliced = by_collectives<Clip<DataParallel<Sync>, ModelParallel<SplitBatch>>>(3, 10);
+  CHECK(by_server<Clip<DataParallel<Sync>, ModelParallel<SplitBatch>, Shards<1>>>(3, 10) == sliced);
+  // The spare is waited for by nobody: whose gradients a step has depends on time, and each sum is clipped.
+  Served<Clip<DataParallel<Sync, Spares<1>>>> spare(4, 7);
+  spare.set_rate(Rate::constant(0.1f));
+  double const first = late(spare.train(0, 1, feed<Of<>>()));
+  CHECK(late(spare.train(1, 300, feed<Of<>>())) < first);
+}
+TEST_CASE("around a split model the server clips by the norm over all ways") {
+  auto const cut = by_collectives<Clip<DataParallel<Sync>, ModelParallel<SplitColsRows>>>(3, 10);
+  CHECK(by_server<Clip<DataParallel<Sync>, ModelParallel<SplitColsRows>, Shards<1>>>(3, 10) == cut);
+  auto const four = by_collectives<Clip<DataParallel<Sync>, ModelParallel<SplitRows, Ways<4>>>>(3, 10);
+  CHECK(by_server<Clip<DataParallel<Sync>, ModelParallel<SplitRows, Ways<4>>, Shards<1>>>(3, 10) == four);
+}
+TEST_CASE("replicas that step themselves clip their own gradients; one such replica has the bits of a plan without") {
+  auto const one = by_collectives<Clip<DataParallel<Sync>>>(1, 10);
+  using Local = Clip<DataParallel<LocalSGD<5>>>;
+  Served<Local> alone(1, 7);
+  alone.train(0, 10, feed<Local>());
+  auto const own = weights<Local>(alone);
+  REQUIRE(static_cast<long>(own.size()) >= Local::schedule.weight_elements);
+  CHECK(std::equal(own.begin(), own.begin() + Local::schedule.weight_elements, one.begin()));
+  Served<Clip<DataParallel<LocalSGD<4>>>> t(3, 7);
+  t.set_rate(Rate::constant(0.1f));
+  double const first = late(t.train(0, 1, feed<Of<>>()));
+  CHECK(late(t.train(1, 300, feed<Of<>>())) < first);
 }
 TEST_CASE("asynchrony, a split model and small batches in one plan; one such replica has the synchronous bits") {
   auto const whole = by_collectives<Free<ModelParallel<SplitColsRows>>>(1, 10);

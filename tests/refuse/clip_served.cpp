@@ -1,4 +1,4 @@
-// refused: clip_norm: the norm is over all gradients of a step, which no shard of a parameter server has
+// refused: clip_norm: the norm is over all gradients of a step, which no shard of a server has
 // refused: gradients_are_clipped_where_they_are_summed<true, false>
 // refused: Clipped
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

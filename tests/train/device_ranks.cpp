@@ -38,6 +38,9 @@ template <class P> void same(double tolerance, int replicas, int steps = 4) {
     CHECK(device.allocated(r) == threads.allocated(r));
   }
 }
+struct Short : Momentum {  // all steps are clipped
+  static constexpr float clip_norm = 0.05f;
+};
 struct Halved : Sgd {
   static constexpr ParameterGroup group(Parameter p) { return {.rate = p.is_matrix() ? 0.25f : 1.0f}; }
 };
@@ -63,6 +66,12 @@ TEST_CASE("replicas that step weights of their own: Downpour, averaging, elastic
   same<Of<Mlp, DataParallel<ElasticAveraging<2, 40>>>>(1e-6, 1, 7);
   same<Of<Mlp, DataParallel<Downpour<3, 2>>, Precision<bf16>>>(3e-2, 1, 7);
   same<Of<Mlp, DataParallel<Downpour<3, 2>>, Halved>>(1e-5, 1, 7);  // local steps have the rates of the groups, too
+}
+TEST_CASE("gradients are clipped: by a server that is waited for, else by replicas that step weights of their own") {
+  same<Of<Mlp, DataParallel<Sync>, Shards<1>, Short>>(1e-6, 3);
+  same<Of<Mlp, DataParallel<Sync>, Shards<1>, Short, ModelParallel<SplitCols, Ways<2>>>>(1e-6, 2);
+  same<Of<Mlp, DataParallel<LocalSGD<2>>, Short>>(1e-6, 3, 5);
+  same<Of<Mlp, DataParallel<ElasticAveraging<2, 40>>, Short, ModelParallel<SplitRows, Ways<2>>>>(1e-6, 1, 7);
 }
 TEST_CASE("what is pushed is encoded, with what was lacking before") {
   same<Of<Mlp, DataParallel<Sync>, Shards<1>, Fastest, Compress<Int8>>>(1e-4, 2);

@@ -143,6 +143,10 @@ template <class P> constexpr Service<formats_of<P>> serve_plan() {
              P::agreed::moments(Optimizer::moments),
              &backend::host::step_shard<Optimizer, T>,
              schedule::program<P>.groups};
+  if constexpr (P::clips && P::pushes_gradients) {
+    s.rules.gradient_scale = &optim::gradient_scale<Optimizer, A>;
+    s.rules.program = &schedule::program<P>;
+  }
   if constexpr (P::served && bool(P::format.encoding)) {
     s.encode = &send::encode<typename P::codec, A>;
     s.decode = &send::decode<typename P::codec, A>;

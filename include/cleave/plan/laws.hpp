@@ -239,12 +239,14 @@ template <bool First> struct tokens_come_from_the_data {
     static_assert(Holds, "Embedding: it reads token numbers, which no layer makes; it stands first in a model");
   };
 };
-template <bool Clipped, bool ByCollectives> struct gradients_are_clipped_where_they_are_summed {
-  static constexpr bool holds = !Clipped || ByCollectives;
+template <bool Clipped, bool InOnePlace> struct gradients_are_clipped_where_they_are_summed {
+  static constexpr bool holds = !Clipped || InOnePlace;
   template <bool Holds> struct tell {
-    static_assert(Holds,
-                  "clip_norm: the norm is over all gradients of a step, which no shard of a parameter server has; say "
-                  "DataParallel<Sync> without Spares and Shards, or an optimizer without clip_norm");
+    static_assert(
+        Holds,
+        "clip_norm: the norm is over all gradients of a step, which no shard of a server has that replicas do "
+        "not wait for; say DataParallel<Sync>, LocalSGD or ElasticAveraging, or an optimizer without "
+        "clip_norm");
   };
 };
 template <class Optimizer> constexpr bool clips_above_zero() {

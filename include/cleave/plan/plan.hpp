@@ -37,8 +37,8 @@ template <class NetT, class... Policies> struct Plan {
   /// Replicas push gradients to a server, whose optimizer updates the weights.
   static constexpr bool pushes_gradients = served && agreed::change == agree::Change::Step;
   static constexpr bool clips = optim::Clips<optimizer>, scales_loss = !std::is_void_v<loss_scale>;
-  /// Weights are updated after the norm over all gradients is known.
-  static constexpr bool waits_for_norm = clips || scales_loss;
+  /// Ranks update weights after the norm over all gradients is known. Where a server updates them, it clips.
+  static constexpr bool waits_for_norm = (clips || scales_loss) && !pushes_gradients;
   static constexpr int zero_stage = agreed::zero;
 
   using compress = policy<plan::CompressKind, plan::NoCompress>;
@@ -97,7 +97,7 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<agree::law_of<typename agreement::agreement, typename agreement::options>>,
       meta::enforce<plan::shards_are_counted_from_one<shards_said, plan::said<plan::ServerKind, Policies...>>>,
       meta::enforce<plan::a_server_that_is_waited_for_has_one_shard<shards_said, agreed::waits>, agreement>,
-      meta::enforce<plan::gradients_are_clipped_where_they_are_summed<clips, !served>, optimizer>,
+      meta::enforce<plan::gradients_are_clipped_where_they_are_summed<clips, !pushes_gradients || agreed::waits>, optimizer>,
       meta::enforce<plan::gradients_are_clipped_to_something<plan::clips_above_zero<optimizer>()>, optimizer>,
       meta::enforce<plan::a_loss_scale_is_a_power_of_two<plan::scale_of<loss_scale>()>, loss_scale>,
       meta::enforce<plan::a_scaled_loss_keeps_no_state<scales_loss, plan::learns_in_the_loss<layer::ops_of<Net>>>,

@@ -9,6 +9,7 @@
 #include "../../agree/decider.hpp"
 #include "../../schedule/slices.hpp"
 #include "communication/all_reduce.hpp"
+#include "gradients/norm.hpp"
 #include "kernels/update.hpp"
 
 namespace cleave::backend::host {
@@ -26,13 +27,16 @@ template <class T> struct ShardRules {
   bool together = false;     // an update is made of the pushes of several workers
   int moments = 0;           // optimizer tensors
   /// One optimizer step of w (n), whose moments are `apart` elements from each other; copy (n): null if there is none.
-  void (*step)(A* w, T* copy, A const* g, A* moments, long apart, long n, optim::Now<A> const& now) = nullptr;
+  void (*step)(A* w, T* copy, A const* g, A* moments, long apart, long n, optim::Now<A> const& now, A scale) = nullptr;
   optim::ParameterRuns groups{};
+  // If gradients are clipped: their factor (optim::gradient_scale), and the program whose weights the shard has all of.
+  A (*gradient_scale)(double squares, A* state) = nullptr;
+  schedule::Program const* program = nullptr;
 };
 template <class Optimizer, class T>
 void step_shard(tensor::accumulate_t<T>* w, T* copy, tensor::accumulate_t<T> const* g, tensor::accumulate_t<T>* moments,
-                long apart, long n, optim::Now<tensor::accumulate_t<T>> const& now) {
-  update<Optimizer, T>(w, copy, g, moments, apart, n, now);
+                long apart, long n, optim::Now<tensor::accumulate_t<T>> const& now, tensor::accumulate_t<T> scale) {
+  update<Optimizer, T>(w, copy, g, moments, apart, n, now, scale);
 }
 
 /// The agreement decides, the shard computes. The owner serialises events. Weights that are averaged, and gradients
@@ -97,41 +101,66 @@ template <class T, class Push, int Most> class Shard {
       taken_.push_back(a.worker);
     }
   }
+  static constexpr long piece = 512;
+  static constexpr int most_depth = 16;
+  struct Sums {
+    alignas(64) A of[most_depth][piece];
+  };
   void update(Sent* pushed, optim::Now<A> const& now) {
-    constexpr long piece = 512;
     std::sort(taken_.begin(), taken_.end());
-    for (long first = 0; first < count(); first += piece) {
-      long const n = std::min(piece, count() - first);
-      if (rules_.change == agree::Change::Elastic) {
-        move(first, n, pushed);
-        continue;
-      }
-      alignas(64) A sums[most_depth][piece];
-      if (rules_.together) {
-        int const leaves = static_cast<int>(taken_.size());
-        schedule::TreeSum tree{leaves};
-        for (int l = 0; l < leaves; ++l) {
-          Sent const* const from = slot_[static_cast<std::size_t>(taken_[static_cast<std::size_t>(l)])].data() + first;
-          A* const to = sums[tree.depth];
-          for (long i = 0; i < n; ++i) to[i] = static_cast<A>(from[i]);
-          tree.push({l, 1}, [&](int a, int b) {
-            for (long i = 0; i < n; ++i) sums[a][i] += sums[b][i];
-          });
-        }
-        if (rules_.change == agree::Change::Average) step_to_mean(first, n, A{1} / static_cast<A>(leaves), sums[0]);
-      } else {
-        for (long i = 0; i < n; ++i) sums[0][i] = share_ * static_cast<A>(pushed[first + i]);
-      }
-      if (rules_.change == agree::Change::Step) {
-        rules_.groups.each(begin_ + first, n, [&](long in_way, long many, ParameterGroup const& group) {
-          long const at = in_way - begin_;
-          rules_.step(weights() + at, narrow ? copies_.data() + at : nullptr, sums[0] + (at - first),
-                      moments_.empty() ? nullptr : moments() + at, count(), many, now.in(group));
-        });
-      }
+    if (rules_.gradient_scale) {
+      clip(pushed, now);
+    } else {
+      each_piece([&](long first, long n) {
+        Sums sums;
+        if (rules_.change == agree::Change::Elastic) return move(first, n, pushed);
+        sum(first, n, pushed, sums);
+        if (rules_.change == agree::Change::Average)
+          return step_to_mean(first, n, A{1} / static_cast<A>(taken_.size()), sums.of[0]);
+        step(first, n, sums.of[0], now, 1);
+      });
     }
     if (rules_.change != agree::Change::Step) refresh_copies();
     taken_.clear();
+  }
+  /// All gradients are summed before the first weight is updated.
+  void clip(Sent const* pushed, optim::Now<A> const& now) {
+    gradients_.resize(weights_.size());
+    each_piece([&](long first, long n) {
+      Sums sums;
+      sum(first, n, pushed, sums);
+      std::copy_n(sums.of[0], n, gradients_.data() + first);
+    });
+    A const scale = rules_.gradient_scale(squares_of_ways(*rules_.program, gradients_.data()), nullptr);
+    step(0, count(), gradients_.data(), now, scale);
+  }
+  template <class Visit> void each_piece(Visit visit) {
+    for (long first = 0; first < count(); first += piece) visit(first, std::min(piece, count() - first));
+  }
+  /// To sums.of[0]: what was pushed, of the elements [first, first + n).
+  void sum(long first, long n, Sent const* pushed, Sums& sums) const {
+    if (!rules_.together) {
+      for (long i = 0; i < n; ++i) sums.of[0][i] = share_ * static_cast<A>(pushed[first + i]);
+      return;
+    }
+    int const leaves = static_cast<int>(taken_.size());
+    schedule::TreeSum tree{leaves};
+    for (int l = 0; l < leaves; ++l) {
+      Sent const* const from = slot_[static_cast<std::size_t>(taken_[static_cast<std::size_t>(l)])].data() + first;
+      A* const to = sums.of[tree.depth];
+      for (long i = 0; i < n; ++i) to[i] = static_cast<A>(from[i]);
+      tree.push({l, 1}, [&](int a, int b) {
+        for (long i = 0; i < n; ++i) sums.of[a][i] += sums.of[b][i];
+      });
+    }
+  }
+  /// By the gradients g (n).
+  void step(long first, long n, A const* g, optim::Now<A> const& now, A scale) {
+    rules_.groups.each(begin_ + first, n, [&](long in_way, long many, ParameterGroup const& group) {
+      long const at = in_way - begin_;
+      rules_.step(weights() + at, narrow ? copies_.data() + at : nullptr, g + (at - first),
+                  moments_.empty() ? nullptr : moments() + at, count(), many, now.in(group), scale);
+    });
   }
   /// Average: to the mean, scale * sum, or by the agreement's outer step.
   void step_to_mean(long first, long n, A scale, A const* sum) {
@@ -161,11 +190,11 @@ template <class T, class Push, int Most> class Shard {
     }
   }
 
-  static constexpr int most_depth = 16;
   std::unique_ptr<Decider> decider_;
   ShardRules<T> rules_;
   long begin_;
   std::vector<A> weights_, moments_;
+  std::vector<A> gradients_;             // if they are clipped
   std::vector<T> copies_;                // low-precision formats only
   std::vector<std::vector<Sent>> slot_;  // for each worker, if an update needs several
   std::vector<int> taken_;
