@@ -37,10 +37,22 @@ constexpr auto cols = conversions<P<ModelParallel<SplitCols>>>();
 static_assert(cols.count == 4 && cols.verb[1] == Verb::AllGather && cols.verb[2] == Verb::AllGather &&
               cols.verb[3] == Verb::AllGather);
 
-// Rows everywhere: a sum after each, before the bias; relu never sees a partial sum.
-constexpr auto rows = conversions<P<ModelParallel<SplitRows>>>();
-static_assert(rows.count == 6 && rows.verb[0] == Verb::Slice && rows.verb[1] == Verb::AllReduce &&
-              rows.verb[2] == Verb::Slice);
+// Rows everywhere: a sum after each, before the bias; relu never sees a partial sum. What the next product cuts is
+// scattered; the last sum is whole.
+using Rows = P<ModelParallel<SplitRows>>;
+constexpr auto rows = conversions<Rows>();
+static_assert(rows.count == 4 && rows.verb[0] == Verb::Slice && rows.verb[1] == Verb::ReduceScatter &&
+              rows.verb[2] == Verb::ReduceScatter && rows.verb[3] == Verb::AllReduce);
+static_assert(Rows::placed.node[2].conversion.backward == Verb::AllGather);
+// Also through pooling and to the channels of an image; not where a value is read twice, or features stay together.
+template <class... Between>
+struct RowsApart : Sequential<Image<4, 8, 8>, Conv<8, 3>, Between..., Conv<4, 3, NoBias>, CrossEntropy> {};
+template <class... Between>
+constexpr auto scattered = conversions<Plan<RowsApart<Between...>, Batch<8>, ModelParallel<SplitRows>>>();
+static_assert(scattered<Relu, MaxPool<2>>.count == 3 && scattered<Relu, MaxPool<2>>.verb[1] == Verb::ReduceScatter);
+static_assert(scattered<BatchNorm, Relu>.verb[1] == Verb::AllReduce);
+static_assert(scattered<LayerNorm, Relu>.verb[1] == Verb::AllReduce);
+static_assert(scattered<Residual<Conv<8, 3, Pad<1>, ModelParallel<Whole>>>>.verb[1] == Verb::AllReduce);
 
 // Batch, then columns: gathered forward, reduce-scattered back.
 struct Weird

@@ -43,6 +43,7 @@ template <int Ops> struct Propagation {
   DeviceMesh mesh;
   Request request;
   Shardings<Ops> out{};
+  Placement scattered[most_axes][Ops < 1 ? 1 : Ops]{};  // of look_ahead
 
   constexpr Placement value(int op, int axis) const { return (op < 0 ? out.input : out.op[op].y).on[axis]; }
   constexpr void refuse(Law law, int a, int b, Signature const& s) {
@@ -54,6 +55,25 @@ template <int Ops> struct Propagation {
   constexpr char follow(Signature const& s, Placement p, int size) const {
     char const letter = p.kind == Kind::Shard ? s.x_at[p.dim] : '\0';
     return op::may_cut(letter) && (size == 0 || s.parts(letter, size) % size == 0) ? letter : '\0';
+  }
+
+  /// What a product cuts of its input, on one axis, is cut by all operations before it up to the last sum over ranks,
+  /// if these have one reader each and may be cut: that sum is then scattered, where else each rank would have it whole
+  /// and take its part.
+  constexpr void look_ahead(int axis, Wishes<Ops> const& wishes) {
+    Placement(&to)[Ops < 1 ? 1 : Ops] = scattered[axis];
+    int readers[Ops < 1 ? 1 : Ops]{};
+    for (int k = 0; k < Ops; ++k) {
+      for (int in : {model.op[k].in0, model.op[k].in1})
+        if (in >= 0) ++readers[in];
+    }
+    for (int k = Ops - 1; k >= 0; --k) {
+      Signature const& s = model.op[k];
+      if (s.in0 < 0 || s.in1 != -2 || readers[s.in0] != 1) continue;
+      char const cut = to[k].kind == Kind::Shard ? s.y_at[to[k].dim] : '\0';
+      int const dim = s.x_at.dim(s.contracts ? wishes.of[k][axis] : cut);
+      if (dim > batch && (s.contracts || follow(s, shard(dim), mesh.size[axis]) != 0)) to[s.in0] = shard(dim);
+    }
   }
 
   /// Where the inputs of a join meet.
@@ -99,6 +119,8 @@ template <int Ops> struct Propagation {
       to.x.on[axis] = to.x2.on[axis] = to.y.on[axis] = partial;
       return;
     }
+    if (letter == 0 && a.kind == Kind::Partial && !s.contracts && scattered[axis][k].kind == Kind::Shard)
+      letter = follow(s, shard(s.x_at.dim(s.y_at[scattered[axis][k].dim])), mesh.size[axis]);
     if (letter == 0) return;  // all are whole
     to.x.on[axis] = along(s.x_at, letter, replicate);
     to.x2.on[axis] = along(s.x2_at, letter, replicate);
@@ -153,6 +175,7 @@ constexpr Shardings<N> propagate_shardings(Signatures<N> const& model, DeviceMes
     // Only a first layer that reads the input in parts is given parts; a gradient of the input is whole on all ways.
     bool const parts = mesh.size[a] == 0 || (mesh.size[a] > 1 && wishes.of[0][a] == 'b' && !request.input_gradient);
     if (parts) pass.out.input.on[a] = shard(batch);
+    if (mesh.size[a] > 1) pass.look_ahead(a, wishes);
   }
   for (int k = 0; k < N && pass.out.verdict.law == Law::None; ++k) {
     Signature const& s = model.op[k];
