@@ -64,8 +64,8 @@ template <int Ops> struct Propagation {
     Placement(&to)[Ops < 1 ? 1 : Ops] = scattered[axis];
     int readers[Ops < 1 ? 1 : Ops]{};
     for (int k = 0; k < Ops; ++k) {
-      for (int in : {model.op[k].in0, model.op[k].in1})
-        if (in >= 0) ++readers[in];
+      if (model.op[k].in0 >= 0) ++readers[model.op[k].in0];
+      if (model.op[k].in1 >= 0) ++readers[model.op[k].in1];
     }
     for (int k = Ops - 1; k >= 0; --k) {
       Signature const& s = model.op[k];
