@@ -16,6 +16,8 @@
 #include "cleave/place/laws.hpp"
 #include "cleave/plan/laws.hpp"
 #include "cleave/plan/members.hpp"
+#include "cleave/plan/pipeline_laws.hpp"
+#include "cleave/plan/zero_laws.hpp"
 #include "cleave/predict/laws.hpp"
 #include "cleave/send/laws.hpp"
 #include "cleave/train/laws.hpp"

@@ -24,7 +24,7 @@ namespace cleave {
 
 // A function that depends on no type has a parameter `class = void`, so that it can be declared so.
 namespace schedule {
-CLEAVE_ONCE template RuntimeLayout runtime_layout<void>(Program const&, place::Request, Ranks);
+CLEAVE_ONCE template RuntimeLayout runtime_layout<void>(Program const&, place::Request, Ranks, int);
 CLEAVE_ONCE template std::string listing<void>(Program const&, place::Request const&, Ranks);
 CLEAVE_ONCE template std::string summary<void>(Program const&, place::Request const&, Ranks);
 }  // namespace schedule

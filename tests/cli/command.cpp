@@ -84,9 +84,15 @@ TEST_CASE("options of processes around a server stay valid with the command, and
   CHECK_THROWS_AS(read({"--serve", "29500"}), Error);
 }
 TEST_CASE("ranks that are no multiple of the ways, or not those of the launcher, are refused") {
-  CHECK(mesh_of(6, 2).replicas() == 3);
-  CHECK_THROWS_WITH_AS(mesh_of(5, 2),
+  place::DeviceMesh mesh{0, 2};
+  CHECK(mesh_of(6, mesh).replicas() == 3);
+  CHECK_THROWS_WITH_AS(mesh_of(5, mesh),
                        "--ranks 5: this plan splits layers over 2 ways, so ranks must be a multiple of 2", Error);
+  mesh.stages = 3;
+  CHECK(mesh_of(12, mesh).world() == 12);
+  CHECK_THROWS_WITH_AS(
+      mesh_of(8, mesh),
+      "--ranks 8: this plan splits the layers into 3 stages of 2 ways, so ranks must be a multiple of 6", Error);
   std::FILE* const say = std::fopen("/dev/null", "w");
   Command c;
   c.ranks = 4;

@@ -34,8 +34,9 @@ struct Digest {
 
 /// A layout that is made at run time is the constant one.
 template <class P>
-bool is_same_at_run_time(schedule::Layout<P::ops::size> const& l, place::Request request, schedule::Ranks ranks) {
-  schedule::RuntimeLayout const h = schedule::runtime_layout(schedule::program<P>, request, ranks);
+bool is_same_at_run_time(schedule::Layout<P::ops::size> const& l, place::Request request, schedule::Ranks ranks,
+                         int stage) {
+  schedule::RuntimeLayout const h = schedule::runtime_layout(schedule::program<P>, request, ranks, stage);
   auto const regions = [](schedule::Regions const& r) {
     std::vector<long> all{r.weights, r.copies,        r.states,   r.moments,   r.gradients, r.scratch,     r.wire,
                           r.labels,  r.losses,        r.targets,  r.workspace, r.outbox,    r.batch_sums,  r.norm,
@@ -50,14 +51,15 @@ bool is_same_at_run_time(schedule::Layout<P::ops::size> const& l, place::Request
   return regions(h) == regions(l) && same(h.buffer, l.buffer, P::schedule.buffers) &&
          same(h.encoded, l.encoded, P::schedule.buckets) && same(h.left, l.left, P::schedule.buckets) &&
          same(h.left_of_sum, l.left_of_sum, P::schedule.buckets) &&
-         same(h.rows_apart, l.rows_apart, P::schedule.buckets);
+         same(h.rows_apart, l.rows_apart, P::schedule.buckets) &&
+         same(h.slots_apart, l.slots_apart, P::schedule.buffers);
 }
 
 /// Where the arena's regions begin and how many bytes each takes up to the next, then each buffer: "offset+bytes", and
 /// from which step to which it lives.
-template <class P> std::string arena(schedule::Ranks ranks, place::Request request) {
-  auto const layout = schedule::layout(P::schedule, P::lives, request, P::format, ranks);
-  if (!is_same_at_run_time<P>(layout, request, ranks)) return "arena: runtime_layout() differs from layout()\n";
+template <class P> std::string arena(schedule::Ranks ranks, place::Request request, int stage) {
+  auto const layout = schedule::layout(P::schedule, P::lives, request, P::format, ranks, stage);
+  if (!is_same_at_run_time<P>(layout, request, ranks, stage)) return "arena: runtime_layout() differs from layout()\n";
   std::vector<std::pair<std::string, long>> regions{{"workspace", layout.workspace}, {"weights", layout.weights}};
   if (layout.copies != layout.weights) regions.emplace_back("copies", layout.copies);
   regions.insert(regions.end(), {{"states", layout.states},
@@ -83,7 +85,8 @@ template <class P> std::string arena(schedule::Ranks ranks, place::Request reque
   where("losses", layout.losses);
   where("norm", layout.norm);
   long buffers = layout.memory.total;
-  for (int k = 0; k < P::schedule.buffers; ++k) buffers = std::min(buffers, layout.buffer[k]);
+  auto const here = [&](int k) { return P::schedule.pipeline.stage(P::schedule.buffer[k].part) == stage; };
+  for (int k = 0; k < P::schedule.buffers; ++k) buffers = here(k) ? std::min(buffers, layout.buffer[k]) : buffers;
   regions.emplace_back("buffers", buffers);
   regions.emplace_back("", layout.memory.total);
 
@@ -97,10 +100,12 @@ template <class P> std::string arena(schedule::Ranks ranks, place::Request reque
   schedule::Share const share = schedule::shared(request, ranks);
   for (int k = 0; k < P::schedule.buffers; ++k) {
     schedule::Buffer const& b = P::schedule.buffer[k];
+    if (!here(k)) continue;
     long const count = b.elements * (b.per_slice ? share.most(b.batch_axes) : 1);
     long const bytes = count * (!b.per_slice ? P::format.batch_sum : b.wide ? P::format.sum : P::format.data);
     out += " " + std::to_string(layout.buffer[k]) + "+" + std::to_string(bytes) + " " +
-           std::to_string(P::lives.of[k].birth) + "-" + std::to_string(P::lives.of[k].death) + ",";
+           std::to_string(P::lives.of[k].birth) + "-" + std::to_string(P::lives.of[k].death) +
+           (layout.slots_apart[k] > 0 ? " in slots" : "") + ",";
   }
   return out + "\n";
 }
@@ -192,7 +197,8 @@ template <class P> std::string text(int replicas) {
   }
   schedule::Ranks const mesh{replicas, P::ways}, ranks = P::ranks_of(replicas);
   std::string out = schedule::listing<P>(mesh) + schedule::summary<P>(mesh);
-  out += arena<P>(ranks, P::request_of(replicas)) + weights<P>() + moves<P>(ranks);
+  for (int stage = 0; stage < ranks.stages; ++stage) out += arena<P>(ranks, P::request_of(replicas), stage);
+  out += weights<P>() + moves<P>(ranks);
   if (ranks.world() <= schedule::most_checked_ranks) out += exchanges<P>(ranks, P::request_of(replicas));
   std::string before;
   for (int rank = 0, first = 0; rank <= ranks.world(); ++rank) {  // ranks that send alike share a line
@@ -245,5 +251,6 @@ int main(int argc, char** argv) {
   golden::each_sum(write);
 #else
   golden::each_agreement(write);
+  golden::each_pipeline(write);
 #endif
 }

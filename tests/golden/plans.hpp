@@ -38,6 +38,7 @@ struct Clipped : Adam {
 
 template <class Net, class... Policies> struct Of : Plan<Net, Batch<24>, MicroBatches<12>, Policies...> {};
 template <class Net, class... Policies> struct Bare : Plan<Net, Batch<24>, Policies...> {};
+template <class Net, class... Policies> struct Staged : Plan<Net, Batch<32>, MicroBatches<32>, Policies...> {};
 using Replicas = DataParallel<Sync>;
 
 /// Calls f(name, meta::type<P>) for every plan.
@@ -65,6 +66,13 @@ template <class F> void each_split(F f) {
   f("columns_bf16", meta::type<Bare<Mlp, ModelParallel<SplitCols>, Precision<bf16>>>{});
   f("columns_accumulate", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>, Accumulate<3>>>{});
   f("columns_clipped", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>, Clipped>>{});
+}
+template <class F> void each_pipeline(F f) {
+  f("stages", meta::type<Staged<Lenet, DataParallel<Sync>, ModelParallel<SplitLayers<2>>>>{});
+  f("stages_gpipe_columns",
+    meta::type<Staged<Mlp, Replicas, ModelParallel<SplitLayers<2, GPipe>>, ModelParallel<SplitCols>, Adam>>{});
+  f("stages_interleaved_bf16", meta::type<Staged<Deep, DataParallel<Sync, Zero<1>>, Precision<bf16>,
+                                                 ModelParallel<SplitLayers<2, Interleaved<2>>>, Momentum>>{});
 }
 template <class F> void each_sum(F f) {
   f("data", meta::type<Of<Mlp, Replicas>>{});

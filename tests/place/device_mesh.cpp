@@ -30,3 +30,17 @@ TEST_CASE("an index in a group is that of one member of the group of rank 0, and
     }
   }
 }
+TEST_CASE("stages have such a mesh each, one after the other") {
+  DeviceMesh mesh{2, 3};
+  mesh.stages = 4;
+  CHECK(mesh.world() == 24);
+  CHECK(mesh.ranks_of_stage() == 6);
+  CHECK(mesh.ranks_of_replica() == 12);
+  CHECK(mesh.stage(13) == 2);
+  CHECK(mesh.at_stage(13, 0) == 1);
+  CHECK(mesh.at_stage(1, 3) == 19);
+  for (int rank = 0; rank < mesh.world(); ++rank) {
+    for (int axis : {0, 1}) CHECK(mesh.coordinate(rank, axis) == DeviceMesh{2, 3}.coordinate(rank % 6, axis));
+    CHECK(mesh.index(rank, {0, 1}) == DeviceMesh{2, 3}.index(rank % 6, {0, 1}));
+  }
+}

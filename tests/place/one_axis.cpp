@@ -37,7 +37,18 @@ auto place_both(char const (&letters)[sizeof...(Ops)], place::Request const& req
   return out;
 }
 
-int nodes = 0, conversions = 0;
+int nodes = 0, conversions = 0, scattered = 0;
+
+/// Whether a sum over ranks is scattered before what a product with split rows reads is computed from it. The other
+/// placer does not look ahead.
+template <int N> bool looks_ahead(place::Signatures<N> const& model, place::Placed<N> const& placed) {
+  for (int k = 0; k < placed.count; ++k) {
+    place::Node const& n = placed.node[k];
+    if (n.op < 0 || model.op[n.op].contracts || n.in1 != -2 || n.in0 < 0) continue;
+    if (placed.node[n.in0].op < 0 && placed.node[n.in0].conversion.forward == op::Verb::ReduceScatter) return true;
+  }
+  return false;
+}
 
 template <int N>
 void compare(place::Signatures<N> const& model, place::Placed<N> const& placed, one_axis::Placed<N> const& oracle) {
@@ -46,6 +57,10 @@ void compare(place::Signatures<N> const& model, place::Placed<N> const& placed, 
   CHECK(placed.verdict.b == oracle.verdict.b);
   CHECK(placed.verdict.leaf == oracle.verdict.leaf);
   if (placed.verdict.law != place::Law::None) return;
+  if (looks_ahead(model, placed)) {
+    ++scattered;
+    return;
+  }
   REQUIRE(placed.count == oracle.count);
   CHECK(placed.last == oracle.last);
   CHECK((old(placed.input, 1) == oracle.input));
@@ -130,5 +145,7 @@ TEST_CASE("any words are placed, or refused, as before") {
   tried += each_request<golden::Words>(refused);
   CHECK(tried - refused > 500);
   CHECK(refused > 500);
-  MESSAGE(tried, " requests, ", refused, " refused; ", nodes, " nodes, ", conversions, " conversions");
+  CHECK(scattered < 100);
+  MESSAGE(tried, " requests, ", refused, " refused, ", scattered, " with scattered sums; ", nodes, " nodes, ",
+          conversions, " conversions");
 }

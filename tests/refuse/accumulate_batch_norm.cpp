@@ -1,4 +1,4 @@
-// refused: Accumulate: BatchNorm takes its statistics over the whole batch, which is never there at once
+// refused: Accumulate, SplitLayers: BatchNorm takes its statistics over the whole batch
 // refused: the_whole_batch_is_there_at_once
 // refused: 2, 8
 // refused: BatchNorm

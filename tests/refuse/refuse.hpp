@@ -6,6 +6,8 @@
 #include <cleave/layer/laws.hpp>
 #include <cleave/place/laws.hpp>
 #include <cleave/plan/laws.hpp>
+#include <cleave/plan/pipeline_laws.hpp>
+#include <cleave/plan/zero_laws.hpp>
 #include <cleave/send/laws.hpp>
 //
 #include <cleave/layer/activation.hpp>

@@ -26,6 +26,7 @@ template <class V> constexpr void put(V& v, Opcode what, Location to, Strided at
 /// One sum each, of `count` elements; all ranks apply the sum.
 struct SumGoal {
   int tree = 0;
+  constexpr bool takes_part(int) const { return true; }
   constexpr Content input(int rank, Location in, long e) const {
     return in == sums ? Content{e, bits(rank, rank + 1)} : Content{};
   }

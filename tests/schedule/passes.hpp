@@ -13,7 +13,7 @@ template <int Ops> struct Passes {
   cleave::schedule::BucketTable<Ops> buckets = cleave::schedule::bucket(model);
   cleave::schedule::BufferTable<Ops> buffers = cleave::schedule::assign_buffers(model, forward, adjoints, fused);
   cleave::schedule::StepTable<Ops> steps = cleave::schedule::steps(model, forward, adjoints, fused, buckets, buffers);
-  cleave::schedule::Schedule schedule = cleave::schedule::view(model, fused, buckets, buffers, steps);
+  cleave::schedule::Schedule schedule = cleave::schedule::view(model, fused, buckets, buffers, steps, {});
   cleave::schedule::Lives<Ops> lives = cleave::schedule::liveness(model, schedule);
 
   explicit Passes(cleave::schedule::PlacedModel<Ops> of) : model(of) {}

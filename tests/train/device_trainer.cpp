@@ -56,6 +56,7 @@ struct Firsts : send::Codec {
 TEST_CASE("what no device does is told by name") {
   CHECK(session::stays_on_host<Of<Mlp, DataParallel<Sync>>>().empty());
   CHECK(session::stays_on_host<Of<Mlp, DataParallel<Async>>>().empty());
+  CHECK(session::stays_on_host<Of<Mlp, ModelParallel<SplitLayers<2>>>>() == "layers in stages (SplitLayers)");
   CHECK(session::stays_on_host<Of<Mlp, DataParallel<Sync>, Fastest, Compress<Int8>>>().empty());
   CHECK(session::stays_on_host<Of<Mlp, DataParallel<Sync>, Fastest, Compress<TopK<10>>>>().empty());
   CHECK(session::stays_on_host<Of<Mlp, DataParallel<Sync>, Fastest, Compress<Firsts>>>() ==

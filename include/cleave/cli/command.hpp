@@ -84,18 +84,22 @@ void print_plan(std::FILE* say, Description const& plan, schedule::Ranks mesh, s
                 std::string const& listing) {
   int const rounds = plan.request.rounds;
   std::fprintf(
-      say, "plan on %d ranks (%d replicas x %d ways), batch %d in %d micro-batches%s, %s, %s, products by %s\n%s",
-      mesh.world(), mesh.replicas(), mesh.ways(), plan.batch, plan.request.micro_batches,
+      say, "plan on %d ranks (%d replicas x %s%d ways), batch %d in %d micro-batches%s, %s, %s, products by %s\n%s",
+      mesh.world(), mesh.replicas(), mesh.stages > 1 ? (std::to_string(mesh.stages) + " stages x ").c_str() : "",
+      mesh.ways(), plan.batch, plan.request.micro_batches,
       rounds > 1 ? (" and " + std::to_string(rounds) + " rounds").c_str() : "", std::string(plan.number).c_str(),
       plan.program.format.ordered ? "ordered sums" : "fastest sums", std::string(products_by).c_str(), listing.c_str());
 }
-/// The mesh of so many ranks; an Error unless the ways divide them.
-template <class = void> schedule::Ranks mesh_of(int ranks, int ways) {
-  if (ranks % ways != 0) {
+/// A plan's mesh of so many ranks; an Error unless they are whole replicas.
+template <class = void> schedule::Ranks mesh_of(int ranks, place::DeviceMesh const& mesh) {
+  int const each = mesh.ranks_of_replica();
+  if (ranks % each != 0) {
+    std::string const split = mesh.stages > 1 ? "splits the layers into " + std::to_string(mesh.stages) + " stages of "
+                                              : std::string("splits layers over ");
     throw Error(
-        {"--ranks ", ranks, ": this plan splits layers over ", ways, " ways, so ranks must be a multiple of ", ways});
+        {"--ranks ", ranks, ": this plan ", split, mesh.ways(), " ways, so ranks must be a multiple of ", each});
   }
-  return {ranks / ways, ways};
+  return mesh.with_replicas(ranks / each);
 }
 
 /// Throws Error unless a program that has these backends, besides the host, has the one of that name.
@@ -138,7 +142,7 @@ std::shared_ptr<Asked> asked_of(int argc, char** argv, CommandDefaults const& de
   a->say = !a->leads ? std::fopen("/dev/null", "w") : c.json ? stderr : stdout;
   a->apart_by_hand = a->apart.serves() || a->apart.joins();
   if (launch.size > 1 && !a->apart_by_hand) check_launch(a->say, c, launch, mpi.size, served ? ways : 1, served);
-  a->mesh = mesh_of(c.ranks, ways);
+  a->mesh = mesh_of(c.ranks, plan.program.mesh);
   return a;
 }
 

@@ -27,7 +27,7 @@ namespace session {
 template <class P, class Machine> class DeviceRanks;
 
 /// As many ranks as the plan fixes, else as this machine has cores, in whole replicas.
-template <class P> int default_ranks() { return P::ways * default_replicas<P>(); }
+template <class P> int default_ranks() { return P::request.mesh.ranks_of_replica() * default_replicas<P>(); }
 
 template <class P> auto make_trainer(int replicas, std::uint64_t seed, [[maybe_unused]] backend::host::Remote* remote) {
   if constexpr (P::served) {

@@ -26,7 +26,7 @@ struct PlanFacts {
 template <class = void>
 [[gnu::cold]] PlanFacts plan_facts(std::string text, schedule::Program const& p, place::Request const& request,
                                    schedule::Ranks ranks) {
-  return {std::move(text), schedule::runtime_layout(p, request, ranks).memory,
+  return {std::move(text), schedule::largest_layout(p, request, ranks).memory,
           schedule::volumes(p, request, ranks).most};
 }
 

@@ -8,11 +8,11 @@
 
 namespace cleave::op {
 
-enum class Verb : unsigned char { None, Slice, AllGather, ReduceScatter, AllReduce, AllToAll, Push, Illegal };
+enum class Verb : unsigned char { None, Slice, AllGather, ReduceScatter, AllReduce, AllToAll, Push, Send, Illegal };
 
 constexpr std::string_view name(Verb v) {
-  constexpr std::string_view names[] = {"none",       "slice",      "all_gather", "reduce_scatter",
-                                        "all_reduce", "all_to_all", "push",       "illegal"};
+  constexpr std::string_view names[] = {"none",       "slice", "all_gather", "reduce_scatter", "all_reduce",
+                                        "all_to_all", "push",  "send",       "illegal"};
   return names[static_cast<int>(v)];
 }
 
@@ -23,7 +23,7 @@ constexpr long part_size(long elements, int r, int n) { return Partition{element
 /// Elements that rank r of n sends when E elements (whole) go through the collective and its part of them is `part`.
 /// All-reduce is a reduce-scatter and an all-gather: 2(n-1)/n E when n divides E. `summands` is the number of partial
 /// sums of a rank (one, unless an ordered sum keeps several branches of its tree apart). A push sends everything to a
-/// parameter server.
+/// parameter server, a send to the next stage of a pipeline.
 constexpr long sent(Verb v, long elements, long part, int n, int summands = 1) {
   switch (v) {
     case Verb::AllGather:
@@ -35,6 +35,7 @@ constexpr long sent(Verb v, long elements, long part, int n, int summands = 1) {
     case Verb::AllToAll:
       return part - part / n;
     case Verb::Push:
+    case Verb::Send:
       return elements;
     default:
       return 0;

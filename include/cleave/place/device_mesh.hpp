@@ -16,6 +16,7 @@ namespace cleave::place {
 struct DeviceMesh {
   int axes = 2;
   int size[most_axes]{1, 1, 1, 1};  // beyond `axes`: 1
+  int stages = 1;  // of a pipeline: each has such an array of ranks, the first stage those from rank 0 on
 
   constexpr DeviceMesh() = default;
   constexpr DeviceMesh(std::initializer_list<int> sizes) : axes(0) {
@@ -39,7 +40,16 @@ struct DeviceMesh {
   constexpr AxisSet of_replica() const { return all() - over_data; }
   constexpr int replicas() const { return size[data_axis]; }
   constexpr int ways() const { return group_size(of_replica()); }
-  constexpr int world() const { return group_size(all()); }
+  constexpr int ranks_of_stage() const { return group_size(all()); }
+  constexpr int ranks_of_replica() const { return ways() * stages; }
+  constexpr int world() const { return ranks_of_stage() * stages; }
+  constexpr int stage(int rank) const { return stages == 1 ? 0 : rank / ranks_of_stage(); }
+  /// Its number among the ranks of its stage; of unknown replicas, a rank is one of the first stage.
+  constexpr int within_stage(int rank) const {
+    return stages == 1 || ranks_of_stage() == 0 ? rank : rank % ranks_of_stage();
+  }
+  /// The rank of another stage that has the same coordinates.
+  constexpr int at_stage(int rank, int other) const { return rank + (other - stage(rank)) * ranks_of_stage(); }
 
   constexpr int group_size(AxisSet over) const {
     int n = 1;
@@ -48,11 +58,13 @@ struct DeviceMesh {
   }
   /// Of a rank along an axis.
   constexpr int coordinate(int rank, int axis) const {
+    rank = within_stage(rank);
     for (int a = axes - 1; a > axis; --a) rank /= size[a];
     return axis == data_axis ? rank : rank % size[axis];
   }
   /// A rank's number in its group: of its coordinates along these axes, the innermost first.
   constexpr int index(int rank, AxisSet over) const {
+    rank = within_stage(rank);
     int out = 0, unit = 1;
     for (int a = axes - 1; a >= 0; --a) {
       int const at = a == data_axis ? rank : rank % size[a];

@@ -137,8 +137,8 @@ template <int Rounds, int MicroBatches> struct the_whole_batch_is_there_at_once 
   static constexpr bool holds = Rounds == 1;
   template <bool Holds> struct tell {
     static_assert(Holds,
-                  "Accumulate: BatchNorm takes its statistics over the whole batch, which is never there at "
-                  "once; leave Accumulate out, or normalize by LayerNorm");
+                  "Accumulate, SplitLayers: BatchNorm takes its statistics over the whole batch, which is never there "
+                  "at once; leave them out, or normalize by LayerNorm");
   };
 };
 

@@ -15,6 +15,8 @@ struct Node {
   AxisSet batch_axes;  // that cut the samples of which it has the value
   Shape whole;         // of y, one sample
   op::Local local;
+  int part = 0;  // of a pipeline: the stage that has it has y
+  constexpr bool is_send() const { return conversion.forward == op::Verb::Send; }
 };
 
 template <int Ops> struct Placed {
@@ -48,9 +50,34 @@ template <int Ops> struct Placer {
 
   constexpr Sharding const& placement(int node) const { return node < 0 ? out.input : out.node[node].y; }
   constexpr int node(int op) const { return op < 0 ? op : node_of[op]; }
+  constexpr int part(int node) const { return node < 0 ? 0 : out.node[node].part; }
+
+  /// The node that holds `from`'s value where a part of a pipeline reads it; a stage sends it once to each part.
+  constexpr int sent(int from, int to, Shape whole) {
+    if (part(from) == to) return from;
+    for (int k = from + 1; k < out.count; ++k) {
+      if (out.node[k].is_send() && out.node[k].in0 == from && out.node[k].part == to) return k;
+    }
+    Node n;
+    n.in0 = from;
+    n.x = n.y = placement(from);
+    n.conversion = {op::Verb::Send, op::Verb::Send};
+    return moved(n, whole, to);
+  }
+  constexpr int moved(Node n, Shape whole, int part) {
+    n.batch_axes = axes_of(n.y, shard(batch));
+    n.whole = whole;
+    n.local.rows = request.rows;
+    n.local.x = cut(whole, n.x, mesh, 1);
+    n.local.y = cut(whole, n.y, mesh, 1);
+    n.part = part;
+    out.node[out.count] = n;
+    return out.count++;
+  }
 
   /// The node that holds `from`'s value as `to`; each conversion is created once, however many read it.
-  constexpr int converted(int from, Sharding to, Shape whole, Signature const& s) {
+  constexpr int converted(int from, Sharding to, Shape whole, Signature const& s, int part) {
+    from = sent(from, part, whole);
     for (int a = 0; a < mesh.axes && from < 0 && !request.input_gradient; ++a) {  // without a gradient these are alike
       if (placement(from).on[a] == invariant && to.on[a] == replicate) to.on[a] = invariant;
     }
@@ -73,13 +100,7 @@ template <int Ops> struct Placer {
       if (out.node[k].op < 0 && out.node[k].in0 == from && out.node[k].y == n.y) return k;
     }
     n.conversion = convert(n.x.on[axis], n.y.on[axis]);
-    n.batch_axes = axes_of(n.y, shard(batch));
-    n.whole = whole;
-    n.local.rows = request.rows;
-    n.local.x = cut(whole, n.x, mesh, 1);
-    n.local.y = cut(whole, n.y, mesh, 1);
-    out.node[out.count] = n;
-    return out.count++;
+    return moved(n, whole, part(from));
   }
 
   constexpr void place(int k) {
@@ -87,13 +108,14 @@ template <int Ops> struct Placer {
     OpSharding const& at = shardings.op[k];
     Node n;
     n.op = k;
-    n.in0 = converted(node(s.in0), s.written ? at.y : at.x, s.x, s);
+    n.part = at.part;
+    n.in0 = converted(node(s.in0), s.written ? at.y : at.x, s.x, s, at.part);
     if (s.written) {
       node_of[k] = n.in0;
       return;
     }
     // A sum over the batch is read as it is: its gradient is summed by a step of its own.
-    n.in1 = s.in1 == -2 || s.stats_input ? node(s.in1) : converted(node(s.in1), at.x2, s.x2, s);
+    n.in1 = s.in1 == -2 || s.stats_input ? node(s.in1) : converted(node(s.in1), at.x2, s.x2, s, at.part);
     n.x = placement(n.in0);
     n.y = at.y;
     n.whole = s.y;

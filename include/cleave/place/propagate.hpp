@@ -10,6 +10,7 @@ namespace cleave::place {
 /// Where an operation wants its inputs and weights, and where its output is.
 struct OpSharding {
   Sharding x, x2, w, y;
+  int part = 0;  // of a pipeline, to which its layer belongs
 };
 template <int Ops> struct Shardings {
   OpSharding op[Ops < 1 ? 1 : Ops];

@@ -6,6 +6,7 @@
 #include "../schedule/liveness.hpp"
 #include "../schedule/volume.hpp"
 #include "members.hpp"
+#include "pipeline.hpp"
 #include "unsaid.hpp"
 #include "words.hpp"
 #include "zero_laws.hpp"
@@ -73,7 +74,14 @@ template <class NetT, class... Policies> struct Plan {
                                      model_policy::products == 'b' || plan::some_layer_says(leaves{}, 'b');
   static constexpr bool cuts_samples_by_ways = (model_policy::convolutions == 'b' && plan::some_convolves(ops{})) ||
                                                model_policy::products == 'b' || plan::some_layer_says(leaves{}, 'b');
-  static constexpr int rounds = policy<plan::RoundKind, plan::NoRounds>::rounds;
+  using stage_policy = policy<plan::StageKind, plan::NoStages>;
+  static constexpr int stages = stage_policy::stages;
+  using order_said = typename stage_policy::order;
+  static constexpr bool order_known = plan::OrderOfTasks<order_said>;
+  using order = std::conditional_t<order_known, order_said, OneForwardOneBackward>;
+  static constexpr int rounds = says<plan::RoundKind> || stages < 2
+                                    ? policy<plan::RoundKind, plan::NoRounds>::rounds
+                                    : plan::default_rounds(batch, stages, order::chunks > 1);
   static constexpr int parts = rounds * (agreed::parts(replicas) > 1 ? agreed::parts(replicas) : 1);
   static constexpr int unit = cuts_samples_by_ways ? ways : 1;
   static constexpr int micro_batches_said = says<plan::MicroBatchKind>
@@ -114,6 +122,18 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::gradients_in_turn_have_no_norm<zero_stage, waits_for_norm>, optimizer>,
       meta::enforce<plan::gradients_in_turn_are_there_once<zero_stage, rounds>>,
       meta::enforce<plan::weights_in_turn_learn<zero_stage, says<plan::FreezeKind>>>,
+      meta::enforce<plan::the_order_is_known<order_said, order_known>, stage_policy>,
+      meta::enforce<plan::every_part_of_a_pipeline_has_a_layer<stages, order::chunks, layer::leaves<Net>::size>,
+                    stage_policy>,
+      meta::enforce<plan::first_layers_are_one_of_each_part<plan::firsts_are_good<typename stage_policy::first>(
+                                                                stages* order::chunks, layer::leaves<Net>::size),
+                                                            stage_policy::first::count, stages * order::chunks>,
+                    stage_policy>,
+      meta::enforce<plan::stages_are_of_collectives<(stages > 1), served>>,
+      meta::enforce<
+          plan::stages_sum_plain_gradients<(stages > 1), compressed || routed || infers || says<plan::InputKind>>>,
+      meta::enforce<plan::stages_have_no_norm<(stages > 1), waits_for_norm>>,
+      meta::enforce<plan::interleaved_rounds_are_whole_groups<rounds, stages, (stages > 1 && order::chunks > 1)>>,
       meta::enforce<plan::compress_names_a_codec<codec, codec_known>>,
       meta::enforce<typename plan::law_of_sending<codec>::is, compress>,
       meta::enforce<plan::only_gradients_are_compressed<compressed, agreed::change>, agreement>,
@@ -139,7 +159,16 @@ template <class NetT, class... Policies> struct Plan {
           plan::workspace_is_more_than_there_always_is<workspace_bytes, cleave::schedule::workspace_bytes, workspaces>>,
       meta::enforce<plan::workspace_is_for_libraries<ordered, workspaces>>>;
 
-  static constexpr place::Request request{{0, ways},
+  static constexpr cleave::schedule::Pipeline pipeline = plan::pipeline_of<stage_policy, meta::holds<word_law>>(rounds);
+  static constexpr auto pipeline_tables = cleave::schedule::PipelineTables<pipeline>::template of<order>();
+  static constexpr cleave::schedule::PipelineVerdict pipeline_verdict =
+      cleave::schedule::pipeline_verdict(pipeline_tables.tasks, pipeline, order::transfers);
+  using pipeline_law =
+      meta::first_broken<word_law, meta::enforce<plan::the_pipeline_ends<pipeline_verdict.fault, pipeline_verdict.stage,
+                                                                         pipeline_verdict.task, pipeline_verdict.peer>,
+                                                 stage_policy>>;
+
+  static constexpr place::Request request{plan::mesh_of<ways, pipeline.stages>(),
                                           rows,
                                           micro_batches,
                                           says<plan::ConversionKind>,
@@ -153,13 +182,13 @@ template <class NetT, class... Policies> struct Plan {
                                           frozen,
                                           zero_stage > 2 && !infers,
                                           zero_stage > 1};
-  static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<word_law>>();
+  static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<pipeline_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static constexpr bool factors = plan::always_factors(signatures);
   static constexpr plan::Tokens tokens = plan::tokens(signatures);
   using reader = plan::leaf<Net, tokens.leaf>;
   using model_law = meta::first_broken<
-      word_law,
+      pipeline_law,
       plan::law_of_verdict<Net, signatures.verdict.law, signatures.verdict.a, signatures.verdict.b,
                            signatures.verdict.leaf>,
       meta::enforce<
@@ -175,7 +204,9 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::tokens_come_from_the_data<tokens.first>, reader>,
       meta::enforce<plan::tokens_are_whole_in_the_format<tokens.vocabulary, tensor::largest_whole<number>>, reader>>;
 
-  static constexpr auto shardings = plan::shardings<Net, model_policy, meta::holds<model_law>>(signatures, request);
+  static constexpr auto shardings =
+      plan::shardings<Net, model_policy, typename stage_policy::first, meta::holds<model_law>>(signatures, request,
+                                                                                               pipeline.parts());
   static constexpr auto placed = plan::placed<meta::holds<model_law>>(signatures, shardings, request);
   static constexpr place::Verdict verdict = placed.verdict;
   using place_law =
@@ -191,8 +222,8 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr auto buffer_table = cleave::schedule::assign_buffers(placed_model, forward_pass, adjoints, fused);
   static constexpr auto step_table =
       cleave::schedule::steps(placed_model, forward_pass, adjoints, fused, bucket_table, buffer_table);
-  static constexpr cleave::schedule::Schedule schedule =
-      cleave::schedule::view(placed_model, fused, bucket_table, buffer_table, step_table);
+  static constexpr cleave::schedule::Schedule schedule = cleave::schedule::view(
+      placed_model, fused, bucket_table, buffer_table, step_table, pipeline_tables.view(order::name));
   static constexpr auto lives = cleave::schedule::liveness(placed_model, schedule);
   static constexpr cleave::schedule::Format format{
       sizeof(number),
@@ -248,9 +279,20 @@ template <class P> constexpr int replicas_or(int otherwise) {
   if constexpr (legal<P>) return P::replicas > 0 ? P::replicas : otherwise;
   return otherwise;
 }
-template <class P, int Replicas> constexpr schedule::Memory memory_of() {
+template <class P, int Replicas, int Stage> constexpr schedule::Memory memory_of_stage() {
   if constexpr (legal<P>)
-    return schedule::layout(P::schedule, P::lives, P::request_of(Replicas), P::format, P::ranks_of(Replicas)).memory;
+    return schedule::layout(P::schedule, P::lives, P::request_of(Replicas), P::format, P::ranks_of(Replicas), Stage)
+        .memory;
+  return {};
+}
+template <class P, int Replicas, int... Stages>
+constexpr schedule::Memory largest_memory(std::integer_sequence<int, Stages...>) {
+  schedule::Memory most;
+  for (schedule::Memory const& m : {memory_of_stage<P, Replicas, Stages>()...}) most = m.total > most.total ? m : most;
+  return most;
+}
+template <class P, int Replicas> constexpr schedule::Memory memory_of() {
+  if constexpr (legal<P>) return largest_memory<P, Replicas>(std::make_integer_sequence<int, P::pipeline.stages>{});
   return {};
 }
 template <class P, int Replicas, int Rank> constexpr schedule::Traffic traffic_of() {
@@ -267,9 +309,12 @@ template <class P, int Replicas> constexpr schedule::Volumes volumes_of() {
 
 }  // namespace plan
 
-/// Exact bytes of one rank's arena, by category, for a number of replicas (default: the plan's, else 1).
+/// Exact bytes of one rank's arena, by category, for a number of replicas (default: the plan's, else 1). Of a pipeline:
+/// of the stage whose ranks need most; `memory_of_stage` of any.
 template <class P, int Replicas = plan::replicas_or<P>(1)>
 inline constexpr schedule::Memory memory = plan::memory_of<P, Replicas>();
+template <class P, int Stage, int Replicas = plan::replicas_or<P>(1)>
+inline constexpr schedule::Memory memory_of_stage = plan::memory_of_stage<P, Replicas, Stage>();
 
 /// What one rank (default: the first) sends in one training step: elements, bytes, messages (default: 2 replicas).
 template <class P, int Replicas = plan::replicas_or<P>(2), int Rank = 0>

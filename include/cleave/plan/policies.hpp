@@ -23,6 +23,7 @@ struct RoundKind {};
 struct DataKind {};
 struct ServerKind {};
 struct ModelKind {};
+struct StageKind {};
 struct MeshKind {};
 struct PrecisionKind {};
 struct SumKind {};

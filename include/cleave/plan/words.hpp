@@ -7,6 +7,7 @@
 
 #include "../layer/linear.hpp"
 #include "../optim/parameter_group.hpp"
+#include "../place/partition.hpp"
 #include "find.hpp"
 #include "laws.hpp"
 #include "letters.hpp"
@@ -14,9 +15,9 @@
 
 namespace cleave::plan {
 
-using kinds = meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, MeshKind, PrecisionKind,
-                         SumKind, CompressKind, RouteKind, BucketKind, WorkspaceKind, ConversionKind, InputKind,
-                         PassKind, FreezeKind, optim::LossScaleKind, optim::OptimizerKind>;
+using kinds = meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, StageKind, MeshKind,
+                         PrecisionKind, SumKind, CompressKind, RouteKind, BucketKind, WorkspaceKind, ConversionKind,
+                         InputKind, PassKind, FreezeKind, optim::LossScaleKind, optim::OptimizerKind>;
 template <class P, class Kinds> inline constexpr bool is_policy = false;
 template <Policy P, class... Kinds>
 inline constexpr bool is_policy<P, meta::list<Kinds...>> = (is_kind<Kinds, P> || ...);
@@ -128,11 +129,14 @@ template <class Net, class Ops, bool Go> constexpr auto signatures() {
     return place::Signatures<0>{};
   }
 }
-template <class Net, class ModelPolicy, bool Go, int N>
-constexpr place::Shardings<N> shardings(place::Signatures<N> const& model, place::Request request) {
+template <class Net, class ModelPolicy, class First, bool Go, int N>
+constexpr place::Shardings<N> shardings(place::Signatures<N> const& model, place::Request request, int parts) {
   if constexpr (Go) {
     auto const words = letters<Net, ModelPolicy>(layer::ops_of<Net>{}, layer::leaves<Net>{});
-    return place::propagate_shardings(model, request.mesh, place::wishes(model, words.of, request), request);
+    auto out = place::propagate_shardings(model, request.mesh, place::wishes(model, words.of, request), request);
+    auto const parted = place::partition(model, parts, First::of, First::count);
+    for (int k = 0; k < N; ++k) out.op[k].part = parted.part[k];
+    return out;
   } else {
     return {};
   }

@@ -40,7 +40,7 @@ template <int Zero, int Rounds> struct gradients_in_turn_are_there_once {
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "Zero<2>: a gradient's memory is used again before the step ends, and rounds keep all gradients up "
-                  "to the last; leave Accumulate out, or say Zero<1>");
+                  "to the last; leave Accumulate and SplitLayers out, or say Zero<1>");
   };
 };
 template <int Zero, bool Freezes> struct weights_in_turn_learn {

@@ -74,6 +74,8 @@ struct Trace {
   for (std::size_t r = 0; r < ranks.size(); ++r) {
     if (!ranks[r]) continue;
     std::string name = meta::joined({"rank ", r});
+    if (int const stages = p.mesh.stages; stages > 1)
+      meta::append(name, {", stage ", r / (ranks.size() / static_cast<std::size_t>(stages))});
     if (p.mesh.ways() > 1) meta::append(name, {", way ", r % static_cast<std::size_t>(p.mesh.ways())});
     names(r, -1, "process_name", name);
     names(r, static_cast<int>(Lane::Compute), "thread_name", "compute");

@@ -87,6 +87,10 @@ struct Regions {
   long own_weights = 0;    // the rank's parts of the weights, as peers read them, if they are in turn
   BucketPlaces gradient, copy;
   int branches = 1, deepest = 1, kept = 1;
+  // Of a stage of a pipeline: the slots of what it keeps of a micro-batch, of each of its chunks; and from one to the
+  // next of labels and targets, in bytes.
+  int slots[most_chunks]{1, 1, 1, 1, 1, 1, 1, 1};
+  long labels_apart = 0, targets_apart = 0;
   Memory memory;
 };
 
@@ -94,8 +98,9 @@ template <int Ops> struct Layout : Regions {
   long buffer[BufferTable<Ops>::most_buffers]{};
   // For each bucket that is compressed: its messages, its residuals, and the residuals of its sums.
   long encoded[Ops * 2 + 1]{}, left[Ops * 2 + 1]{}, left_of_sum[Ops * 2 + 1]{};
-  long part[Ops * 2 + 1]{};        // of each bucket: the elements of the parts before it
-  long rows_apart[Ops * 2 + 1]{};  // for buckets of rows: from one branch's message to the next
+  long part[Ops * 2 + 1]{};                            // of each bucket: the elements of the parts before it
+  long rows_apart[Ops * 2 + 1]{};                      // for buckets of rows: from one branch's message to the next
+  long slots_apart[BufferTable<Ops>::most_buffers]{};  // of each buffer of which there is one in each slot, else 0
 };
 
 /// A layout that is computed when a program runs.
@@ -111,12 +116,12 @@ struct RuntimeLayout : Regions {
    private:
     std::vector<long> of_;
   };
-  Array buffer, encoded, left, left_of_sum, part, rows_apart;
+  Array buffer, encoded, left, left_of_sum, part, rows_apart, slots_apart;
 };
 
 /// A layout of any number of operations. What it views must outlive it.
 struct LayoutView : Regions {
-  long const *buffer, *encoded, *left, *left_of_sum, *part, *rows_apart;
+  long const *buffer, *encoded, *left, *left_of_sum, *part, *rows_apart, *slots_apart;
   LayoutView(RuntimeLayout const& of)
       : Regions(of),
         buffer(of.buffer.data()),
@@ -124,7 +129,8 @@ struct LayoutView : Regions {
         left(of.left.data()),
         left_of_sum(of.left_of_sum.data()),
         part(of.part.data()),
-        rows_apart(of.rows_apart.data()) {}
+        rows_apart(of.rows_apart.data()),
+        slots_apart(of.slots_apart.data()) {}
   LayoutView(RuntimeLayout const&&) = delete;
   template <int Ops>
   constexpr LayoutView(Layout<Ops> const& of)
@@ -134,13 +140,28 @@ struct LayoutView : Regions {
         left(of.left),
         left_of_sum(of.left_of_sum),
         part(of.part),
-        rows_apart(of.rows_apart) {}
+        rows_apart(of.rows_apart),
+        slots_apart(of.slots_apart) {}
   template <int Ops> LayoutView(Layout<Ops> const&&) = delete;  // it would not outlive the view
+
+  /// Of a buffer, in a round of a program or schedule s.
+  template <class S> constexpr long buffer_in(S const& s, int b, int round) const {
+    return buffer[b] + slot(s, s.buffer[b].part, round) * slots_apart[b];
+  }
+  template <class S> constexpr int slot(S const& s, int of_part, int round) const {
+    return s.pipeline.is_split() ? round % slots[of_part / s.pipeline.pipeline.stages] : 0;
+  }
 };
 
 /// The number of sums that a rank holds over its micro-batches: the result, and the intermediate ones.
 constexpr int factor_sums(int micro_batches, bool ordered) {
   return ordered ? held({micro_batches, {}}, over_data, 0, true).deepest : 3;
+}
+
+/// Whether a tensor of a pipeline is read after the task, of a micro-batch forward or back, that has written it: it has
+/// a place in each slot, or, if it is a gradient that another stage reads, one.
+constexpr bool outlives_task(Life const& life, int forward_steps) {
+  return (life.birth < forward_steps && life.death >= forward_steps) || life.sent;
 }
 
 template <class Out, class S, class Region>
@@ -176,11 +197,11 @@ constexpr void encode(Out& out, S const& s, place::Request request, Format const
       region(Category::Gradients, (factor_sums(request.micro_batches, f.ordered) - 1) * most_factored * f.sum);
 }
 
-/// Fills `out`, whose arrays are there, for a schedule or a program s. `dying` has an element for each step and one
-/// more; `life`, `next` and `size` have one for each buffer.
+/// Fills `out`, whose arrays are there, for a stage of a schedule or a program s. `dying` has an element for each step
+/// and one more; `life`, `next` and `size` have one for each buffer.
 template <class Out, class S>
 constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request request, Format const& f, Ranks ranks,
-                       int* dying, int* next, long* size) {
+                       int stage, int* dying, int* next, long* size) {
   Share const share = shared(request, ranks);
   int const most_slices = share.most(over_data);
   for (unsigned axes = 0; axes < 1u << ranks.axes; ++axes) {  // that cut the batch of some layer
@@ -205,10 +226,10 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
       region(Category::Workspace, f.workspace);  // first: libraries need an alignment of 256 bytes, which the arena has
   long const before_weights = at;
   bool const in_turn = weights_in_turn(f, ranks);
-  long const own = part_elements(s, f, ranks);
-  for (int b = 0; b < s.buckets && in_turn; ++b) out.part[b] = parts_before(s, ranks, b);
-  out.copy = bucket_places(s, in_turn);
-  out.weights = region(Category::Weights, (masters_in_parts(s, f, ranks) ? own : s.weight_elements) * f.sum);
+  long const own = part_elements(s, f, ranks, stage), weights = stage_elements(s, stage);
+  for (int b = 0; b < s.buckets && in_turn; ++b) out.part[b] = parts_before(s, ranks, b, stage);
+  out.copy = bucket_places(s, stage, in_turn);
+  out.weights = region(Category::Weights, (masters_in_parts(s, f, ranks) ? own : weights) * f.sum);
   out.own_weights = narrow && in_turn ? region(Category::Weights, own * f.data) : out.weights;
   out.copies = narrow || in_turn ? region(Category::Weights, out.copy.count * f.data) : out.weights;
   out.states = region(Category::Weights, s.state_elements * f.sum);
@@ -216,7 +237,7 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
   at -= weights_apart;
   out.moments = region(Category::Optimizer, own * f.sum * f.moments);
   int const sums = request.infers ? 0 : 1;
-  out.gradient = bucket_places(s, f.zero > 1);
+  out.gradient = bucket_places(s, stage, f.zero > 1);
   out.gradients = region(Category::Gradients, sums * out.gradient.count * f.sum * out.kept);
   out.scratch = region(Category::Gradients, sums * (out.deepest - out.kept) * s.most_weight_leaf * f.sum);
   out.batch_sums = region(Category::Gradients, sums * out.deepest * s.most_sum_leaf * f.batch_sum);
@@ -227,8 +248,13 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
                  : out.gradients;
   if (f.pushed > 0) out.outbox = region(Category::Communication, s.weight_elements * f.sum);
   encode(out, s, request, f, ranks, region);
-  out.labels = region(Category::Activations, long{most_slices} * request.rows * 4);
-  if (s.targets > 0) out.targets = region(Category::Activations, long{most_slices} * request.rows * s.targets * 4);
+  for (int c = 0; c < s.pipeline.pipeline.chunks; ++c) out.slots[c] = s.pipeline.slots(c * ranks.stages + stage);
+  bool const answers = stage == ranks.stages - 1;  // the last part has the loss
+  int const answer_slots = answers ? out.slots[s.pipeline.pipeline.chunks - 1] : 0;
+  out.labels_apart = aligned(long{most_slices} * request.rows * 4);
+  out.labels = region(Category::Activations, answer_slots * out.labels_apart);
+  out.targets_apart = aligned(long{most_slices} * request.rows * s.targets * 4);
+  if (s.targets > 0) out.targets = region(Category::Activations, answer_slots * out.targets_apart);
   out.losses = region(Category::Activations, long{share.most_of_a_replica()} * f.sum);
   if (request.waits_for_norm) out.norm = region(Category::Workspace, norm_bytes(s));
 
@@ -241,14 +267,16 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
       Buffer const& t = s.buffer[k];
       long const count = t.per_slice ? t.elements * share.most(t.batch_axes) : t.elements;
       size[k] = aligned(count * (!t.per_slice ? f.batch_sum : t.wide ? f.sum : f.data));
-      if (t.category != c) continue;
+      if (t.category != c || s.pipeline.stage(t.part) != stage) continue;
+      if (s.pipeline.is_split() && outlives_task(life[k], s.forward_steps)) continue;
       for (; freed < life[k].birth; ++freed) {
         for (int d = dying[freed]; d != 0; d = next[d - 1]) {
           if (size[d - 1] > 0) heap.give(out.buffer[d - 1], size[d - 1]);
         }
       }
       int const from = t.takes_over;
-      if (from >= 0 && s.buffer[from].category == c && life[from].death == life[k].written && size[from] == size[k]) {
+      if (from >= 0 && s.buffer[from].category == c && life[from].death == life[k].written && size[from] == size[k] &&
+          !(s.pipeline.is_split() && outlives_task(life[from], s.forward_steps))) {
         out.buffer[k] = out.buffer[from];
         size[from] = 0;
       } else {
@@ -259,7 +287,12 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
     }
     long const begin = region(c, heap.top);
     for (int k = 0; k < s.buffers; ++k) {
-      if (s.buffer[k].category == c) out.buffer[k] += begin;
+      if (s.buffer[k].category != c) continue;
+      out.buffer[k] += begin;
+      if (!s.pipeline.is_split() || !outlives_task(life[k], s.forward_steps)) continue;
+      bool const here = s.pipeline.stage(s.buffer[k].part) == stage, forward = life[k].written >= 0;
+      out.slots_apart[k] = here && forward ? size[k] : 0;
+      out.buffer[k] = region(c, here ? size[k] * (forward ? s.pipeline.slots(s.buffer[k].part) : 1) : 0);
     }
   }
   out.memory.total = at + weights_apart;
@@ -268,11 +301,11 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
 /// In a constant.
 template <int Ops>
 constexpr Layout<Ops> layout(Schedule const& s, Lives<Ops> const& lives, place::Request request, Format const& f,
-                             Ranks ranks) {
+                             Ranks ranks, int stage = 0) {
   Layout<Ops> out;
   int dying[PlacedModel<Ops>::most_nodes * 4 + 4]{}, next[BufferTable<Ops>::most_buffers]{};
   long size[BufferTable<Ops>::most_buffers]{};
-  lay_out(out, s, lives.of, request, f, ranks, dying, next, size);
+  lay_out(out, s, lives.of, request, f, ranks, stage, dying, next, size);
   return out;
 }
 

@@ -35,12 +35,13 @@ template <int Ops> struct Bucketing {
       place::AxisSet const over = place::axes_of(m.node(k).w, place::replicate);
       Bucket* last = out.buckets > 0 ? &out.bucket[out.buckets - 1] : nullptr;
       int const row = s.sparse_row, reads = row > 0 ? static_cast<int>(local.x.size()) : 0;
-      out.weight[out.weights++] = {k, w, out.weight_elements, count};
+      out.weight[out.weights++] = {k, w, out.weight_elements, count, m.node(k).part};
       out.weight_elements += count;
       if (!m.learns(k)) continue;
       if (!last || last->leaf != s.leaf || !(last->over == over) || last->row != row) {
         out.bucket[out.buckets++] = {out.weight_elements - count, 0, k, s.leaf, over, row, reads};
         last = &out.bucket[out.buckets - 1];
+        last->part = m.node(k).part;
       }
       last->count += count;
       leaf += count;
@@ -71,7 +72,8 @@ template <int Ops> struct Bucketing {
     for (int b = into - 1; b >= 0; --b) {
       Bucket& last = out.bucket[into];
       Bucket const& next = out.bucket[b];
-      bool const alike = last.over == next.over && last.row + next.row + last.factors + next.factors == 0;
+      bool const alike =
+          last.over == next.over && last.part == next.part && last.row + next.row + last.factors + next.factors == 0;
       if (alike && last.count < m.request.bucket) {
         last.offset = next.offset;
         last.count += next.count;
@@ -83,6 +85,21 @@ template <int Ops> struct Bucketing {
     for (int b = 0; into + b < out.buckets; ++b) out.bucket[b] = out.bucket[into + b];
     out.buckets -= into;
   }
+  /// A stage has its weights one after the other.
+  constexpr void place() {
+    int const stages = m.request.mesh.stages;
+    for (int stage = 0; stage < stages && stages > 1; ++stage) {
+      long at = 0;
+      for (int i = 0; i < out.weights; ++i) {
+        Weight& w = out.weight[i];
+        if (w.part % stages != stage) continue;
+        w.shift = at - w.offset;
+        at += w.count;
+        for (int b = 0; b < out.buckets; ++b)
+          out.bucket[b].shift = out.bucket[b].offset == w.offset ? w.shift : out.bucket[b].shift;
+      }
+    }
+  }
 };
 
 }  // namespace algebra
@@ -93,6 +110,7 @@ template <int Ops> constexpr BucketTable<Ops> bucket(PlacedModel<Ops> const& m) 
     if (m.is_op(k)) pass.weights(k);
   }
   pass.join();
+  pass.place();
   return pass.out;
 }
 

@@ -26,17 +26,17 @@ template <int Ops> struct BufferAssignment {
   BufferTable<Ops> out{};
 
   constexpr int value(int k) const { return k < 0 ? out.input_value : out.value[k]; }
-  constexpr int buffer(long elements, bool per_slice, place::AxisSet cut_by, bool wide, Category c,
+  constexpr int buffer(int k, long elements, bool per_slice, place::AxisSet cut_by, bool wide, Category c,
                        int takes_over = -1) {
-    out.buffer[out.buffers] = {elements, per_slice, cut_by, wide, c, takes_over};
+    out.buffer[out.buffers] = {elements, per_slice, cut_by, wide, c, takes_over, k < 0 ? 0 : m.node(k).part};
     return out.buffers++;
   }
   /// In the place of value or gradient k.
   constexpr int tensor(int k, Category c, int takes_over = -1) {
-    return buffer(m.shape(k).size() * m.request.rows, true, m.batch_axes(k), false, c, takes_over);
+    return buffer(k, m.shape(k).size() * m.request.rows, true, m.batch_axes(k), false, c, takes_over);
   }
   /// A sum over the batch.
-  constexpr int sum(int k) { return buffer(m.node(k).local.y.size(), false, {}, true, Category::Activations); }
+  constexpr int sum(int k) { return buffer(k, m.node(k).local.y.size(), false, {}, true, Category::Activations); }
 
   constexpr void forward() {
     out.input_value = tensor(-1, Category::Activations);
@@ -61,7 +61,7 @@ template <int Ops> struct BufferAssignment {
     }
     if (!s.is_loss) out.value[k] = tensor(k, Category::Activations, s.elementwise ? value(m.node(k).in0) : -1);
     if (long const aux = m.aux(k); aux > 0) {
-      out.aux[k] = buffer(aux * m.request.rows, true, m.batch_axes(k), true, Category::Activations);
+      out.aux[k] = buffer(k, aux * m.request.rows, true, m.batch_axes(k), true, Category::Activations);
     }
     if (fused.forward_tail[k] > 0) follow(k);
   }

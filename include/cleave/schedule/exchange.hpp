@@ -241,12 +241,19 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     for (int i = 0; i < g.size; ++i) v.source(Source{g.rank(i), {Storage::Squares}, run(0, 1), i > 0});
   }
 
-  /// A rank needs a box of the result: it copies what others hold of it, or sums it over all.
+  /// A rank needs a box of the result: it copies what others hold of it, or sums it over all. What another stage has is
+  /// in the same boxes there.
   constexpr void convert(Step const& step) {
     ProgramNode const& n = program.node[step.node];
     FromTo const sharding = shardings_of(n, step);
     op::Verb const verb = verb_of(program, step);
     Location const from = converted(program, step), to{Storage::Buffer, step.dx};
+    if (verb == op::Verb::Send) {
+      int const peer = share.ranks.at_stage(rank, program.pipeline.stage(sender_of(program, step)));
+      v.round();
+      return one(Opcode::Copy, to, run(0, box_of(program, n, sharding.from, share, rank, accumulation).size()), peer,
+                 from);
+    }
     RankGroup const g = group_over(exchanged_over(program, step), share.ranks, rank);
     auto const has = [&](int i) { return box_of(program, n, sharding.from, share, g.rank(i), accumulation); };
     Box const need = box_of(program, n, sharding.to, share, rank, accumulation);
@@ -275,6 +282,7 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
 template <class V>
 constexpr void exchange(Program const& program, int step, Share const& share, int rank, int accumulation, V& v) {
   Step const& s = program.step[step];
+  if (!runs(program, s, share.ranks, rank)) return;
   ValueExchange<V> values{{v, rank}, program, share, accumulation};
   switch (s.what) {
     case Do::Start:

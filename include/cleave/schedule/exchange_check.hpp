@@ -54,16 +54,20 @@ struct CheckedElement {
 ///   Location where(int rank) const;                         // the result, whose elements are written once each
 ///   long results(int rank) const;                           // so many
 ///   Content result(int rank, long element) const;
+///   bool takes_part(int rank) const;  // else others may read it, and it writes nothing
 ///   int leaves() const;  // two sums that are added are siblings in the tree over these; 0: in any order
 template <class Each, class Goal, class Elements> class ExchangeCheck {
  public:
   constexpr ExchangeCheck(int ranks, Each const& each, Goal const& goal) : ranks_(ranks), each_(each), goal_(goal) {
+    int rounds = -1;
     for (int r = 0; r < ranks; ++r) {
-      int const rounds = tensors_.rounds;
       tensors_.rounds = 0;
       each_(r, tensors_);
-      if (r > 0 && tensors_.rounds != rounds) fault_ = {"has not as many rounds as the ranks before", r};
+      if (!goal_.takes_part(r)) continue;
+      if (rounds >= 0 && tensors_.rounds != rounds) fault_ = {"has not as many rounds as the ranks before", r};
+      rounds = tensors_.rounds;
     }
+    tensors_.rounds = rounds < 0 ? 0 : rounds;
     if (ranks > most_checked_ranks) fault_ = {"is one of more than 16: that is not checked", ranks};
     if (tensors_.too_many) fault_ = {"uses more than 96 tensors: that is not checked"};
   }
@@ -84,7 +88,9 @@ template <class Each, class Goal, class Elements> class ExchangeCheck {
         one.end();
       }
     }
-    for (int r = 0; r < ranks_ && tensors_.rounds > 0 && !fault_; ++r) finished(r);
+    for (int r = 0; r < ranks_ && tensors_.rounds > 0 && !fault_; ++r) {
+      if (goal_.takes_part(r)) finished(r);
+    }
     return fault_;
   }
 

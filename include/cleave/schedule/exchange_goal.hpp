@@ -40,6 +40,7 @@ class StepGoal {
     bool const is_sum = in.in == (step_.what == Do::Start ? Storage::Gradient : Storage::BatchSum);
     return is_sum ? Content{name(rank, element), own_[index(rank)][in.index]} : Content{};
   }
+  constexpr bool takes_part(int rank) const { return runs(p_, step_, share_.ranks, rank); }
   constexpr Location where(int) const {
     bool const copies = optimizer_in_parts(p_.format, share_.ranks) && p_.format.data < p_.format.sum;
     if (step_.what == Do::Gather) return {Storage::Copies};

@@ -39,15 +39,25 @@ constexpr bool optimizer_in_parts(Format const& f, Ranks const& ranks) { return 
 constexpr bool weights_in_turn(Format const& f, Ranks const& ranks) {
   return f.zero > 2 && optimizer_in_parts(f, ranks);
 }
-/// The elements of the parts that a rank has of the first buckets of a schedule or program.
-template <class S> constexpr long parts_before(S const& s, Ranks const& ranks, int buckets) {
+/// The elements of the parts that a rank of a stage has of the first buckets of a schedule or program.
+template <class S> constexpr long parts_before(S const& s, Ranks const& ranks, int buckets, int stage) {
   long sum = 0;
-  for (int b = 0; b < buckets; ++b) sum += Partition{s.bucket[b].count}.most(ranks.group_size(s.bucket[b].over));
+  for (int b = 0; b < buckets; ++b) {
+    Bucket const& of = s.bucket[b];
+    sum += s.pipeline.stage(of.part) == stage ? Partition{of.count}.most(ranks.group_size(of.over)) : 0;
+  }
+  return sum;
+}
+/// The weights of a stage of a pipeline.
+template <class S> constexpr long stage_elements(S const& s, int stage) {
+  if (!s.pipeline.is_split()) return s.weight_elements;
+  long sum = 0;
+  for (int i = 0; i < s.weights; ++i) sum += s.pipeline.stage(s.weight[i].part) == stage ? s.weight[i].count : 0;
   return sum;
 }
 /// The elements of a tensor of the optimizer on a rank.
-template <class S> constexpr long part_elements(S const& s, Format const& f, Ranks const& ranks) {
-  return optimizer_in_parts(f, ranks) ? parts_before(s, ranks, s.buckets) : s.weight_elements;
+template <class S> constexpr long part_elements(S const& s, Format const& f, Ranks const& ranks, int stage) {
+  return optimizer_in_parts(f, ranks) ? parts_before(s, ranks, s.buckets, stage) : stage_elements(s, stage);
 }
 /// Whether of the weights in the format of sums, too, a rank has its parts only: kernels read copies, and there are no
 /// weights that do not learn.
@@ -65,10 +75,12 @@ struct BucketPlaces {
   long count = 0;
   long odd = -1;  // if set, the place of the buckets of odd number; those of even number are at 0
   constexpr bool in_turn() const { return odd >= 0; }
-  constexpr long of(Bucket const* bucket, int b) const { return in_turn() ? b % 2 * odd : bucket[b].offset; }
+  constexpr long of(Bucket const* bucket, int b) const {
+    return in_turn() ? b % 2 * odd : bucket[b].offset + bucket[b].shift;
+  }
 };
-template <class S> constexpr BucketPlaces bucket_places(S const& s, bool in_turn) {
-  if (!in_turn) return {s.weight_elements, -1};
+template <class S> constexpr BucketPlaces bucket_places(S const& s, int stage, bool in_turn) {
+  if (!in_turn) return {stage_elements(s, stage), -1};
   long most[2]{};
   for (int b = 0; b < s.buckets; ++b) most[b % 2] = std::max(most[b % 2], s.bucket[b].count);
   return {most[0] + most[1], most[0]};

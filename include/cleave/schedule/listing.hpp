@@ -63,6 +63,31 @@ inline std::string group(AxisSet over, Ranks const& ranks) {
   }
   return axes + ", ";
 }
+/// Of a pipeline: which layers are in which stage, in which order the stages take them, and how long they wait.
+inline std::string pipeline(Program const& p) {
+  Pipeline const& of = p.pipeline.pipeline;
+  std::string const chunks = of.chunks > 1 ? " of " + std::to_string(of.chunks) + " parts each" : "";
+  std::string out =
+      meta::joined({"pipeline of ", of.stages, " stages", chunks, ", ", p.pipeline.order, ", ", of.micro_batches,
+                    " rounds; a stage waits for ", static_cast<int>(bubble(of) * 100 + 0.5),
+                    " % of the time, if all parts cost the same\n"});
+  for (int s = 0; s < of.stages; ++s) {
+    std::string layers, kept;
+    for (int part = s; part < of.parts(); part += of.stages) {
+      int first = -1, last = -1;
+      for (int k = 0; k < p.nodes; ++k) {
+        if (p.node[k].op < 0 || p.node[k].part != part) continue;
+        first = first < 0 ? p.node[k].leaf : first;
+        last = p.node[k].leaf;
+      }
+      meta::append(layers, {layers.empty() ? "" : ", ", first, first == last ? "" : " to " + std::to_string(last)});
+      meta::append(kept, {kept.empty() ? "" : ", ", p.pipeline.slots(part)});
+    }
+    meta::append(out, {"  stage ", s, ": layers ", layers, "; ", grouped(stage_elements(p, s)),
+                       " weights; activations of up to ", kept, kept == "1" ? " round\n" : " rounds\n"});
+  }
+  return out;
+}
 }  // namespace text
 
 /// The subject of a line: "0.product+bias+relu", or the placements of a conversion. In backward_input, "2.product+relu"
@@ -74,6 +99,8 @@ inline std::string group(AxisSet over, Ranks const& ranks) {
   if (s.what == Do::Norm) return "gradients";
   if (n < 0) return {};
   ProgramNode const& node = p.node[n];
+  if (int const sender = sender_of(p, s); sender >= 0)
+    return meta::joined({"stage ", p.pipeline.stage(sender), " -> stage ", p.pipeline.stage(part_of(p, s))});
   if (node.op < 0) {
     bool const forth = s.what == Do::Convert;
     auto const text = [&](place::Sharding const& of) { return text::placements(of, node.converted_along()); };
@@ -102,8 +129,10 @@ struct Largest {
 };
 inline Largest largest(Program const& p, Step s, place::Request request, Ranks ranks) {
   auto const size = [](Message const& m) { return m.bytes + m.most_bytes; };
-  Largest l{message(s, p, request, ranks, 0)};
-  for (int r = 1; r < ranks.world() && l.message.verb != op::Verb::None; ++r) {
+  int const sender = sender_of(p, s), part = sender < 0 ? part_of(p, s) : sender,
+            first = part < 0 ? 0 : p.pipeline.stage(part) * ranks.ranks_of_stage();
+  Largest l{message(s, p, request, ranks, first)};
+  for (int r = first + 1; r < first + ranks.ranks_of_stage() && l.message.verb != op::Verb::None; ++r) {
     Message const m = message(s, p, request, ranks, r);
     if (size(m) != size(l.message)) l.even = false;
     if (size(m) > size(l.message)) l.message = m;
@@ -117,7 +146,9 @@ inline Largest largest(Program const& p, Step s, place::Request request, Ranks r
 template <class = void>
 [[gnu::cold]] std::string listing(Program const& p, place::Request const& request, Ranks ranks) {
   std::string out;
-  if (p.rounds > 1) {
+  if (p.pipeline.is_split()) {
+    out = text::pipeline(p);
+  } else if (p.rounds > 1) {
     out = meta::joined({"in each of ", p.rounds, " rounds, but ",
                         p.waits_for_norm ? "start, norm and update" : "start and update", " in the last alone:\n"});
   }
@@ -125,8 +156,10 @@ template <class = void>
     Step const s = p.step[k];
     bool const bucket = is_of_bucket(s.what);
     int const n = bucket ? p.bucket[s.node].node : s.node;
-    std::string line = meta::joined({text::left(std::to_string(k), 4), "  ", text::pad(std::string(name(s.what)), 16),
-                                     text::pad(subject(p, k), 34)});
+    std::string line = text::left(std::to_string(k), 4) + "  ";
+    if (int const part = part_of(p, s); p.pipeline.is_split())
+      meta::append(line, {part < 0 ? "all" : text::left(std::to_string(p.pipeline.stage(part)), 3), "  "});
+    meta::append(line, {text::pad(std::string(name(s.what)), 16), text::pad(subject(p, k), 34)});
     if (s.what == Do::Forward && !p.node[n].is_loss) {
       line += text::pad(text::shape(p.node[n].local.y), 20);
       if (ranks.ways() > 1) line += text::placements(p.node[n].y, ranks.of_replica(), !p.node[n].sums_batch);
@@ -135,9 +168,12 @@ template <class = void>
     if (bucket) meta::append(line, {text::grouped(p.bucket[s.node].count), " weights"});
     auto const [m, even] = largest(p, s, request, ranks);
     if (m.verb != op::Verb::None) {
-      std::string const whom =
-          m.verb == op::Verb::Push ? "to the server, " : meta::joined({"over ", m.ranks, text::group(m.over, ranks)});
-      line = meta::joined({text::pad(line, 76), text::pad(std::string(op::name(m.verb)), 15), whom, "sends "});
+      std::string const whom = m.verb == op::Verb::Push ? "to the server, "
+                               : m.verb == op::Verb::Send
+                                   ? ""
+                                   : meta::joined({"over ", m.ranks, text::group(m.over, ranks)});
+      line = meta::joined({text::pad(line, p.pipeline.is_split() ? 81 : 76),
+                           text::pad(std::string(op::name(m.verb)), 15), whom, "sends "});
       if (m.most_bytes > 0) {
         line += "its rows that are not zero";
       } else {
@@ -189,13 +225,13 @@ template <class = void> void append_groups(std::string& out, Program const& p) {
 /// server: the ranks of one replica); and the bytes that each rank allocates, by category.
 template <class = void>
 [[gnu::cold]] std::string summary(Program const& p, place::Request const& request, Ranks ranks) {
-  Memory const m = runtime_layout(p, request, ranks).memory;
+  Memory const m = largest_layout(p, request, ranks).memory;
   Volumes const sends = volumes(p, request, ranks);
   Traffic const& t = sends.most;
   std::string out =
       meta::joined({sends.even ? "sent per step and rank: " : "sent per step by the rank that sends most: ",
                     text::grouped(t.elements_per_step), " elements, ", text::grouped(t.bytes_per_step), " bytes, ",
-                    t.messages, p.served ? " messages" : " collectives"});
+                    t.messages, p.served || p.pipeline.is_split() ? " messages" : " collectives"});
   if (ranks.world() > 1) {
     meta::append(out, {"; by all ", ranks.world(), " ranks", p.served ? " of a replica: " : ": ",
                        text::grouped(sends.elements_of_all), " elements"});
@@ -206,7 +242,8 @@ template <class = void>
       meta::append(out, {"  ", text::pad(std::string(op::name(static_cast<op::Verb>(v))), 16),
                          text::left(text::grouped(t.elements[v]), 14), " elements\n"});
   }
-  meta::append(out, {"memory per rank: ", text::grouped(m.total), " bytes, in one block\n"});
+  meta::append(out, {"memory per rank", ranks.stages > 1 ? " of the stage that needs most" : "", ": ",
+                     text::grouped(m.total), " bytes, in one block\n"});
   for (int c = 0; c < categories; ++c) {
     meta::append(out, {"  ", text::pad(std::string(name(static_cast<Category>(c))), 16),
                        text::left(text::grouped(m.bytes[c]), 14), " bytes\n"});

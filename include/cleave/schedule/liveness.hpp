@@ -111,6 +111,13 @@ template <int Ops> constexpr Lives<Ops> liveness(PlacedModel<Ops> const& m, Sche
       life.death = k;
     });
   }
+  for (int k = 0; k < m.count; ++k) {
+    if (!m.node(k).is_send()) continue;
+    Life& sent = out.of[accesses.value(m.node(k).in0)];  // until the other stage's gradient has come
+    sent.sent = true;
+    if (sent.death < s.forward_steps) sent.death = s.forward_steps;
+    if (s.gradient[k] >= 0) out.of[s.gradient[k]] = {0, s.steps, -1, true};
+  }
   int const output = accesses.value(m.placed.last);  // read between the passes, for the accuracy
   if (output >= 0 && out.of[output].death < s.forward_steps) out.of[output].death = s.forward_steps;
   return out;

@@ -40,7 +40,8 @@ struct Offsets {
   LayoutView const* layout = nullptr;
   int bucket = -1;
   RankGroup group{};
-  int turn = 0;  // of Squares: norms use two words in turn
+  int turn = 0;   // of Squares: norms use two words in turn
+  int round = 0;  // of a pipeline, whose rounds have slots for their values
 
   constexpr long operator()(Location l) const {
     Format const& f = program->format;
@@ -50,7 +51,7 @@ struct Offsets {
     switch (l.in) {
       case Storage::Buffer:
       case Storage::Statistic:
-        return layout->buffer[l.index];
+        return layout->buffer_in(*program, l.index, round);
       case Storage::BatchSum:
         return layout->batch_sums + l.index * program->most_sum_leaf * f.batch_sum;
       case Storage::Gradient:
@@ -68,7 +69,7 @@ struct Offsets {
       case Storage::Factors:
         return layout->encoded[bucket];
       case Storage::Weights:
-        return layout->weights + program->bucket[bucket].offset * f.sum;
+        return layout->weights + (program->bucket[bucket].offset + program->bucket[bucket].shift) * f.sum;
       case Storage::Copies:
         return layout->copies + layout->copy.of(program->bucket, bucket) * f.data;
       case Storage::OwnWeights:

@@ -29,6 +29,7 @@ struct ProgramNode {
   long feature_unit = 1;  // of these, one index of the first dimension
   long aux = 0;           // numbers kept of a sample for the way back
   long state_size = 0;    // elements of a running statistic on this rank
+  int part = 0;           // of a pipeline
 
   /// Over which the gradients of its weights are summed.
   constexpr place::AxisSet summed_over() const { return place::axes_of(w, place::replicate); }
@@ -66,7 +67,30 @@ struct Program : Chains<Program> {
   bool waits_for_norm = false, served = false;
   Format format;
   optim::ParameterRuns groups;  // of weights, that the optimizer tells apart
+  PipelineSchedule pipeline;
 };
+
+/// The part of a pipeline that runs a step; -1: all.
+constexpr int part_of(Program const& p, Step const& s) {
+  if (is_of_bucket(s.what)) return p.bucket[s.node].part;
+  if (s.what == Do::Norm) return -1;
+  if (s.node < 0) return 0;
+  ProgramNode const& n = p.node[s.node];
+  bool const given_back = s.what == Do::ConvertBack && n.backward == op::Verb::Send;
+  return given_back ? (n.in0 < 0 ? 0 : p.node[n.in0].part) : n.part;
+}
+/// The part that has what a step brings from one stage to another; -1 if it does not.
+constexpr int sender_of(Program const& p, Step const& s) {
+  bool const converts = s.what == Do::Convert || s.what == Do::ConvertBack;
+  if (!converts || p.node[s.node].forward != op::Verb::Send) return -1;
+  int const in0 = p.node[s.node].in0;
+  return s.what == Do::ConvertBack ? p.node[s.node].part : in0 < 0 ? 0 : p.node[in0].part;
+}
+/// Whether a rank runs a step.
+constexpr bool runs(Program const& p, Step const& s, Ranks const& ranks, int rank) {
+  int const part = part_of(p, s);
+  return part < 0 || p.pipeline.stage(part) == ranks.stage(rank);
+}
 
 template <class P> class ProgramOf {
   static constexpr int count = P::placed.count;
@@ -88,6 +112,7 @@ template <class P> class ProgramOf {
       to.y = n.y;
       to.w = n.w;
       to.local = n.local;
+      to.part = n.part;
       to.features = n.whole.size();
       to.feature_unit = n.whole.stride(0);
       if (n.op < 0) continue;
@@ -167,6 +192,7 @@ template <class P> class ProgramOf {
     p.served = P::served;
     p.format = P::format;
     p.groups = parameter_runs_of<P>();
+    p.pipeline = s.pipeline;
     return p;
   }
 };
@@ -174,16 +200,27 @@ template <class P> class ProgramOf {
 /// Of plan P.
 template <class P> inline constexpr Program program = ProgramOf<P>::make();
 
-/// The layout of a rank's memory (arena.hpp), when a program runs.
-template <class = void> RuntimeLayout runtime_layout(Program const& p, place::Request request, Ranks ranks) {
+/// The layout of the memory of a stage's ranks (arena.hpp), when a program runs.
+template <class = void>
+RuntimeLayout runtime_layout(Program const& p, place::Request request, Ranks ranks, int stage = 0) {
   RuntimeLayout out;
-  out.buffer.resize(p.buffers);
+  for (auto* each : {&out.buffer, &out.slots_apart}) each->resize(p.buffers);
   for (auto* each : {&out.encoded, &out.left, &out.left_of_sum, &out.part, &out.rows_apart}) each->resize(p.buckets);
   auto const buffers = static_cast<std::size_t>(p.buffers);
   std::vector<int> dying(static_cast<std::size_t>(p.steps) + 1), next(buffers);
   std::vector<long> size(buffers);
-  lay_out(out, p, p.life, request, p.format, ranks, dying.data(), next.data(), size.data());
+  lay_out(out, p, p.life, request, p.format, ranks, stage, dying.data(), next.data(), size.data());
   return out;
+}
+
+/// Of the stage whose ranks need most.
+inline RuntimeLayout largest_layout(Program const& p, place::Request const& request, Ranks ranks) {
+  RuntimeLayout most = runtime_layout(p, request, ranks);
+  for (int stage = 1; stage < ranks.stages; ++stage) {
+    RuntimeLayout of = runtime_layout(p, request, ranks, stage);
+    if (of.memory.total > most.memory.total) most = std::move(of);
+  }
+  return most;
 }
 
 }  // namespace cleave::schedule

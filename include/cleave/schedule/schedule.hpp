@@ -3,6 +3,7 @@
 #pragma once
 
 #include "chains.hpp"
+#include "pipeline.hpp"
 #include "steps.hpp"
 
 namespace cleave::schedule {
@@ -25,6 +26,7 @@ struct Schedule : Chains<Schedule> {
   bool const *in_forward_tail = nullptr, *in_backward_tail = nullptr, *adds = nullptr;
   int input_value = -1, input_gradient = -1;
   long targets = 0;  // numbers of a sample that the loss uses; 0 if it uses a class
+  PipelineSchedule pipeline;
 
   constexpr int step_of(Do what, int node) const {
     int s = 0;
@@ -35,8 +37,10 @@ struct Schedule : Chains<Schedule> {
 
 template <int Ops>
 constexpr Schedule view(PlacedModel<Ops> const& m, Fused<Ops> const& fused, BucketTable<Ops> const& buckets,
-                        BufferTable<Ops> const& buffers, StepTable<Ops> const& steps) {
+                        BufferTable<Ops> const& buffers, StepTable<Ops> const& steps,
+                        PipelineSchedule const& pipeline) {
   Schedule s;
+  s.pipeline = pipeline;
   s.step = steps.step;
   s.steps = steps.steps;
   s.forward_steps = steps.forward_steps;

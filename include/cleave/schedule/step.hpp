@@ -45,6 +45,8 @@ struct Step {
 struct Weight {
   int node = -1, which = 0;
   long offset = 0, count = 0;  // elements
+  int part = 0;                // of a pipeline
+  long shift = 0;              // from its offset to its place on its stage
 };
 
 /// The weights of one or several layers that are summed over the same ranks: one message.
@@ -57,6 +59,8 @@ struct Bucket {
   int reads = 0;        // then: how many rows a sample uses
   int factors = 0;      // if set, this many elements of each sample are sent: input and gradient of the product `node`
   bool whole = false;   // never compressed or scheduled
+  int part = 0;         // of a pipeline
+  long shift = 0;       // from its offset to its place on its stage
   /// Neither compressed nor scheduled.
   constexpr bool apart() const { return whole || row > 0 || factors > 0; }
 };
@@ -78,12 +82,14 @@ struct Buffer {
   bool wide = false;          // stored in the format of sums, not in that of the data
   Category category = Category::Activations;
   int takes_over = -1;  // may begin where this one ends
+  int part = 0;         // of a pipeline
 };
 
 /// The steps from which and to which a tensor lives.
 struct Life {
   int birth = 0, death = 0;
-  int written = 0;  // written by this step; in linked steps tensors are born with the first
+  int written = 0;    // written by this step; in linked steps tensors are born with the first
+  bool sent = false;  // another stage reads it, perhaps when the steps of this one have ended
 };
 
 }  // namespace cleave::schedule

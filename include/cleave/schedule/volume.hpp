@@ -9,7 +9,7 @@ namespace cleave::schedule {
 /// One message of a step as one rank sees it.
 struct Message {
   op::Verb verb = op::Verb::None;
-  AxisSet over;  // among which ranks; none: it goes to a server
+  AxisSet over;  // among which ranks; none: it goes to a server, or to another stage
   int ranks = 1;
   long elements = 0;                   // of the whole tensor, in the group
   long sent = 0;                       // by this rank
@@ -65,6 +65,17 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
   Format const& f = s.format;
   Share const share = shared(request, ranks);
   Message m;
+  if (int const sender = sender_of(s, step); sender >= 0) {
+    m.verb = op::Verb::Send;
+    m.ranks = 2;
+    m.times = request.rounds;
+    for (int round = 0; round < request.rounds && s.pipeline.stage(sender) == ranks.stage(rank); ++round)
+      m.sent += box_of(s, s.node[step.node], shardings_of(s.node[step.node], step).from, share, rank, round).size();
+    m.elements = m.sent;
+    m.bytes = m.sent * f.data;
+    return m;
+  }
+  if (!runs(s, step, ranks, rank)) return m;
   int bytes_each = f.data;
   m.over = exchanged_over(s, step);
   auto const mine = [&] { return ranks.index(rank, m.over); };

@@ -7,6 +7,14 @@
 
 namespace cleave::session {
 
+/// The bytes that a rank needs.
+template <class Trained> long memory_of(Trained const& trainer, int rank) {
+  if constexpr (requires { trainer.memory(rank); }) {
+    return trainer.memory(rank).total;
+  } else {
+    return trainer.memory().total;
+  }
+}
 /// The part that depends on the data (nonzero rows of gradients) is compared only with other counters. After `steps`
 /// training steps and `passes` batches of evaluation since the trainer was created: empty, or the first rank whose
 /// counters differ from the constants, with the numbers.
@@ -20,7 +28,7 @@ template <class Trained> std::string miscounted(Trained const& trainer, long ste
     backend::host::Member::Sparse const rows = trainer.sent_rows(r);
     long const wanted[] = {steps * step.elements_per_step + passes * pass.elements_per_step + rows.elements,
                            steps * step.bytes_per_step + passes * pass.bytes_per_step + rows.bytes,
-                           trainer.memory().total};
+                           memory_of(trainer, r)};
     long const got[] = {trainer.sent(r), trainer.sent_bytes(r), trainer.allocated(r)};
     char const* const what[] = {"sent elements", "sent bytes", "allocated bytes"};
     for (int k = 0; k < 3; ++k) {

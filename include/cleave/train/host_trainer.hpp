@@ -89,7 +89,9 @@ template <class T> class HostTrainer {
   void sum_over_processes(double* values, int count) const { collect(values, count); }
 
   schedule::Ranks ranks() const { return ranks_; }
-  schedule::Memory memory() const { return layout_.memory; }
+  schedule::Memory memory(int rank) const { return layout_of(rank).memory; }
+  /// Of a rank; of a pipeline, of the stage whose ranks need most.
+  schedule::Memory memory() const { return schedule::largest_layout(plan_.program, plan_.request, ranks_).memory; }
   Rank& at(int rank) { return *ranks_of_[static_cast<std::size_t>(rank)]; }
   Rank const& at(int rank) const { return *ranks_of_[static_cast<std::size_t>(rank)]; }
 
@@ -101,14 +103,17 @@ template <class T> class HostTrainer {
     session::each_owner(plan_.program, ranks_, rank, region, first, count, visit);
   }
   double told(double value) const;
-  long offset(Region region) const {
-    return region == Region::Weights ? layout_.weights : region == Region::Moments ? layout_.moments : layout_.states;
+  schedule::LayoutView const& layout_of(int rank) const { return views_[static_cast<std::size_t>(ranks_.stage(rank))]; }
+  long offset(int rank, Region region) const {
+    schedule::LayoutView const& l = layout_of(rank);
+    return region == Region::Weights ? l.weights : region == Region::Moments ? l.moments : l.states;
   }
 
   Description const& plan_;
   optim::Now<A> (*now_)(double rate, long step);
   schedule::Ranks ranks_;
-  schedule::RuntimeLayout layout_;
+  std::vector<schedule::RuntimeLayout> layouts_;  // of each stage
+  std::vector<schedule::LayoutView> views_;
   backend::host::World world_;
   std::vector<std::unique_ptr<Rank>> ranks_of_;
   backend::host::Team team_;  // last: its threads end before what they use
@@ -123,14 +128,16 @@ HostTrainer<T>::HostTrainer(Training<T> const& of, int replicas, std::uint64_t s
     : plan_(*of.plan),
       now_(of.now),
       ranks_(plan_.program.mesh.with_replicas(checked_replicas(plan_, replicas))),
-      layout_(schedule::runtime_layout(plan_.program, plan_.request, ranks_)),
       world_(ranks_, plan_.program.steps, remote),
       team_(world_),
       rate_(of.rate) {
   ranks_of_.resize(static_cast<std::size_t>(ranks_.world()));
+  for (int stage = 0; stage < ranks_.stages; ++stage)
+    layouts_.push_back(schedule::runtime_layout(plan_.program, plan_.request, ranks_, stage));
+  views_.assign(layouts_.begin(), layouts_.end());
   team_.run([&](int r) {
     ranks_of_[static_cast<std::size_t>(r)] =
-        std::make_unique<Rank>(of.executable, world_, layout_, r, seed, plan_.share(ranks_));
+        std::make_unique<Rank>(of.executable, world_, views_, r, seed, plan_.share(ranks_));
   });
   losses_.resize(static_cast<std::size_t>(most_steps) * static_cast<std::size_t>(plan_.request.micro_batches));
   means_.reserve(most_steps);
@@ -216,7 +223,7 @@ template <class T> void HostTrainer<T>::read(int way, Region region, long first,
   std::fill_n(out, count, A{0});  // weights that do not learn may have no moments
   each_owner(way, region, first, count, [&](int rank, long in_arena, long in_values, long many) {
     long const bytes = many * static_cast<long>(sizeof(A)),
-               from = offset(region) + in_arena * static_cast<long>(sizeof(A));
+               from = offset(rank, region) + in_arena * static_cast<long>(sizeof(A));
     world_.fetch(rank, from, bytes);
     std::memcpy(out + in_values, world_.arena(rank) + from, static_cast<std::size_t>(bytes));
   });
@@ -236,7 +243,7 @@ template <class T> std::vector<typename HostTrainer<T>::A> HostTrainer<T>::resid
   std::vector<A> out(static_cast<std::size_t>(session::residuals(plan_.program, ranks_, rank)));
   A* to = out.data();
   each_residual(plan_.program, ranks_, rank, [&](int b, bool of_sum, long, long count) {
-    long const from = of_sum ? layout_.left_of_sum[b] : layout_.left[b];
+    long const from = of_sum ? layout_of(rank).left_of_sum[b] : layout_of(rank).left[b];
     world_.fetch(rank, from, count * static_cast<long>(sizeof(A)));
     std::memcpy(to, world_.arena(rank) + from, static_cast<std::size_t>(count) * sizeof(A));
     to += count;
@@ -247,7 +254,8 @@ template <class T> void HostTrainer<T>::set_residuals(int rank, std::vector<A> c
   if (!world_.here(rank)) return;
   A const* from = values.data();
   each_residual(plan_.program, ranks_, rank, [&](int b, bool of_sum, long, long count) {
-    std::copy_n(from, count, at(rank).template at<A>(of_sum ? layout_.left_of_sum[b] : layout_.left[b]));
+    std::copy_n(from, count,
+                at(rank).template at<A>(of_sum ? layout_of(rank).left_of_sum[b] : layout_of(rank).left[b]));
     from += count;
   });
 }

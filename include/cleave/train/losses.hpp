@@ -21,7 +21,8 @@ namespace cleave::session {
 inline std::string way_out(Description const& plan, long replicas, int each, int unit) {
   long const most = plan.request.micro_batches / each, wanted = replicas * each;
   int const enough = wanted > plan.batch ? 0 : plan::fewest_micro_batches(plan.batch, static_cast<int>(wanted), unit);
-  return (most > 0 ? "run at most " + std::to_string(most * plan.program.mesh.ways()) + " ranks, or " : "") +
+  return (most > 0 ? "run at most " + std::to_string(most * plan.program.mesh.ranks_of_replica()) + " ranks, or "
+                   : "") +
          (enough > 0 ? "say MicroBatches<" + std::to_string(enough) + "> in the plan"
                      : "say a Batch that is a multiple of " + std::to_string(wanted) + ", with MicroBatches<" +
                            std::to_string(wanted) + ">, in the plan, not Batch<" + std::to_string(plan.batch) + ">");
@@ -62,6 +63,7 @@ template <class P> constexpr std::string_view stays_on_host() {
   if constexpr (P::compressed)
     coded = backend::gpu::Coded<typename P::codec, tensor::accumulate_t<typename P::number>>::here;
   bool const by_server = P::served;  // pushes are prepared on the host
+  if (P::pipeline.stages > 1) return "layers in stages (SplitLayers)";
   if (P::format.zero > 0 && P::waits_for_norm) return "an optimizer in parts (Zero) and a norm of gradients";
   return coded || by_server ? "" : "gradients compressed by a codec without a kernel (backend/gpu/kernels/coder.hpp)";
 }

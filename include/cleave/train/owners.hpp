@@ -1,6 +1,8 @@
-// train/owners.hpp - which ranks have the elements of a region of a way: all replicas alike, or under Zero a part each.
+// train/owners.hpp - which ranks have the elements of a region of a way: all replicas alike, under Zero a part each, of a pipeline the stages.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
+
+#include <algorithm>
 
 #include "../backend/host/execution/arena.hpp"
 #include "../schedule/optimizer_parts.hpp"
@@ -15,15 +17,15 @@ void each_owner(schedule::Program const& program, schedule::Ranks const& ranks, 
                 long first, long count, Visit visit) {
   using backend::host::Region;
   schedule::OptimizerParts const parts{&program, &ranks};
-  long const all = program.weight_elements;
-  if (region == Region::States || !parts.in_parts()) return visit(rank, first, 0L, count);
-  bool const in_place = region == Region::Weights && !parts.masters_in_parts();
-  if (in_place) visit(rank, first, 0L, count);  // those that do not learn; the others follow
-  long const tensor = first / all, begin = first % all;
-  parts.each_owner(rank, begin, count, [&](int owner, long from, long many, long shift) {
-    long const at = in_place ? from : tensor * parts.apart() + from + shift;
-    visit(owner, at, from - begin, many);
-  });
+  if (region == Region::States) return visit(rank, first, 0L, count);
+  long const all = std::max(1L, program.weight_elements), tensor = first / all, begin = first % all;
+  auto const of = [&](int owner, long from, long many, schedule::PartShifts const& shifts) {
+    long const at = region == Region::Weights ? shifts.weights : tensor * parts.apart(owner) + shifts.moments;
+    visit(owner, from + at, from - begin, many);
+  };
+  bool const in_place = region == Region::Weights && parts.in_parts() && !parts.masters_in_parts();
+  if (in_place) parts.each_place(rank, begin, count, of);  // those that do not learn; the others follow
+  parts.each_owner(rank, begin, count, of);
 }
 
 }  // namespace cleave::session

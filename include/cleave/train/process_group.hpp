@@ -50,15 +50,15 @@ class ProcessGroup {
     return code;
   }
 
-  /// The number of replicas if a replica has so many ranks. Throws Error if the processes are no whole replicas, or if
-  /// `wanted` (0: any) is another number.
-  int replicas(int ways, int wanted) const {
-    if (size() % ways != 0)
-      throw Error({size(), " processes: this plan splits layers over ", ways, " ways; start a multiple of ", ways});
-    if (wanted > 0 && wanted * ways != size())
+  /// The number of replicas if a replica has so many ranks, its ways in all its stages. Throws Error if the processes
+  /// are no whole replicas, or if `wanted` (0: any) is another number.
+  int replicas(int each, int wanted) const {
+    if (size() % each != 0)
+      throw Error({size(), " processes: a replica of this plan has ", each, " ranks; start a multiple of ", each});
+    if (wanted > 0 && wanted * each != size())
       throw Error(
-          {".replicas = ", wanted, " need ", wanted * ways, " processes, but there are ", size(), "; leave it out"});
-    return size() / ways;
+          {".replicas = ", wanted, " need ", wanted * each, " processes, but there are ", size(), "; leave it out"});
+    return size() / each;
   }
   /// Throws Error, on every process, unless all give the same number; `what` is what they would differ in.
   void check_same(std::uint64_t number, std::string const& what) const {

@@ -97,8 +97,9 @@ RankThreads<T>::RankThreads(backend::host::Executable<T> const& of, schedule::La
     : world_(of.program.mesh.with_replicas(1), of.program.steps),
       team_(world_),
       rank_(static_cast<std::size_t>(of.program.mesh.ways())) {
-  team_.run(
-      [&](int w) { rank_[static_cast<std::size_t>(w)] = std::make_unique<Rank>(of, world_, layout, w, seed, share); });
+  team_.run([&](int w) {
+    rank_[static_cast<std::size_t>(w)] = std::make_unique<Rank>(of, world_, std::span(&layout, 1), w, seed, share);
+  });
 }
 template <class T> RankThreads<T>::~RankThreads() = default;
 template <class T> void RankThreads<T>::keep_gradients() {

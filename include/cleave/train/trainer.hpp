@@ -27,7 +27,7 @@ inline constexpr Training<typename P::number> training{
 template <class P> int default_replicas() {
   int const cores = static_cast<int>(std::thread::hardware_concurrency());
   if (P::replicas > 0) return P::replicas;
-  int n = std::clamp(cores / P::ways, 1, P::micro_batches);
+  int n = std::clamp(cores / P::request.mesh.ranks_of_replica(), 1, P::micro_batches);
   while (n > 1 && !what_forbids(description<P>, n).empty()) --n;
   return n;
 }
@@ -41,7 +41,7 @@ template <class P> int replicas_of(TrainerOptions const& setup) {
   sum = checksum_of(schedule::listing<P>(P::ranks_of(1)), sum);
   sum = checksum_of({static_cast<long>(checksum_of(P::rate))}, sum);
   setup.processes->check_same(sum, "another plan or seed");
-  return setup.processes->replicas(P::ways, setup.replicas);
+  return setup.processes->replicas(P::request.mesh.ranks_of_replica(), setup.replicas);
 }
 
 /// The messages of a trainer over processes; made before its ranks, and ended after them.

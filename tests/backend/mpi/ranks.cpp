@@ -55,8 +55,9 @@ template <class P> std::vector<double> trained(int replicas, backend::host::Remo
 }
 /// On as many processes as there are, and as threads of each process.
 template <class P> void same(backend::mpi::Process const& process, char const* what) {
-  if (process.size() % P::ways != 0 || process.size() / P::ways < 1) return;
-  int const replicas = process.size() / P::ways;
+  int const each = P::request.mesh.ranks_of_replica();
+  if (process.size() % each != 0 || process.size() / each < 1) return;
+  int const replicas = process.size() / each;
   std::unique_ptr<backend::mpi::Remote> remote;
   if (process.size() > 1) remote = std::make_unique<backend::mpi::Remote>();
   if (trained<P>(replicas, remote.get()) != trained<P>(replicas, nullptr))
@@ -70,7 +71,9 @@ int hang(backend::mpi::Process const& process) {
     schedule::Ranks const ranks{process.size(), 1};
     backend::host::World world(ranks, P::schedule.steps, &remote, std::chrono::milliseconds(300));
     auto const layout = schedule::layout(P::schedule, P::lives, P::request, P::format, ranks);
-    backend::host::Rank<P::number> rank(lower::executable<P>, world, layout, process.rank(), 1, P::share(ranks));
+    schedule::LayoutView const view(layout);
+    backend::host::Rank<P::number> rank(lower::executable<P>, world, std::span(&view, 1), process.rank(), 1,
+                                        P::share(ranks));
     if (process.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(3));
     session::Probing<P> const probe;
     rank.train(0, probe.feed(), {});
@@ -155,6 +158,10 @@ int main(int argc, char** argv) {
     same<Of<Net, ModelParallel<SplitColsRows, Ways<4>>>>(process, "by columns and rows");
     same<Of<Net, ModelParallel<SplitBatch>>>(process, "by batch");
     same<Of<Mixed, OneWeirdTrick<2>>>(process, "one weird trick");
+    same<Of<Net, ModelParallel<SplitLayers<2>>>>(process, "in stages");
+    same<Of<Net, ModelParallel<SplitLayers<3, GPipe>>, Precision<bf16>>>(process, "in stages, all forward first, bf16");
+    same<Of<Net, ModelParallel<SplitLayers<2, Interleaved<2>>>>>(process, "in interleaved stages");
+    same<Of<Net, ModelParallel<SplitLayers<2>>, ModelParallel<SplitCols>>>(process, "in stages, by columns");
     if (process.rank() == 0) std::printf("%d processes: the bits of threads\n", process.size());
   } catch (Error const& e) {
     std::fprintf(stderr, "rank %d of %d: %s\n", process.rank(), process.size(), e.what());

@@ -66,7 +66,7 @@ template <class N, class On = Host> class ForwardRank {
     member_.world = &world_;
     pass_.training = false;
     Lowered prepare(program_, kernels, member_, share_, layout_, base_, &pass_, weights.get());
-    actions_ = std::move(prepare.evaluation()[0]);
+    actions_ = std::move(prepare.evaluation()[0].actions);
   }
   ForwardRank(ForwardRank const&) = delete;
   ForwardRank& operator=(ForwardRank const&) = delete;

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <span>
 
 #include "../../schedule/exchange.hpp"
 #include "communication/all_reduce.hpp"
@@ -25,14 +26,15 @@ template <class N> class Rank : public Arena<N> {
   using Arena<N>::narrow, Arena<N>::weights, Arena<N>::moments, Arena<N>::states, Arena<N>::bytes;
   static constexpr std::size_t waits_of_a_meeting = 4;  // at most
 
-  /// What `layout` is of must outlive it.
-  Rank(Executable<T> const& of, World& world, schedule::LayoutView const& layout, int rank, std::uint64_t seed,
-       schedule::Share share)
-      : Arena<N>(of.program, layout),
+  /// `layouts`: of each stage of a pipeline, or one. They and what they are of must outlive it.
+  Rank(Executable<T> const& of, World& world, std::span<schedule::LayoutView const> layouts, int rank,
+       std::uint64_t seed, schedule::Share share)
+      : Arena<N>(of.program, layouts[static_cast<std::size_t>(share.ranks.stage(rank))]),
         functions_(*of.functions),
         rounds_(of.program.rounds),
         share_(share),
-        base_(this->base()) {
+        base_(this->base()),
+        layouts_(layouts) {
     std::memset(base_, 0, bytes());  // first touched by the thread that will use it
     world.arena(rank) = base_;
     m_.world = &world;
@@ -43,14 +45,15 @@ template <class N> class Rank : public Arena<N> {
     auto const prepare = [&] { return Prepare<T>(program_, of.kernels, m_, share_, layout_, base_, &pass_); };
     train_ = prepare().training();
     evaluate_ = prepare().evaluation();
-    for (auto* passes : {&train_, &evaluate_}) {
-      for (int round = 0; round < rounds_; ++round) list_values((*passes)[static_cast<std::size_t>(round)], round);
+    for (auto* all : {&train_, &evaluate_}) {
+      for (auto& of_round : *all) list_values(of_round.actions, of_round.round);
     }
+    passed_.resize(static_cast<std::size_t>(program_.steps));
     gradients_.prepare({&program_, of.functions, of.kernels, &m_, &share_, &layout_});
     stepping_.weights = weights();
     stepping_.copies = narrow ? at<T>(parts().weights_in_turn() ? layout_.own_weights : layout_.copies) : nullptr;
     stepping_.moments = moments();
-    stepping_.apart = parts().apart();
+    stepping_.apart = parts().apart(rank);
     stepping_.groups = program_.groups;
     stepping_.step_sums = functions_.step_sums;
     stepping_.step_data = functions_.step_data;
@@ -58,7 +61,9 @@ template <class N> class Rank : public Arena<N> {
     start_weights<A>(program_, seed, m_.way(),
                      [&](long first, long count, A const* values) { set_weights(first, count, values); });
     if (world.remote()) {
-      world.shadow(bytes());
+      std::size_t most = 0;  // of any rank
+      for (schedule::LayoutView const& l : layouts) most = std::max(most, static_cast<std::size_t>(l.memory.total));
+      world.shadow(most);
       world.remote()->share_arena(base_, bytes());
     }
   }
@@ -70,24 +75,22 @@ template <class N> class Rank : public Arena<N> {
     pass(step, true);
     stepping_.now = now;
     m_.timeline = timeline_.begin(step) ? &timeline_ : nullptr;
-    for (int r = 0; r < rounds_; ++r) {
-      begin(r, feed, step, every);
-      auto& actions = train_[static_cast<std::size_t>(r)];
+    for (auto& of_round : train_) {
+      begin(of_round, feed, step, every);
       if (m_.timeline) {
-        for (Action<T>& a : actions) run_noted(a);
+        for (Action<T>& a : of_round.actions) run_noted(a);
       } else {
-        for (Action<T>& a : actions) run(a);
+        for (Action<T>& a : of_round.actions) run(a);
       }
     }
     m_.timeline = nullptr;
-    gradients_.trained();
   }
   /// Traces the next `steps` steps; allocates the memory for it, and for `more` additional spans of each step.
   void trace(int steps, std::size_t more = 0) {
     std::size_t each = gradients_.most_spans() + more;
-    for (auto const& round : train_) {
-      each += 1 + round.size();
-      for (Action<T> const& a : round) each += waits(a.act) ? waits_of_a_meeting : 0;
+    for (auto const& of_round : train_) {
+      each += 1 + of_round.actions.size();
+      for (Action<T> const& a : of_round.actions) each += may_wait(a.act) ? waits_of_a_meeting : 0;
     }
     timeline_ = Timeline(steps, each);
   }
@@ -96,10 +99,10 @@ template <class N> class Rank : public Arena<N> {
   Seen evaluate(long batch, Feed const& feed, long valid) {
     pass(batch, false);
     Seen seen;
-    for (int r = 0; r < rounds_; ++r) {
-      begin(r, feed, batch, valid);
-      for (Action<T>& a : evaluate_[static_cast<std::size_t>(r)]) run(a);
-      count(valid, seen);
+    for (auto& of_round : evaluate_) {
+      begin(of_round, feed, batch, valid);
+      for (Action<T>& a : of_round.actions) run(a);
+      if (of_round.counts) count(valid, seen);
     }
     return seen;
   }
@@ -107,7 +110,7 @@ template <class N> class Rank : public Arena<N> {
   /// Calls told(micro-batch, sum of its samples' losses) for those of the last step whose loss this rank tells.
   template <class Told> void each_loss(Told told) const {
     int const first = share_.replica(m_.replica()).begin;
-    if (!share_.tells(program_.node[program_.nodes - 1].batch_axes, m_.rank)) return;
+    if (!has_loss() || !share_.tells(program_.node[program_.nodes - 1].batch_axes, m_.rank)) return;
     for (int r = 0; r < rounds_; ++r) {
       schedule::Range const of = told_in(r);
       for (int s = of.begin; s < of.end; ++s) told(s, at<A>(layout_.losses)[s - first]);
@@ -120,8 +123,8 @@ template <class N> class Rank : public Arena<N> {
   Member const& member() const { return m_; }
   schedule::Share const& share() const { return share_; }
   template <class E> E* at(long offset) const { return Arena<N>::template at<E>(offset); }
-  /// Those of the last round.
-  T const* output() const { return at<T>(layout_.buffer[program_.value[program_.last]]); }
+  /// Those of the last round; of a pipeline, on a rank of the last stage.
+  T const* output() const { return at<T>(layout_.buffer_in(program_, program_.value[program_.last], round_)); }
   /// From now on a step adds its gradient (weight_elements) to the push buffer instead of updating the weights by the
   /// plan's optimizer; with a local rate it also updates them by plain SGD.
   void keep_gradients(A own_rate = 0) {
@@ -147,6 +150,8 @@ template <class N> class Rank : public Arena<N> {
   schedule::Range told_in(int round) const {
     return m_.slices(share_, program_.node[program_.nodes - 1].batch_axes, round);
   }
+  bool has_loss() const { return share_.ranks.stage(m_.rank) == share_.ranks.stages - 1; }
+  static bool may_wait(Act a) { return waits(a) || a == Act::Recycle || a == Act::Pull; }
   static bool waits(Act a) { return a == Act::Convert || a == Act::Gather || a == Act::Sum || a == Act::Norm; }
   Context context() const { return {at<std::byte>(layout_.workspace)}; }
 
@@ -155,19 +160,20 @@ template <class N> class Rank : public Arena<N> {
     pass_.training = training;
     pass_.first = long{share_.first} * program_.rows;
   }
-  void begin(int round, Feed const& feed, long step, long valid) {
+  void begin(RoundOfActions<Action<T>> const& of, Feed const& feed, long step, long valid) {
     ++m_.round;  // the flags of conversions distinguish rounds
-    round_ = round;
+    round_ = of.round;
     long const since = m_.timeline ? Timeline::now() : 0;
-    load(feed, step, valid);
+    if (of.reads_input) load_input(feed, step);
+    if (of.reads_answers) load_answers(feed, step, valid);
     if (!m_.timeline) return;
-    timeline_.begin_round(round);
+    timeline_.begin_round(round_);
     timeline_.note(Did::Load, Lane::Compute, -1, since);
   }
-  void load(Feed const& feed, long step, long valid) {
-    schedule::Range const mine = m_.slices(share_, program_.input_axes, round_), told = told_in(round_);
+  void load_input(Feed const& feed, long step) {
+    schedule::Range const mine = m_.slices(share_, program_.input_axes, round_);
     long const size = program_.input.size(), rows = program_.rows, before = share_.first * rows;
-    T* x = at<T>(layout_.buffer[program_.input_value]);
+    T* x = at<T>(layout_.buffer_in(program_, program_.input_value, round_));
     if constexpr (std::is_same_v<T, float>) {
       feed.pixels(feed.self, step, before + mine.begin * rows, static_cast<int>(mine.size() * rows), x);
     } else {
@@ -177,10 +183,16 @@ template <class N> class Rank : public Arena<N> {
         for (long i = 0; i < size; ++i) x[i] = static_cast<T>(one[i]);
       }
     }
-    long const first = told.begin * rows;
-    take_answers(feed, functions_.wanted, {step, before + first, static_cast<int>(told.size() * rows), valid - first},
-                 at<int>(layout_.labels), at<float>(layout_.targets));
   }
+  void load_answers(Feed const& feed, long step, long valid) {
+    schedule::Range const told = told_in(round_);
+    long const rows = program_.rows, before = share_.first * rows, first = told.begin * rows;
+    take_answers(feed, functions_.wanted, {step, before + first, static_cast<int>(told.size() * rows), valid - first},
+                 labels(), targets());
+  }
+  int answer_slot() const { return layout_.slot(program_, program_.node[program_.nodes - 1].part, round_); }
+  int* labels() const { return at<int>(layout_.labels + answer_slot() * layout_.labels_apart); }
+  float* targets() const { return at<float>(layout_.targets + answer_slot() * layout_.targets_apart); }
 
   void kernel(Action<T> const& a) { a.make_sums ? a.make_sums(context(), a.t, a.branches) : a.call(context(), a.t); }
   void run_noted(Action<T>& a) {
@@ -214,6 +226,12 @@ template <class N> class Rank : public Arena<N> {
       case Act::Convert:
       case Act::Sum:
         return exchange(a);
+      case Act::Recycle:
+        return recycle(a);
+      case Act::Offer:
+        return m_.world->reach(m_.rank, a.step, ++passed(a.step));
+      case Act::Pull:
+        return pull(a);
       case Act::Gather:
         return gather(a);
       case Act::Reclaim:
@@ -251,9 +269,38 @@ template <class N> class Rank : public Arena<N> {
         made.sum = schedule::sum_over_ranks(program_, program_.step[a.step], share_, m_.rank, round);
     }
   }
+  // Between stages: the counter of a step is, of the rank that sends, the number of values that it has offered, and of
+  // the one that reads, of those that it has read.
+  long& passed(int step) { return passed_[static_cast<std::size_t>(step)]; }
+  int other_stage(int step) const {
+    schedule::Step const& s = program_.step[step];
+    int const sends = program_.pipeline.stage(schedule::sender_of(program_, s)),
+              reads = program_.pipeline.stage(schedule::part_of(program_, s));
+    return share_.ranks.stage(m_.rank) == sends ? reads : sends;
+  }
+  /// The place of an activation is written again after as many rounds as there are slots, or in the next step; that of
+  /// a gradient in the next round.
+  void recycle(Action<T> const& a) {
+    schedule::Step const& s = program_.step[a.step];
+    bool const forward = s.what == schedule::Do::Convert;
+    int const slots = forward ? program_.pipeline.slots(schedule::sender_of(program_, s)) : 1;
+    m_.await_value(share_.ranks.at_stage(m_.rank, other_stage(a.step)), a.step,
+                   passed(a.step) + 1 - std::min(round_ + 1, slots));
+  }
+  void pull(Action<T> const& a) {
+    int const stage = other_stage(a.step), peer = share_.ranks.at_stage(m_.rank, stage);
+    m_.await_value(peer, a.step, ++passed(a.step));
+    int const buffer = schedule::converted(program_, program_.step[a.step]).index;
+    long const from = layouts_[static_cast<std::size_t>(stage)].buffer_in(program_, buffer, round_);
+    m_.template fetch<T>(peer, from, 0, a.n);
+    m_.read_from(peer, a.n, sizeof(T));
+    std::memcpy(a.add_to, m_.template at<T const>(peer, from), static_cast<std::size_t>(a.n) * sizeof(T));
+    m_.world->reach(m_.rank, a.step, passed(a.step));
+  }
   void exchange(Action<T> const& a) {
     StepExchange const& v = values_[static_cast<std::size_t>(a.exchange)];
     schedule::Step const& step = program_.step[a.step];
+    transfers_.offsets().round = round_;
     bool const over_batch = a.act == Act::Sum;
     if (!over_batch && schedule::verb_of(program_, step) == op::Verb::Slice) return transfers_.run_round(v.list);
     if (v.sum.elements == 0 || !v.sum.one_each || !are_two(m_, v.group)) return transfers_.run(v.list, v.group, a.step);
@@ -286,8 +333,7 @@ template <class N> class Rank : public Arena<N> {
     schedule::ProgramNode const& last = program_.node[program_.last];
     if (!share_.tells(last.batch_axes, m_.rank)) return;
     schedule::Range const r = m_.slices(share_, last.batch_axes, round_);
-    functions_.score(output(), at<int>(layout_.labels), at<float>(layout_.targets),
-                     {r.begin * program_.rows, r.end * program_.rows}, valid, seen);
+    functions_.score(output(), labels(), targets(), {r.begin * program_.rows, r.end * program_.rows}, valid, seen);
   }
 
   using Arena<N>::program_, Arena<N>::layout_;
@@ -298,7 +344,9 @@ template <class N> class Rank : public Arena<N> {
   Member m_;
   op::Pass pass_;
   Stepping<T> stepping_;
-  std::vector<std::vector<Action<T>>> train_, evaluate_;  // by rounds
+  std::span<schedule::LayoutView const> layouts_;
+  std::vector<RoundOfActions<Action<T>>> train_, evaluate_;
+  std::vector<long> passed_;  // of each step between two stages
   Gradients<T> gradients_;
   std::vector<StepExchange> values_;
   Transfers<T> transfers_{m_, {&program_, &layout_}};

@@ -162,7 +162,7 @@ template <class N, class Machine, class Link> class DeviceGradients {
                                narrow ? ranks_.template in_arena<T>(one, copies, offset + shift.copies) : nullptr,
                                at(l.moments, shift.moments),
                                at(l.outbox, 0),
-                               ranks_.parts().apart(),
+                               ranks_.parts().apart(0),
                                count,
                                control_,
                                ranks_.program.waits_for_norm ? scale(one) : nullptr,

@@ -31,7 +31,7 @@ template <class T, class Machine> struct One {
   bool here = true;
   std::byte* arena = nullptr;
   Queue<Machine> compute, sums;
-  std::vector<std::vector<Action>> train, evaluate;
+  std::vector<host::RoundOfActions<Action>> train, evaluate;
 };
 
 /// N is the format of the data. What `layout` views must outlive it.

@@ -25,8 +25,8 @@ template <class N, class Machine, class Link> class Walk {
       Queue<Machine> q = one.compute;
       q.library = Library::Learning;
       for (auto const* passes : {&one.train, &one.evaluate}) {
-        for (auto const& round : *passes) {
-          for (Action const& a : round) put(q, a);
+        for (auto const& of_round : *passes) {
+          for (Action const& a : of_round.actions) put(q, a);
         }
       }
     }
@@ -41,7 +41,7 @@ template <class N, class Machine, class Link> class Walk {
       Action const* together = nullptr;
       for (One& one : ranks_.all) {
         if (!one.here) continue;
-        auto const& all = (training ? one.train : one.evaluate)[static_cast<std::size_t>(round)];
+        auto const& all = (training ? one.train : one.evaluate)[static_cast<std::size_t>(round)].actions;
         std::size_t& k = next[static_cast<std::size_t>(one.m.rank)];
         for (; k < all.size() && !meets(all[k].act); ++k) {
           if (all[k].act != host::Act::Reclaim) alone(one, all[k], round);

@@ -42,8 +42,8 @@ struct Member {
   }
 
   void reach(int step, int phase) const { world->reach(rank, step, round * marks + phase); }
-  bool have_reached(std::vector<int> const& peers, int step, int phase) const {
-    return std::all_of(peers.begin(), peers.end(), [&](int p) { return has_reached(p, step, phase); });
+  bool have_reached(std::vector<int> const& peers, int step, long mark) const {
+    return std::all_of(peers.begin(), peers.end(), [&](int p) { return world->reached(p, step, mark); });
   }
   bool has_reached(int peer_rank, int step, int phase) const {
     return world->reached(peer_rank, step, round * marks + phase);
@@ -54,10 +54,17 @@ struct Member {
     world->await(peer_rank, step, round * marks + phase, rank);
     waited_since(begin, step);
   }
-  void await_these(std::vector<int> const& peers, int step, int phase) {
-    if (have_reached(peers, step, phase)) return;
+  /// Until a rank's counter of a step is `mark`.
+  void await_value(int peer_rank, int step, long mark) {
+    if (mark <= 0 || world->reached(peer_rank, step, mark)) return;
     long const begin = Timeline::now();
-    for (int p : peers) world->await(p, step, round * marks + phase, rank);
+    world->await(peer_rank, step, mark, rank);
+    waited_since(begin, step);
+  }
+  void await_these(std::vector<int> const& peers, int step, long mark) {
+    if (have_reached(peers, step, mark)) return;
+    long const begin = Timeline::now();
+    for (int p : peers) world->await(p, step, mark, rank);
     waited_since(begin, step);
   }
   /// Between the pieces of a sum: counted, but not noted in a trace, since there is no bound on their number.

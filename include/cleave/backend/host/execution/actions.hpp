@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "../../../schedule/optimizer_parts.hpp"
 #include "../communication/member.hpp"
@@ -20,8 +21,11 @@ enum class Act : unsigned char {
   Round,    // to the format of the data
   Reclaim,  // wait until no rank reads a bucket's sums of the step before
   Convert,
-  Gather,  // the weights of a bucket; blocks
-  Sum,     // of batch sums, over the ranks; blocks
+  Recycle,  // wait until another stage has read what was in the place of what it is sent next
+  Offer,    // to another stage: what it reads is there
+  Pull,     // what another stage offers; blocks
+  Gather,   // the weights of a bucket; blocks
+  Sum,      // of batch sums, over the ranks; blocks
   Start,
   Add,
   Norm,
@@ -101,6 +105,13 @@ template <class T, class On = Host> struct Action {
   T *add_to = nullptr, *add_from = nullptr;
   long n = 0;
   bool rounded = false;  // for Merge
+};
+
+/// The actions of one round; of a pipeline, those of a micro-batch through one part, forward or back.
+template <class Made> struct RoundOfActions {
+  int round = 0;
+  bool reads_input = true, reads_answers = true, counts = true;  // what it begins with, and ends with in an evaluation
+  std::vector<Made> actions{};
 };
 
 template <class T, class On> struct Kernels {

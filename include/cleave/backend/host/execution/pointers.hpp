@@ -25,7 +25,7 @@ template <class N> class Pointers {
   schedule::Range slices(schedule::AxisSet cut) const { return m_.slices(share_, cut, round_); }
 
   schedule::ProgramNode const& node(int k) const { return program_.node[k]; }
-  template <class E> E* buffer(int b) const { return b < 0 ? nullptr : at<E>(layout_.buffer[b]); }
+  template <class E> E* buffer(int b) const { return b < 0 ? nullptr : at<E>(layout_.buffer_in(program_, b, round_)); }
   int value(int k) const { return k < 0 ? program_.input_value : program_.value[k]; }
 
   /// The operands of node k on the rank's i-th slice.
@@ -59,8 +59,9 @@ template <class N> class Pointers {
       t.state0 = reinterpret_cast<A*>(weights_base_ + layout_.states - weights_first_) + s.state[k];
       t.state1 = t.state0 + n.state_size;
     }
-    t.labels = at<int>(layout_.labels) + row;
-    if (s.targets > 0) t.targets = at<float>(layout_.targets) + row * program_.targets;
+    int const slot = layout_.slot(program_, n.part, round_);  // of the loss
+    t.labels = at<int>(layout_.labels + slot * layout_.labels_apart) + row;
+    if (s.targets > 0) t.targets = at<float>(layout_.targets + slot * layout_.targets_apart) + row * program_.targets;
     t.loss = at<A>(layout_.losses) + range.begin - share_.replica(m_.replica()).begin + i;
     t.scale = A{1} / static_cast<A>(share_.samples);
     t.where.layer = static_cast<std::uint32_t>(n.op);
@@ -84,6 +85,7 @@ template <class N> class Pointers {
   }
   /// Of a weight, or its gradient.
   long place_of(schedule::Weight const& w, schedule::BucketPlaces const& places) const {
+    if (program_.pipeline.is_split()) return w.offset + w.shift;
     for (int b = 0; places.in_turn() && b < program_.buckets; ++b) {
       long const in_bucket = w.offset - program_.bucket[b].offset;
       if (in_bucket >= 0 && in_bucket < program_.bucket[b].count) return places.of(program_.bucket, b) + in_bucket;

@@ -20,36 +20,64 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
           schedule::Share const& share, schedule::LayoutView const& layout, std::byte* base, op::Pass const* pass)
       : Base(program, m, share, layout, base, pass), kernels_(kernels) {}
 
+  using Rounds = std::vector<RoundOfActions<Made>>;
+
   /// The actions of each round. A layer's sum continues from the round before; what is done with the complete sum is
   /// done in the last round only.
-  std::vector<std::vector<Made>> training() {
-    std::vector<std::vector<Made>> all;
+  Rounds training() {
     training_ = true;
-    for (round_ = 0; round_ < program_.rounds; ++round_) {
-      for (int s = 0; s < program_.steps; ++s) {
-        schedule::Do const what = program_.step[s].what;
-        bool const once = what == schedule::Do::Start || what == schedule::Do::Norm || what == schedule::Do::Update;
-        if (!once || round_ == program_.rounds - 1) add(s);
-      }
-      all.push_back(std::exchange(out_, {}));
-    }
-    return all;
+    return rounds([&](int s) {
+      schedule::Do const what = program_.step[s].what;
+      bool const once = what == schedule::Do::Start || what == schedule::Do::Norm || what == schedule::Do::Update;
+      return !once || round_ == program_.rounds - 1;
+    });
   }
-  std::vector<std::vector<Made>> evaluation() {
-    std::vector<std::vector<Made>> all;
-    for (round_ = 0; round_ < program_.rounds; ++round_) {
-      for (int s = 0; s < program_.forward_steps; ++s) {
-        schedule::Step const step = program_.step[s];
-        bool const sums = step.what == schedule::Do::Sum ||
-                          (step.what == schedule::Do::Forward && step.node >= 0 && node(step.node).sums_batch);
-        if (!sums) add(s);
-      }
-      all.push_back(std::exchange(out_, {}));
-    }
-    return all;
+  Rounds evaluation() {
+    return rounds([&](int s) {
+      schedule::Step const step = program_.step[s];
+      bool const sums = step.what == schedule::Do::Sum ||
+                        (step.what == schedule::Do::Forward && step.node >= 0 && node(step.node).sums_batch);
+      return s < program_.forward_steps && !sums;
+    });
   }
 
  private:
+  /// Of the steps that are asked for; in a pipeline in the order of the stage's tasks.
+  template <class Asked> Rounds rounds(Asked asked) {
+    Rounds all;
+    schedule::PipelineSchedule const& p = program_.pipeline;
+    for (round_ = 0; round_ < program_.rounds && !p.is_split(); ++round_) {
+      for (int s = 0; s < program_.steps; ++s) {
+        if (asked(s)) add(s);
+      }
+      all.push_back({round_, true, true, true, std::exchange(out_, {})});
+    }
+    int const stage = share_.ranks.stage(m_.rank);
+    for (int k = 0; p.is_split() && k < p.pipeline.tasks(); ++k) {
+      schedule::PipelineTask const& t = p.task(stage, k);
+      if (t.back && !training_) continue;
+      round_ = t.micro_batch;
+      add_task(t, asked);
+      bool const last = !t.back && t.part == p.pipeline.parts() - 1;
+      all.push_back({round_, !t.back && t.part == 0, last, last, std::exchange(out_, {})});
+    }
+    return all;
+  }
+  template <class Asked> void add_task(schedule::PipelineTask const& t, Asked asked) {
+    int const begin = t.back ? program_.forward_steps : 0, end = t.back ? program_.steps : program_.forward_steps;
+    auto const sends = [&](int s) { return schedule::sender_of(program_, program_.step[s]) == t.part; };
+    for (int s = begin; s < end; ++s) {
+      if (sends(s)) emit(Act::Recycle, s);
+    }
+    for (int s = begin; s < end; ++s) {
+      if (sends(s)) {
+        emit(Act::Offer, s);
+      } else if (schedule::part_of(program_, program_.step[s]) == t.part && asked(s)) {
+        add(s);
+      }
+    }
+  }
+
   using Base::aim;
   using Base::gradient;
   using Base::layout_;
@@ -138,11 +166,18 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
         return;
       case Convert:
       case ConvertBack:
+        if (schedule::sender_of(program_, step) >= 0) return pull(s);
         emit(Act::Convert, s);
         return;
     }
   }
 
+  void pull(int s) {
+    schedule::Step const& step = program_.step[s];
+    Made& a = emit(Act::Pull, s);
+    a.add_to = this->template buffer<T>(step.dx);
+    a.n = long{slices(node(step.node).batch_axes).size()} * program_.rows * node(step.node).local.y.size();
+  }
   /// If no other rank and no other slice contributes to a gradient, the weights are updated as it is computed.
   bool steps_alone(int k) const { return kernels_[k].update_weight && share_.parts(node(k).summed_over()) == 1; }
 
@@ -156,8 +191,10 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
   }
   /// Before a layer's first gradient of a pass. The backward pass visits the buckets from last to first.
   void reclaim(int k) {
+    schedule::PipelineSchedule const& p = program_.pipeline;
     for (; unclaimed_ >= 0 && program_.bucket[unclaimed_].leaf >= node(k).leaf; --unclaimed_) {
-      emit(Act::Reclaim, 0).bucket = unclaimed_;
+      bool const here = p.stage(program_.bucket[unclaimed_].part) == p.stage(node(k).part);
+      if (here) emit(Act::Reclaim, 0).bucket = unclaimed_;
     }
   }
 

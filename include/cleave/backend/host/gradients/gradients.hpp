@@ -25,21 +25,25 @@ template <class N> class Gradients {
       if (program.step[s].what == schedule::Do::Start) start[static_cast<std::size_t>(program.step[s].node)] = s;
     }
     for (int s : start) sum_.emplace_back(of, s);
+    int const stage = of.share->ranks.stage(m_->rank);
+    while (last_updated_ + 1 < program.buckets && program.pipeline.stage(program.bucket[last_updated_].part) != stage)
+      ++last_updated_;
     ended_.resize(start.size());
+    begun_.resize(start.size());
     started_.reserve(start.size());
   }
 
   void reclaim(int b) {
-    if (sum(b).group().size > 1 && trained_ > 0)
-      m_->await_mark(sum(b).group(), sum(b).step(), trained_ * Member::marks + done);
+    if (sum(b).group().size > 1 && begun(b) > 0) m_->await_mark(sum(b).group(), sum(b).step(), mark(b, done));
   }
   void start(int b) {
     BucketSum<T>& s = sum(b);
     if (s.rounds() == 0) return;
     if (s.bucket().factors > 0) reclaim(b);
+    begun(b) = m_->round;
     int& round = ended(b);
     for (round = 0; round < last(b) && s.peers(round).empty(); ++round) s.run(round);
-    m_->reach(s.step(), 1 + round);
+    reach(b, 1 + round);
     if (round < last(b)) started_.push_back(b);
   }
   /// Called between kernels. Runs the next round once all peers that it reads are ready; never blocks.
@@ -47,31 +51,33 @@ template <class N> class Gradients {
     m_->world->progress();
     if (started_.empty()) return;
     int const b = started_.front(), round = ended(b);
-    if (m_->have_reached(sum(b).peers(round), sum(b).step(), 1 + round)) advance();
+    if (m_->have_reached(sum(b).peers(round), sum(b).step(), mark(b, 1 + round))) advance();
   }
   void update(int b, Stepping<T> const& stepping) {
     schedule::Bucket const& bucket = sum(b).bucket();
     if (sum(b).rounds() == 0) {
-      stepping.step(bucket.offset, bucket.count, own_sum(b));
+      Stepping<T> own = stepping;
+      own.shift = sum(b).parts().shifts(b, 0);
+      own.step(bucket.offset, bucket.count, own_sum(b));
     } else {
       if (!of_.program->waits_for_norm) finish(b);
       sum(b).run(last(b), &stepping);
       if (of_.program->waits_for_norm && !sum(b).parts().in_parts()) return;
       if (last(b) + 1 == sum(b).rounds()) return ended_in_update(b);
-      m_->reach(sum(b).step(), 1 + ++ended(b));
+      reach(b, 1 + ++ended(b));
       if (updated_ >= 0) read_weights(updated_);
       updated_ = b;
     }
     // The ranks that have updated their parts have read this one's gradients, whose place the next bucket but one
     // takes.
-    if ((b == 0 || in_turn()) && updated_ >= 0) read_weights(std::exchange(updated_, -1));
+    if ((b == last_updated_ || in_turn()) && updated_ >= 0) read_weights(std::exchange(updated_, -1));
   }
   /// For clipping, before any update: waits for all sums. Returns the sum of the squares that this way counts.
   double squares() {
     for (int b = of_.program->buckets - 1; b >= 0; --b) {
       if (sum(b).rounds() == 0) continue;
       finish(b);
-      if (!sum(b).parts().in_parts()) m_->reach(sum(b).step(), done);
+      if (!sum(b).parts().in_parts()) reach(b, done);
     }
     double all = 0;
     for (int i = 0; i < of_.program->norms; ++i) {
@@ -81,7 +87,6 @@ template <class N> class Gradients {
     }
     return all;
   }
-  void trained() { trained_ = m_->round; }
   /// An upper bound of the rounds and waits in a step.
   std::size_t most_spans() const {
     std::size_t n = 0;
@@ -104,10 +109,10 @@ template <class N> class Gradients {
   /// Whether the place of a bucket's gradients is written again in the same step.
   bool in_turn() const { return of_.layout->gradient.in_turn(); }
   void ended_in_update(int b) {
-    m_->reach(sum(b).step(), done);
+    reach(b, done);
     if (!in_turn()) return;
     double const before = m_->waited;
-    m_->await(sum(b).group(), sum(b).step(), done);
+    m_->await_mark(sum(b).group(), sum(b).step(), mark(b, done));
     exposed_ += m_->waited - before;
   }
   /// Of the ranks that have updated the other parts of a bucket.
@@ -116,24 +121,28 @@ template <class N> class Gradients {
     await(b);
     exposed_ += m_->waited - before;
     sum(b).run(ended(b));
-    m_->reach(sum(b).step(), done);
+    reach(b, done);
   }
   A const* own_sum(int b) const {
     return m_->at<A const>(m_->rank, of_.layout->gradients) + of_.layout->gradient.of(of_.program->bucket, b);
   }
   static constexpr int done = Member::marks - 1;
+  /// All marks of a sum are of the round that has started it: in a pipeline it may end in a later one.
+  long& begun(int b) { return begun_[static_cast<std::size_t>(b)]; }
+  long mark(int b, int phase) { return begun(b) * Member::marks + phase; }
+  void reach(int b, int phase) { m_->world->reach(m_->rank, sum(b).step(), mark(b, phase)); }
   BucketSum<T>& sum(int b) { return sum_[static_cast<std::size_t>(b)]; }
   int& ended(int b) { return ended_[static_cast<std::size_t>(b)]; }
   /// The round that updates weights, the last but under Zero.
   int last(int b) { return sum(b).update_round(); }
   /// Until the next round of a bucket may run.
-  void await(int b) { m_->await_these(sum(b).peers(ended(b)), sum(b).step(), 1 + ended(b)); }
+  void await(int b) { m_->await_these(sum(b).peers(ended(b)), sum(b).step(), mark(b, 1 + ended(b))); }
   void advance() {
     int const b = started_.front(), step = sum(b).step();
     long const begin = m_->timeline ? Timeline::now() : 0;
     sum(b).run(ended(b)++);
     if (m_->timeline) m_->timeline->note(Did::Reduce, Lane::Sums, step, begin);
-    m_->reach(step, 1 + ended(b));
+    reach(b, 1 + ended(b));
     if (ended(b) == last(b)) started_.erase(started_.begin());
   }
 
@@ -142,8 +151,9 @@ template <class N> class Gradients {
   std::vector<BucketSum<T>> sum_;
   std::vector<int> ended_;  // rounds of each bucket in this step
   std::vector<int> started_;
-  int updated_ = -1;  // the bucket whose other weights are to be read
-  long trained_ = 0;
+  int last_updated_ = 0;     // of a step: the first bucket of the stage
+  int updated_ = -1;         // the bucket whose other weights are to be read
+  std::vector<long> begun_;  // of each bucket the round in which its last sum has started
   double exposed_ = 0;
 };
 

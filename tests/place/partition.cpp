@@ -1,0 +1,63 @@
+// place/partition.cpp - layers are cut into parts that cost about the same, at products, or where a plan says.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cleave/layer/activation.hpp>
+#include <cleave/layer/conv.hpp>
+#include <cleave/layer/input.hpp>
+#include <cleave/layer/linear.hpp>
+#include <cleave/layer/loss.hpp>
+#include <cleave/layer/norm.hpp>
+#include <cleave/layer/pool.hpp>
+#include <cleave/layer/sequential.hpp>
+#include <cleave/place/partition.hpp>
+
+#include <doctest/doctest.h>
+#include <vector>
+
+using namespace cleave;
+
+namespace {
+
+template <class Net> constexpr auto model = place::signatures<Net>(layer::ops_of<Net>{});
+/// The part of each layer.
+template <class Net> std::vector<int> parts(int count, std::vector<int> const& first = {}) {
+  auto const of = place::partition(model<Net>, count, first.data(), static_cast<int>(first.size()));
+  std::vector<int> out;
+  for (std::size_t k = 0; k < std::size(of.part); ++k) {
+    auto const leaf = static_cast<std::size_t>(model<Net>.op[k].leaf);
+    if (out.size() <= leaf) out.resize(leaf + 1);
+    out[leaf] = of.part[k];
+  }
+  return out;
+}
+using Parts = std::vector<int>;
+
+struct Equal : Sequential<Vector<8>, Linear<8>, Relu, Linear<8>, Relu, Linear<8>, Relu, Linear<8>, CrossEntropy> {};
+struct Uneven
+    : Sequential<Vector<64>, Linear<64>, Relu, Linear<8>, LayerNorm, Relu, Linear<8>, Relu, Linear<8>, CrossEntropy> {};
+struct Picture : Sequential<Image<3, 8, 8>, Conv<4, 3, Pad<1>>, Relu, MaxPool<2>, Conv<8, 3, Pad<1>, NoBias>, Relu,
+                            Linear<10>, CrossEntropy> {};
+
+}  // namespace
+
+TEST_CASE("a product costs its multiply-adds, anything else its elements") {
+  auto const& op = model<Picture>.op;
+  CHECK(place::cost(op[0]) == 8 * 8 * 4 * 3 * 3 * 3);  // then a bias, a map, a pool
+  CHECK(place::cost(op[1]) == 8 * 8 * 4);
+  CHECK(place::cost(op[3]) == 4 * 4 * 4);
+  CHECK(place::cost(op[4]) == 4 * 4 * 8 * 4 * 3 * 3);
+  CHECK(place::cost(op[6]) == 4 * 4 * 8 * 10);
+}
+TEST_CASE("the costliest part costs as little as possible; what follows a product stays with it") {
+  CHECK(parts<Equal>(1) == Parts{0, 0, 0, 0, 0, 0, 0, 0});
+  CHECK(parts<Equal>(2) == Parts{0, 0, 0, 0, 1, 1, 1, 1});
+  CHECK(parts<Equal>(3) == Parts{0, 0, 1, 1, 2, 2, 2, 2});
+  CHECK(parts<Equal>(4) == Parts{0, 0, 1, 1, 2, 2, 3, 3});
+  CHECK(parts<Uneven>(2) == Parts{0, 0, 1, 1, 1, 1, 1, 1, 1});
+  CHECK(parts<Uneven>(3) == Parts{0, 0, 1, 1, 1, 1, 1, 2, 2});
+  CHECK(parts<Picture>(2) == Parts{0, 0, 0, 1, 1, 1, 1});
+}
+TEST_CASE("more parts than products: any layer that is computed alone begins one, then any layer") {
+  CHECK(parts<Uneven>(5) == Parts{0, 0, 1, 1, 1, 2, 2, 3, 4});
+  CHECK(parts<Picture>(7) == Parts{0, 1, 2, 3, 4, 5, 6});
+}
+TEST_CASE("parts begin where a plan says") { CHECK(parts<Equal>(3, {1, 7}) == Parts{0, 1, 1, 1, 1, 1, 1, 2}); }

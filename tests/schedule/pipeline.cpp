@@ -1,0 +1,93 @@
+// schedule/pipeline.cpp - orders of pipelines: complete, ended under rendezvous, and how much they keep; wrong orders are told.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "cleave/schedule/pipeline.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace cleave::schedule;
+using enum PipelineOrder;
+
+namespace {
+
+template <Pipeline P> constexpr PipelineVerdict verdict(PipelineTransfers how) {
+  return pipeline_verdict(pipeline_table<P>(), P, how);
+}
+template <Pipeline P> constexpr bool ends(PipelineTransfers how) { return verdict<P>(how).ends(); }
+
+// 16 stages x 64 micro-batches.
+constexpr Pipeline large{OneForwardOneBackward, 16, 64};
+static_assert(ends<large>(PipelineTransfers::Together));
+constexpr PipelineVerdict naive = verdict<large>(PipelineTransfers::Alone);
+static_assert(naive.fault == PipelineFault::Waits && naive.stage == 0 && naive.peer == 1);
+static_assert(ends<Pipeline{GPipe, 16, 64}>(PipelineTransfers::Alone));
+static_assert(most_kept(large, 0) == 16 && most_kept(large, 15) == 1);
+static_assert(most_kept(Pipeline{GPipe, 16, 64}, 15) == 64);
+
+// Chunks in turn meet in a circle unless a receive is posted a task ahead.
+constexpr Pipeline interleaved{OneForwardOneBackward, 4, 8, 2};
+static_assert(verdict<interleaved>(PipelineTransfers::Together).fault == PipelineFault::Waits);
+static_assert(ends<interleaved>(PipelineTransfers::Ahead));
+static_assert(ends<Pipeline{OneForwardOneBackward, 8, 32, 4}>(PipelineTransfers::Ahead));
+static_assert(!Pipeline{OneForwardOneBackward, 4, 6, 2}.is_possible() &&
+              Pipeline{OneForwardOneBackward, 4, 6}.is_possible());
+
+// Orders of one's own.
+constexpr Pipeline small{OneForwardOneBackward, 2, 2};
+using Table = PipelineTable<2, 5>;
+constexpr Table copy() {
+  Table t;
+  for (int s = 0; s < 2; ++s) {
+    for (int k = 0; k < small.tasks(); ++k) t.add(s, pipeline_task(small, s, k));
+  }
+  return t;
+}
+template <class Change> constexpr PipelineVerdict changed(Change change) {
+  Table t = copy();
+  change(t);
+  return pipeline_verdict(t, small, PipelineTransfers::Together);
+}
+constexpr auto swapped = changed([](Table& t) {  // stage 1 takes the micro-batches the other way round
+  for (PipelineTask& task : t.of[1]) task.micro_batch = 1 - task.micro_batch;
+});
+static_assert(changed([](Table&) {}).ends());
+static_assert(swapped.fault == PipelineFault::Other && swapped.stage == 1 && swapped.task == 0 && swapped.peer == 0);
+static_assert(changed([](Table& t) { --t.count[1]; }).fault == PipelineFault::Lost);
+static_assert(changed([](Table& t) { t.add(0, t.of[0][0]); }).fault == PipelineFault::Twice);
+static_assert(changed([](Table& t) { t.of[0][3] = t.of[1][3]; }).fault == PipelineFault::Misplaced);
+static_assert(changed([](Table& t) { t.of[1][0].back = true; }).fault == PipelineFault::Early);
+
+}  // namespace
+
+// A stage of GPipe that has sent its first chunk's micro-batches would wait for one that still makes them.
+static_assert(!Pipeline{GPipe, 4, 12, 2}.is_possible());
+static_assert(!ends<Pipeline{GPipe, 4, 12, 2}>(PipelineTransfers::Ahead));
+
+TEST_CASE("every order of 1 to 6 stages ends with receives posted ahead, and stages keep as much as 1F1B says") {
+  for (int stages = 1; stages <= 6; ++stages) {
+    for (int micro_batches = 1; micro_batches <= 13; ++micro_batches) {
+      for (int chunks = 1; chunks <= 3; ++chunks) {
+        for (PipelineOrder order : {GPipe, OneForwardOneBackward}) {
+          Pipeline const p{order, stages, micro_batches, chunks};
+          if (!p.is_possible()) continue;
+          CAPTURE(stages);
+          CAPTURE(micro_batches);
+          CAPTURE(chunks);
+          // The table of the largest: a proof uses those stages that there are.
+          PipelineTable<6, 2 * 13 * 3> table;
+          for (int s = 0; s < stages; ++s) {
+            for (int k = 0; k < p.tasks(); ++k) table.add(s, pipeline_task(p, s, k));
+          }
+          PipelineVerdict const v = pipeline_verdict(table, p, PipelineTransfers::Ahead);
+          CHECK(static_cast<int>(v.fault) == static_cast<int>(PipelineFault::None));
+          if (chunks > 1) continue;
+          for (int s = 0; s < stages; ++s) {
+            int const fill = order == GPipe ? micro_batches : std::min(stages - s, micro_batches);
+            CHECK(most_kept(p, s) == fill);
+          }
+        }
+      }
+    }
+  }
+}
