@@ -1,6 +1,6 @@
 // refused: or is not complete
 // refused: the_pipeline_ends<
-// refused: PipelineFault::Other, 1, 0, 0>
+// refused: PipelineFault::Order, 1, 0, -1>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -48,15 +48,26 @@ template <class Change> constexpr PipelineVerdict changed(Change change) {
   change(t);
   return pipeline_verdict(t, small, PipelineTransfers::Together);
 }
-constexpr auto swapped = changed([](Table& t) {  // stage 1 takes the micro-batches the other way round
-  for (PipelineTask& task : t.of[1]) task.micro_batch = 1 - task.micro_batch;
-});
 static_assert(changed([](Table&) {}).ends());
-static_assert(swapped.fault == PipelineFault::Other && swapped.stage == 1 && swapped.task == 0 && swapped.peer == 0);
+static_assert(changed([](Table& t) {  // stage 1 takes the micro-batches the other way round
+                for (PipelineTask& task : t.of[1]) task.micro_batch = 1 - task.micro_batch;
+              })
+                  .fault == PipelineFault::Order);
 static_assert(changed([](Table& t) { --t.count[1]; }).fault == PipelineFault::Lost);
 static_assert(changed([](Table& t) { t.add(0, t.of[0][0]); }).fault == PipelineFault::Twice);
 static_assert(changed([](Table& t) { t.of[0][3] = t.of[1][3]; }).fault == PipelineFault::Misplaced);
 static_assert(changed([](Table& t) { t.of[1][0].back = true; }).fault == PipelineFault::Early);
+
+// Stage 1 takes its second part first, for which stage 0 has not what it sends.
+constexpr Pipeline chunked{OneForwardOneBackward, 2, 2, 2};
+constexpr PipelineVerdict other = [] {
+  auto t = pipeline_table<chunked>();
+  for (int k = 0; k < chunked.tasks(); ++k) {
+    if (!t.of[1][k].back) t.of[1][k].part = 4 - t.of[1][k].part;
+  }
+  return pipeline_verdict(t, chunked, PipelineTransfers::Ahead);
+}();
+static_assert(other.fault == PipelineFault::Other && other.stage == 1 && other.task == 0 && other.peer == 0);
 
 }  // namespace
 

@@ -26,6 +26,9 @@ template <class N, class... Ps>
 struct InParts : Plan<N, Batch<32>, MicroBatches<16>, DataParallel<Sync, Zero<1>>, Ps...> {
   static constexpr Rate rate = Rate::constant(0.02f);
 };
+struct Clipped : Adam {
+  static constexpr float clip_norm = 0.05f;
+};
 template <int Stages, class... Order> using Stages_ = ModelParallel<SplitLayers<Stages, Order...>>;
 
 /// Weights, moments and statistics after some steps, then the loss and the accuracy of an evaluation whose last batch
@@ -82,6 +85,14 @@ TEST_CASE("... in bf16, by Adam") { orders<Deep, Precision<bf16>, Adam>(); }
 TEST_CASE("... in f64") { orders<Deep, Precision<f64>>(); }
 TEST_CASE("... with layers frozen") { orders<Deep, Precision<f64>, Freeze<4>>(); }
 TEST_CASE("... of pictures, with dropout and buckets of several layers") { orders<Pictures, Buckets<4096>, Adam>(); }
+TEST_CASE("... with gradients clipped by their norm over all stages") { orders<Deep, Clipped, Buckets<1024>>(); }
+TEST_CASE("... clipped, split by columns and rows") { orders<Deep, Clipped, ModelParallel<SplitColsRows, Ways<2>>>(); }
+TEST_CASE("... with a loss scale") { orders<Deep, Precision<f16>, LossScale<1 << 20, 2>, Momentum>(); }
+TEST_CASE("... clipped, with an optimizer in parts") {
+  auto const wanted = trained<Of<Deep, Clipped>>(1);
+  CHECK(trained<InParts<Deep, Stages_<2>, Clipped>>(3) == wanted);
+  CHECK(trained<InParts<Deep, Stages_<2, Interleaved<2>>, Clipped>>(2) == wanted);
+}
 TEST_CASE("... with an optimizer in parts") {
   auto const equal = [&]<class... Ps>(meta::list<Ps...>) {
     auto const wanted = trained<Of<Deep, Adam, Ps...>>(1);

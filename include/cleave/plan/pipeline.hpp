@@ -98,7 +98,7 @@ template <class Said, bool Go> constexpr schedule::Pipeline pipeline_of(int roun
   schedule::Pipeline p;
   if constexpr (Go) {
     p.stages = Said::stages;
-    p.micro_batches = rounds;
+    p.micro_batches = Said::stages > 1 ? rounds : 1;
     p.chunks = Said::stages > 1 ? Said::order::chunks : 1;
   }
   return p;

@@ -45,14 +45,6 @@ template <bool Split, bool Otherwise> struct stages_sum_plain_gradients {
     static_assert(Holds, "SplitLayers: leave Compress, ReduceBy and InputGradient out; they know no stages yet");
   };
 };
-template <bool Split, bool Waits> struct stages_have_no_norm {
-  static constexpr bool holds = !Split || !Waits;
-  template <bool Holds> struct tell {
-    static_assert(Holds,
-                  "SplitLayers: the norm over the gradients of all stages is not computed yet; leave clip_norm and "
-                  "LossScale out");
-  };
-};
 template <int Rounds, int Stages, bool Groups> struct interleaved_rounds_are_whole_groups {
   static constexpr bool holds = !Groups || Rounds % Stages == 0;
   template <bool Holds> struct tell {

@@ -132,7 +132,6 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::stages_are_of_collectives<(stages > 1), served>>,
       meta::enforce<
           plan::stages_sum_plain_gradients<(stages > 1), compressed || routed || infers || says<plan::InputKind>>>,
-      meta::enforce<plan::stages_have_no_norm<(stages > 1), waits_for_norm>>,
       meta::enforce<plan::interleaved_rounds_are_whole_groups<rounds, stages, (stages > 1 && order::chunks > 1)>>,
       meta::enforce<plan::compress_names_a_codec<codec, codec_known>>,
       meta::enforce<typename plan::law_of_sending<codec>::is, compress>,
@@ -337,9 +336,13 @@ template <class P, int Replicas> constexpr Shortage shortage() {
     schedule::Format f = P::format;
     f.data = data;
     f.moments = moments;
-    return (need.total -
-            schedule::layout(P::schedule, P::lives, P::request_of(replicas), f, P::ranks_of(replicas)).memory.total) /
-           mib;
+    long most = 0;
+    for (int stage = 0; stage < P::pipeline.stages; ++stage) {
+      long const of = schedule::layout(P::schedule, P::lives, P::request_of(replicas), f, P::ranks_of(replicas), stage)
+                          .memory.total;
+      most = of > most ? of : most;
+    }
+    return (need.total - most) / mib;
   };
   Shortage s;
   s.needed = need.total / mib;

@@ -224,6 +224,9 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
   bool const narrow = f.data < f.sum;
   out.workspace =
       region(Category::Workspace, f.workspace);  // first: libraries need an alignment of 256 bytes, which the arena has
+  // Second: other stages read it at the same place.
+  bool const split = s.pipeline.is_split();
+  if (request.waits_for_norm && split) out.norm = region(Category::Workspace, norm_bytes(s));
   long const before_weights = at;
   bool const in_turn = weights_in_turn(f, ranks);
   long const own = part_elements(s, f, ranks, stage), weights = stage_elements(s, stage);
@@ -256,7 +259,7 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
   out.targets_apart = aligned(long{most_slices} * request.rows * s.targets * 4);
   if (s.targets > 0) out.targets = region(Category::Activations, answer_slots * out.targets_apart);
   out.losses = region(Category::Activations, long{share.most_of_a_replica()} * f.sum);
-  if (request.waits_for_norm) out.norm = region(Category::Workspace, norm_bytes(s));
+  if (request.waits_for_norm && !split) out.norm = region(Category::Workspace, norm_bytes(s));
 
   for (Category c : {Category::Activations, Category::Communication}) {
     Heap<64> heap;
@@ -268,7 +271,7 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
       long const count = t.per_slice ? t.elements * share.most(t.batch_axes) : t.elements;
       size[k] = aligned(count * (!t.per_slice ? f.batch_sum : t.wide ? f.sum : f.data));
       if (t.category != c || s.pipeline.stage(t.part) != stage) continue;
-      if (s.pipeline.is_split() && outlives_task(life[k], s.forward_steps)) continue;
+      if (split && outlives_task(life[k], s.forward_steps)) continue;
       for (; freed < life[k].birth; ++freed) {
         for (int d = dying[freed]; d != 0; d = next[d - 1]) {
           if (size[d - 1] > 0) heap.give(out.buffer[d - 1], size[d - 1]);
@@ -276,7 +279,7 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
       }
       int const from = t.takes_over;
       if (from >= 0 && s.buffer[from].category == c && life[from].death == life[k].written && size[from] == size[k] &&
-          !(s.pipeline.is_split() && outlives_task(life[from], s.forward_steps))) {
+          !(split && outlives_task(life[from], s.forward_steps))) {
         out.buffer[k] = out.buffer[from];
         size[from] = 0;
       } else {
@@ -289,7 +292,7 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
     for (int k = 0; k < s.buffers; ++k) {
       if (s.buffer[k].category != c) continue;
       out.buffer[k] += begin;
-      if (!s.pipeline.is_split() || !outlives_task(life[k], s.forward_steps)) continue;
+      if (!split || !outlives_task(life[k], s.forward_steps)) continue;
       bool const here = s.pipeline.stage(s.buffer[k].part) == stage, forward = life[k].written >= 0;
       out.slots_apart[k] = here && forward ? size[k] : 0;
       out.buffer[k] = region(c, here ? size[k] * (forward ? s.pipeline.slots(s.buffer[k].part) : 1) : 0);

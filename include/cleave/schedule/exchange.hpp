@@ -234,11 +234,37 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     });
   }
   constexpr void norm() {
+    if (program.pipeline.is_split()) return norm_of_stages();
     RankGroup const g = group_over(program.mesh.of_replica(), share.ranks, rank);
     if (g.size == 1) return;
     v.round();
     v.write(Write{Opcode::Reduce, {Storage::Norm}, run(0, 1)});
     for (int i = 0; i < g.size; ++i) v.source(Source{g.rank(i), {Storage::Squares}, run(0, 1), i > 0});
+  }
+
+  /// Adds the squares of all layers in the order in which a rank with all of them does: way by way.
+  constexpr void norm_of_stages() {
+    RankGroup const g = group_over(program.mesh.of_replica(), share.ranks, rank);
+    v.round();
+    v.write(Write{Opcode::Reduce, {Storage::Norm}, run(0, 1)});
+    bool other_ways = false;
+    for (int way = 0; way < g.size; ++way) {
+      auto const owner = [&](OfNorm const& n) {
+        return share.ranks.at_stage(g.rank(way), program.pipeline.stage(program.bucket[n.bucket].part));
+      };
+      int first = -1, last = -1;
+      for (int i = 0; i < program.norms; ++i) {
+        if (!counts(program, program.norm[i], share.ranks, owner(program.norm[i]))) continue;
+        first = first < 0 ? i : first;
+        last = i;
+      }
+      for (int i = first < 0 ? 1 : first; i <= last; ++i) {
+        OfNorm const& n = program.norm[i];
+        if (!counts(program, n, share.ranks, owner(n))) continue;
+        v.source(Source{owner(n), {Storage::Squares}, run(i, i + 1), (i > first) + (i == last && other_ways)});
+      }
+      other_ways = other_ways || first >= 0;
+    }
   }
 
   /// A rank needs a box of the result: it copies what others hold of it, or sums it over all. What another stage has is

@@ -30,7 +30,10 @@ class StepGoal {
   }
 
   constexpr Content input(int rank, Location in, long element) const {
-    if (step_.what == Do::Norm) return in.in == Storage::Squares ? Content{name(rank, 0), own(rank)} : Content{};
+    if (step_.what == Do::Norm) {
+      int const i = static_cast<int>(element);
+      return in.in == Storage::Squares ? Content{name(rank, 0), of_stages() ? bits(i, i + 1) : own(rank)} : Content{};
+    }
     if (step_.what == Do::Gather)
       return in.in == Storage::OwnWeights ? Content{name(rank, part_begin(rank) + element), 1} : Content{};
     if (!sums_batch_)
@@ -57,7 +60,7 @@ class StepGoal {
     return held(shardings_of(*node_, step_).to, rank).size();
   }
   constexpr Content result(int rank, long element) const {
-    if (step_.what == Do::Norm) return {name(rank, 0), bits(0, share_.parts(over_))};
+    if (step_.what == Do::Norm) return {name(rank, 0), bits(0, of_stages() ? p_.norms : share_.parts(over_))};
     if (step_.what == Do::Gather) return {name(rank, element), 1};
     long const first = step_.what == Do::Start && in_turn() ? part_begin(rank) : 0;
     if (sums_batch_) return {name(rank, first + element), of({0, share_.micro_batches}), encoded()};
@@ -65,12 +68,14 @@ class StepGoal {
   }
   constexpr int leaves() const { return sums_batch_ && p_.format.ordered ? share_.micro_batches : 0; }
   constexpr bool too_large() const {
-    return share_.micro_batches > most_summands || share_.ranks.ways() > most_summands;
+    return share_.micro_batches > most_summands || share_.ranks.ways() > most_summands || p_.norms > most_summands;
   }
 
  private:
   static constexpr long far = 1L << 40;
   constexpr int index(int rank) const { return share_.ranks.index(rank, over_); }
+  /// Summands of a norm are layers, not ways.
+  constexpr bool of_stages() const { return p_.pipeline.is_split(); }
   constexpr bool in_turn() const { return weights_in_turn(p_.format, share_.ranks); }
   /// Of a rank's part of a bucket, or of the next rank's.
   constexpr long part_begin(int rank, int next = 0) const {

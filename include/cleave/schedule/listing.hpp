@@ -132,7 +132,8 @@ inline Largest largest(Program const& p, Step s, place::Request request, Ranks r
   int const sender = sender_of(p, s), part = sender < 0 ? part_of(p, s) : sender,
             first = part < 0 ? 0 : p.pipeline.stage(part) * ranks.ranks_of_stage();
   Largest l{message(s, p, request, ranks, first)};
-  for (int r = first + 1; r < first + ranks.ranks_of_stage() && l.message.verb != op::Verb::None; ++r) {
+  int const past = part < 0 ? ranks.world() : first + ranks.ranks_of_stage();
+  for (int r = first + 1; r < past && l.message.verb != op::Verb::None; ++r) {
     Message const m = message(s, p, request, ranks, r);
     if (size(m) != size(l.message)) l.even = false;
     if (size(m) > size(l.message)) l.message = m;

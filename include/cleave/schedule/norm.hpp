@@ -46,12 +46,13 @@ template <class P, class Visit> constexpr void each_of_norm(Visit visit) {
 // In the arena, in words of 8 bytes, all sums in f64:
 //   0, 1   the sum of a way, in alternating steps: peers may still read the last one while the next is written
 //   2      on the host, the sum of all ways; on a device, the scale of the gradients
-//   3 ...  on a device, the sums of pieces
+//   3 ...  on a device, the sums of pieces; on a stage of a pipeline, those of each OfNorm, in alternating steps
 inline constexpr int norm_word = sizeof(double), norm_of_ways = 2, norm_scale = 2, norm_pieces = 3;
 inline constexpr long norm_piece = 4096;  // weights
 
 /// Every sum ends with a separate piece.
 template <class S> constexpr long norm_bytes(S const& s) {
+  if (s.pipeline.is_split()) return (norm_pieces + 2 * s.weights) * norm_word;
   return (norm_pieces + s.weight_elements / norm_piece + s.weights) * norm_word;
 }
 

@@ -75,6 +75,7 @@ struct Offsets {
       case Storage::OwnWeights:
         return layout->own_weights + layout->part[bucket] * f.data;
       case Storage::Squares:
+        if (program->pipeline.is_split()) return layout->norm + (norm_pieces + turn * program->weights) * norm_word;
         return layout->norm + turn * norm_word;
       case Storage::Norm:
         return layout->norm + norm_of_ways * norm_word;

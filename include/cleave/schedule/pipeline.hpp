@@ -77,6 +77,7 @@ enum class PipelineFault : unsigned char {
   Twice,      // ... is there twice
   Early,      // back before forward, or before the part that it depends on on the same stage
   Misplaced,  // ... is another stage's
+  Order,      // a part takes its micro-batches in another order than from the first to the last
   Other,      // two stages exchange another task's tensor than the receiver needs
   Waits       // stages wait for each other in a circle
 };
@@ -115,6 +116,7 @@ template <int Stages, int Tasks> struct PipelineProof {
   constexpr PipelineVerdict complete() const {
     for (int s = 0; s < p.stages; ++s) {
       bool done[2][Tasks + 1]{};  // by chunk and micro-batch
+      int next[2][most_chunks]{};
       auto const at = [&](int part, int micro_batch) { return part / p.stages * p.micro_batches + micro_batch; };
       for (int k = 0; k < table.count[s]; ++k) {
         PipelineTask const t = task(s, k);
@@ -124,6 +126,7 @@ template <int Stages, int Tasks> struct PipelineProof {
         bool& is = done[t.back][at(t.part, t.micro_batch)];
         if (is) return {PipelineFault::Twice, s, k};
         is = true;
+        if (next[t.back][t.part / p.stages]++ != t.micro_batch) return {PipelineFault::Order, s, k};
         bool const forward = done[false][at(t.part, t.micro_batch)];
         int const from = before(t);
         bool const own = from >= 0 && from < p.parts() && from % p.stages == s;

@@ -86,6 +86,10 @@ constexpr int sender_of(Program const& p, Step const& s) {
   int const in0 = p.node[s.node].in0;
   return s.what == Do::ConvertBack ? p.node[s.node].part : in0 < 0 ? 0 : p.node[in0].part;
 }
+/// Whether of the ranks that have these weights, a rank is the one that counts their squares.
+constexpr bool counts(Program const& p, OfNorm const& n, Ranks const& ranks, int rank) {
+  return p.pipeline.stage(p.bucket[n.bucket].part) == ranks.stage(rank) && ranks.index(rank, n.alike) == 0;
+}
 /// Whether a rank runs a step.
 constexpr bool runs(Program const& p, Step const& s, Ranks const& ranks, int rank) {
   int const part = part_of(p, s);

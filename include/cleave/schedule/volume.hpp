@@ -119,6 +119,12 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
   } else if (step.what == Do::Sum || step.what == Do::SumBack) {
     bytes_each = f.batch_sum;
     sum(s.node[step.node].local.y.size());
+  } else if (step.what == Do::Norm && s.pipeline.is_split()) {  // each rank has those of its layers
+    bytes_each = norm_word;
+    m.verb = op::Verb::AllGather;
+    m.ranks = ranks.ranks_of_replica();
+    m.elements = s.norms;
+    for (int i = 0; i < s.norms; ++i) m.sent += counts(s, s.norm[i], ranks, rank) ? m.ranks - 1 : 0;
   } else if (step.what == Do::Norm && ranks.ways() > 1) {  // each way has the squares of its weights
     bytes_each = norm_word;
     m.verb = op::Verb::AllGather;

@@ -42,6 +42,7 @@ template <class M, class P> constexpr double sending(schedule::Message const& m,
 /// The step of rank 0 among `replicas` replicas on machine M: layer by layer as scheduled; a message starts when its
 /// gradient is complete and the link is free. Layers without products take no time.
 template <class M, class P> constexpr Step step(int replicas) {
+  static_assert(P::request.mesh.stages == 1, "sim::step: a step of a pipeline is not modelled yet");
   schedule::Ranks const ranks = P::ranks_of(replicas);
   place::Request const request = P::request_of(replicas);
   schedule::Share const share = schedule::shared(request, ranks);

@@ -80,8 +80,8 @@ template <class Compress, bool Compressed> struct portions_are_not_compressed {
     static_assert(Holds, "Sandblaster: its sums have one set of bits for any replicas; leave Compress out");
   };
 };
-template <int Ways> struct portions_are_not_split {
-  static constexpr bool holds = Ways == 1;
+template <int Ranks> struct portions_are_not_split {
+  static constexpr bool holds = Ranks == 1;
   template <bool Holds> struct tell {
     static_assert(Holds, "Sandblaster: a replica is one rank; leave ModelParallel and Mesh out");
   };
@@ -104,7 +104,7 @@ struct laws_of_trainers<P> {
       meta::first_broken<meta::enforce<portions_are_computed_alone<typename P::agreement, alone>, P>,
                          meta::enforce<portions_are_stepped_by_lbfgs<typename P::optimizer>, P>,
                          meta::enforce<portions_are_not_compressed<typename P::compress, P::compressed>, P>,
-                         meta::enforce<portions_are_not_split<P::ways>, P>>;
+                         meta::enforce<portions_are_not_split<P::request.mesh.ranks_of_replica()>, P>>;
 };
 
 /// The members of a plan whose policies are right; otherwise nothing is checked.

@@ -160,6 +160,7 @@ int main(int argc, char** argv) {
     same<Of<Mixed, OneWeirdTrick<2>>>(process, "one weird trick");
     same<Of<Net, ModelParallel<SplitLayers<2>>>>(process, "in stages");
     same<Of<Net, ModelParallel<SplitLayers<3, GPipe>>, Precision<bf16>>>(process, "in stages, all forward first, bf16");
+    same<Clipped<ModelParallel<SplitLayers<2>>>>(process, "in stages, clipped");
     same<Of<Net, ModelParallel<SplitLayers<2, Interleaved<2>>>>>(process, "in interleaved stages");
     same<Of<Net, ModelParallel<SplitLayers<2>>, ModelParallel<SplitCols>>>(process, "in stages, by columns");
     if (process.rank() == 0) std::printf("%d processes: the bits of threads\n", process.size());

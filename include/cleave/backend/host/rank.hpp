@@ -253,6 +253,7 @@ template <class N> class Rank : public Arena<N> {
     schedule::RankGroup group;
     schedule::TransferList list;
     schedule::SumOverRanks sum;
+    std::vector<int> peers;  // of a norm: the other ranks of the replica
   };
   /// Numbers what the actions of a round exchange. Training and evaluation share it.
   void list_values(std::vector<Action<T>>& actions, int round) {
@@ -263,10 +264,16 @@ template <class N> class Rank : public Arena<N> {
       a.exchange = static_cast<int>(at - values_.begin());
       if (at != values_.end()) continue;
       StepExchange& made = values_.emplace_back(
-          StepExchange{round, a.step, m_.group(exchanged_over(program_, program_.step[a.step])), {}, {}});
+          StepExchange{round, a.step, m_.group(exchanged_over(program_, program_.step[a.step])), {}, {}, {}});
       schedule::exchange(program_, a.step, share_, m_.rank, round, made.list);
       if (a.act == Act::Convert || a.act == Act::Sum)
         made.sum = schedule::sum_over_ranks(program_, program_.step[a.step], share_, m_.rank, round);
+      for (int s = 0; a.act == Act::Norm && s < share_.ranks.stages; ++s) {
+        schedule::RankGroup const g = m_.group_at(s, made.group.over);
+        for (int i = 0; i < g.size; ++i) {
+          if (g.rank(i) != m_.rank) made.peers.push_back(g.rank(i));
+        }
+      }
     }
   }
   // Between stages: the counter of a step is, of the rank that sends, the number of values that it has offered, and of
@@ -316,13 +323,15 @@ template <class N> class Rank : public Arena<N> {
   /// The ways' sums of squares are two words of each arena, used in turn: a rank that writes norm k has read all of
   /// norm k - 1, so norm k - 2 has been read by all.
   void norm(Action<T> const& a) {
-    double squares = gradients_.squares();
     StepExchange const& v = values_[static_cast<std::size_t>(a.exchange)];
-    if (v.group.size > 1) {
-      transfers_.offsets().turn = 1 - transfers_.offsets().turn;
-      *at<double>(transfers_.offsets()({schedule::Storage::Squares})) = squares;
+    transfers_.offsets().turn = 1 - transfers_.offsets().turn;
+    auto* const own = v.peers.empty() ? nullptr : at<double>(transfers_.offsets()({schedule::Storage::Squares}));
+    bool const by_layers = program_.pipeline.is_split();
+    double squares = gradients_.squares(by_layers ? own : nullptr);
+    if (own) {
+      if (!by_layers) *own = squares;
       m_.reach(a.step, 1);
-      m_.await(v.group, a.step, 1);
+      m_.await_these(v.peers, a.step, m_.round * Member::marks + 1);
       transfers_.run_round(v.list);
       squares = *at<double>(transfers_.offsets()({schedule::Storage::Norm}));
     }

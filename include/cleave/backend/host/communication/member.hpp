@@ -33,6 +33,10 @@ struct Member {
   /// Its number among the ranks of its replica.
   int way() const { return rank % world->ranks().ways(); }
   schedule::RankGroup group(schedule::AxisSet over) const { return {over, world->ranks(), rank}; }
+  /// Of its ranks at another stage of a pipeline.
+  schedule::RankGroup group_at(int stage, schedule::AxisSet over) const {
+    return {over, world->ranks(), world->ranks().at_stage(rank, stage)};
+  }
   /// The micro-batches of this rank in a round, where these axes cut the batch.
   schedule::Range slices(schedule::Share const& s, schedule::AxisSet cut, int in_round) const {
     return s.part(cut, rank, in_round);

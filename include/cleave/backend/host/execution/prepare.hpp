@@ -61,10 +61,23 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
       bool const last = !t.back && t.part == p.pipeline.parts() - 1;
       all.push_back({round_, !t.back && t.part == 0, last, last, std::exchange(out_, {})});
     }
+    if (p.is_split() && training_ && program_.waits_for_norm) end_of_step(stage, all.back());
     return all;
   }
+  /// What waits for the gradients of all stages.
+  void end_of_step(int stage, RoundOfActions<Made>& last) {
+    out_ = std::move(last.actions);
+    for (int s = 0; s < program_.steps; ++s) {
+      schedule::Step const& step = program_.step[s];
+      bool const here = step.what == schedule::Do::Update && stage_of(step) == stage;
+      if (step.what == schedule::Do::Norm || here) add(s);
+    }
+    last.actions = std::exchange(out_, {});
+  }
+  int stage_of(schedule::Step const& step) const { return program_.pipeline.stage(schedule::part_of(program_, step)); }
   template <class Asked> void add_task(schedule::PipelineTask const& t, Asked asked) {
     int const begin = t.back ? program_.forward_steps : 0, end = t.back ? program_.steps : program_.forward_steps;
+    auto const waits = [&](int s) { return program_.waits_for_norm && program_.step[s].what == schedule::Do::Update; };
     auto const sends = [&](int s) { return schedule::sender_of(program_, program_.step[s]) == t.part; };
     for (int s = begin; s < end; ++s) {
       if (sends(s)) emit(Act::Recycle, s);
@@ -72,7 +85,7 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
     for (int s = begin; s < end; ++s) {
       if (sends(s)) {
         emit(Act::Offer, s);
-      } else if (schedule::part_of(program_, program_.step[s]) == t.part && asked(s)) {
+      } else if (schedule::part_of(program_, program_.step[s]) == t.part && asked(s) && !waits(s)) {
         add(s);
       }
     }

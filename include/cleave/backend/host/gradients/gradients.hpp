@@ -72,8 +72,9 @@ template <class N> class Gradients {
     // takes.
     if ((b == last_updated_ || in_turn()) && updated_ >= 0) read_weights(std::exchange(updated_, -1));
   }
-  /// For clipping, before any update: waits for all sums. Returns the sum of the squares that this way counts.
-  double squares() {
+  /// For clipping, before any update: waits for all sums. Returns the sum of the squares that this rank counts; writes
+  /// those of each OfNorm, if `each` is set.
+  double squares(double* each = nullptr) {
     for (int b = of_.program->buckets - 1; b >= 0; --b) {
       if (sum(b).rounds() == 0) continue;
       finish(b);
@@ -82,8 +83,10 @@ template <class N> class Gradients {
     double all = 0;
     for (int i = 0; i < of_.program->norms; ++i) {
       schedule::OfNorm const& n = of_.program->norm[i];
-      if (of_.share->ranks.index(m_->rank, n.alike) == 0)
-        all += sum(n.bucket).squares(n.offset - sum(n.bucket).bucket().offset, n.count);
+      if (!schedule::counts(*of_.program, n, of_.share->ranks, m_->rank)) continue;
+      double const own = sum(n.bucket).squares(n.offset - sum(n.bucket).bucket().offset, n.count);
+      if (each) each[i] = own;
+      all += own;
     }
     return all;
   }
