@@ -41,7 +41,7 @@ CLEAVE_ONCE template bool read_command<void>(int, char**, CommandDefaults const&
 CLEAVE_ONCE template void check_launch<void>(std::FILE*, Command const&, Launch const&, int, int, bool);
 CLEAVE_ONCE template void print_plan<void>(std::FILE*, Description const&, schedule::Ranks, std::string_view,
                                            std::string const&);
-CLEAVE_ONCE template schedule::Ranks mesh_of<void>(int, int);
+CLEAVE_ONCE template schedule::Ranks mesh_of<void>(int, place::DeviceMesh const&);
 CLEAVE_ONCE template std::shared_ptr<Asked> asked_of<void>(int, char**, CommandDefaults const&,
                                                            std::initializer_list<std::string_view>, Description const&,
                                                            Launch const&, RankOf);
