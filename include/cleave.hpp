@@ -77,6 +77,7 @@
 
 // plan: a model and its policies, checked once.
 #include "cleave/plan/plan.hpp"
+#include "cleave/plan/same_bits.hpp"
 
 // io: files and formats.
 #include "cleave/io/cifar.hpp"

@@ -7,6 +7,7 @@
 #include <cleave/layer/loss.hpp>
 #include <cleave/layer/norm.hpp>
 #include <cleave/layer/pool.hpp>
+#include <cleave/layer/residual.hpp>
 #include <cleave/layer/sequential.hpp>
 #include <cleave/place/partition.hpp>
 
@@ -37,6 +38,8 @@ struct Uneven
 struct Picture : Sequential<Image<3, 8, 8>, Conv<4, 3, Pad<1>>, Relu, MaxPool<2>, Conv<8, 3, Pad<1>, NoBias>, Relu,
                             Linear<10>, CrossEntropy> {};
 
+struct Skips : Sequential<Vector<8>, Linear<8>, Residual<Linear<8>, Relu, Linear<8>>, Linear<8>, CrossEntropy> {};
+
 }  // namespace
 
 TEST_CASE("a product costs its multiply-adds, anything else its elements") {
@@ -61,3 +64,8 @@ TEST_CASE("more parts than products: any layer that is computed alone begins one
   CHECK(parts<Picture>(7) == Parts{0, 1, 2, 3, 4, 5, 6});
 }
 TEST_CASE("parts begin where a plan says") { CHECK(parts<Equal>(3, {1, 7}) == Parts{0, 1, 1, 1, 1, 1, 1, 2}); }
+TEST_CASE("a skip connection is cut only if there are no other places") {
+  CHECK(parts<Skips>(2) == Parts{0, 0, 0, 0, 0, 1, 1});
+  CHECK(parts<Skips>(3) == Parts{0, 1, 1, 1, 1, 2, 2});
+  CHECK(parts<Skips>(4) == Parts{0, 1, 1, 2, 2, 3, 3});
+}

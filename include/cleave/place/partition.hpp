@@ -26,16 +26,26 @@ template <int Ops> struct Partitioning {
   int begin[Ops < 1 ? 1 : Ops]{}, units = 0;
 
   constexpr Partitioning(Signatures<Ops> const& model, int count) : parts(count) {
-    take(model, [](Signature const& s) { return s.contracts; });
-    if (units < parts) take(model, [](Signature const& s) { return !s.elementwise; });
-    if (units < parts) take(model, [](Signature const&) { return true; });
+    take(model, [&](int k) { return model.op[k].contracts && !passes(model, k); });
+    if (units < parts) take(model, [&](int k) { return model.op[k].contracts; });
+    if (units < parts) take(model, [&](int k) { return !model.op[k].elementwise; });
+    if (units < parts) take(model, [](int) { return true; });
   }
-  /// begins(operation): whether a part may begin with its layer.
+  /// Whether a value besides the input of operation k passes from before k to k or behind it.
+  static constexpr bool passes(Signatures<Ops> const& model, int k) {
+    for (int i = k; i < Ops; ++i) {
+      for (int const in : {model.op[i].in0, model.op[i].in1}) {
+        if (in >= -1 && in < k && in != model.op[k].in0) return true;
+      }
+    }
+    return false;
+  }
+  /// begins(k): whether a part may begin with the layer of operation k.
   template <class Begins> constexpr void take(Signatures<Ops> const& model, Begins begins) {
     units = 0;
     for (int k = 0; k < Ops; ++k) {
       Signature const& s = model.op[k];
-      if (k == 0 || (s.leaf != model.op[k - 1].leaf && begins(s))) {
+      if (k == 0 || (s.leaf != model.op[k - 1].leaf && begins(k))) {
         begin[units] = s.leaf;
         of_unit[units++] = 0;
       }
@@ -68,8 +78,8 @@ template <int Ops> struct Partitioning {
 }  // namespace algebra
 
 /// `of` has the first layer of each part but the first; or `said` is 0, and the costliest part costs as little as
-/// possible. There are at least as many layers as parts. Parts begin with products, if there are enough: what follows
-/// a product is computed with it, and rounded once.
+/// possible. There are at least as many layers as parts. Parts begin with products that no
+/// skip connection passes, if there are enough: what follows a product is computed with it, and rounded once.
 template <int Ops>
 constexpr Partitioned<Ops> partition(Signatures<Ops> const& model, int parts, int const* of = nullptr, int said = 0) {
   Partitioned<Ops> out;

@@ -1,0 +1,106 @@
+// plan/same_bits.hpp - whether two plans train to the same bits: of every loss and weight, on any number of ranks.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "plan.hpp"
+
+namespace cleave {
+namespace plan {
+
+/// In what two plans differ, so that their bits may; the first of these.
+enum class BitsDifference : unsigned char {
+  None,
+  Legality,      // one of them violates a law, or infers
+  Model,         // other layers
+  Batch,         // another number of samples in a step
+  MicroBatches,  // the leaves of the sums over the batch
+  Number,        // another number format
+  Optimizer,     // or its hyperparameters, or a loss scale
+  Rate,          // another learning rate
+  Sums,          // one has sums in the order of the ranks (Fastest), or compresses what they send
+  Server,        // one has a parameter server, or replicas that do not wait for each other
+  Frozen,        // other layers learn
+  Split,         // a product is split by other columns, rows or groups: parts of its sums are added in another order
+  Rounding       // of a narrow format: a value is rounded between two operations that the other computes at once
+};
+
+/// How an operation is computed: how a product's weights are split, and whether a bias and a map are added before its
+/// sums are rounded. What else is computed at once reads rounded values.
+struct HowComputed {
+  int dim = -1, parts = 1;
+  bool bias = false, map = false;
+  friend constexpr bool operator==(HowComputed const&, HowComputed const&) = default;
+};
+/// What of a plan its bits depend on beyond its words.
+template <class P> struct BitsOf {
+  static constexpr int ops = static_cast<int>(P::ops::size);
+  HowComputed of[ops + 1]{};
+
+  constexpr BitsOf() {
+    for (int k = 0; k < P::placed.count; ++k) {
+      place::Node const& n = P::placed.node[k];
+      if (n.op < 0) continue;
+      HowComputed& c = of[n.op];
+      for (int a = place::data_axis + 1; a < P::request.mesh.axes; ++a) {
+        if (!P::signatures.op[n.op].contracts || n.w.on[a].kind != place::Kind::Shard) continue;
+        c.dim = n.w.on[a].dim;
+        c.parts *= P::request.mesh.size[a];
+      }
+      c.bias = P::schedule.bias[k] >= 0;
+      c.map = P::schedule.map[k] >= 0;
+    }
+  }
+};
+
+template <class P> constexpr bool sums_in_the_tree() { return P::ordered && !P::compressed; }
+constexpr bool same_rate(Rate const& a, Rate const& b) {
+  return a.shape == b.shape && a.base == b.base && a.period == b.period && a.factor == b.factor && a.floor == b.floor &&
+         a.warm == b.warm;
+}
+
+template <class P, class Q> constexpr BitsDifference bits_differ_by() {
+  using enum BitsDifference;
+  if constexpr (!legal<P> || !legal<Q>) {
+    return Legality;
+  } else if constexpr (P::infers || Q::infers) {
+    return Legality;
+  } else if constexpr (!std::is_same_v<layer::ops_of<typename P::Net>, layer::ops_of<typename Q::Net>> ||
+                       !(P::Net::input::shape == Q::Net::input::shape)) {
+    return Model;
+  } else {
+    if (P::batch != Q::batch) return Batch;
+    if (P::micro_batches != Q::micro_batches) return MicroBatches;
+    if (!std::is_same_v<typename P::number, typename Q::number>) return Number;
+    if (!std::is_same_v<typename P::optimizer, typename Q::optimizer>) return Optimizer;
+    if (!same_rate(P::rate, Q::rate)) return Rate;
+    if (!sums_in_the_tree<P>() || !sums_in_the_tree<Q>()) return Sums;
+    if (P::served || Q::served) return Server;
+    if (P::frozen != Q::frozen) return Frozen;
+    constexpr BitsOf<P> p;
+    constexpr BitsOf<Q> q;
+    for (int k = 0; k < BitsOf<P>::ops; ++k) {
+      if (p.of[k].dim != q.of[k].dim || p.of[k].parts != q.of[k].parts) return Split;
+    }
+    bool const narrow = P::format.data < P::format.sum;
+    for (int k = 0; narrow && k < BitsOf<P>::ops; ++k) {
+      if (!(p.of[k] == q.of[k])) return Rounding;
+    }
+    return None;
+  }
+}
+
+template <BitsDifference By> struct plans_with_the_same_bits {
+  static_assert(By == BitsDifference::None,
+                "same_bits: these plans need not train to the same bits; the argument says in what they differ "
+                "(plan/same_bits.hpp explains each)");
+};
+
+}  // namespace plan
+
+/// `static_assert(same_bits<Train, OnOneRank>);` From one seed both plans give the same bits of every loss and weight,
+/// on any ranks of one backend and build: replicas, rounds, stages, buckets and Zero may differ. If not, or not
+/// necessarily, the error says why. For a check without an error compare `plan::bits_differ_by<P, Q>()`.
+template <class P, class Q>
+inline constexpr bool same_bits = sizeof(plan::plans_with_the_same_bits<plan::bits_differ_by<P, Q>()>) > 0;
+
+}  // namespace cleave
