@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <vector>
 
 using namespace cleave::schedule;
 using enum PipelineOrder;
@@ -69,6 +70,53 @@ constexpr PipelineVerdict other = [] {
 }();
 static_assert(other.fault == PipelineFault::Other && other.stage == 1 && other.task == 0 && other.peer == 0);
 
+/// Stages as threads run them: what is sent stays where it is until the other stage has read it, an activation in its
+/// slot, a gradient in the one place for it. Whether all of `steps` steps end, with or without tasks back.
+bool ends_in_place(Pipeline const& p, int steps, bool training) {
+  struct Sent {
+    int offered = 0, read = 0;
+  };
+  std::vector<Sent> forward(static_cast<std::size_t>(p.parts())), back = forward;  // by the part that sends
+  std::vector<int> slots(static_cast<std::size_t>(p.parts())), now = slots;
+  std::vector<std::vector<PipelineTask>> tasks(static_cast<std::size_t>(p.stages));
+  for (int s = 0; s < p.stages; ++s) {
+    for (int k = 0; k < p.tasks(); ++k) {
+      PipelineTask const t = pipeline_task(p, s, k);
+      auto const part = static_cast<std::size_t>(t.part);
+      now[part] += t.back ? -1 : 1;
+      slots[part] = std::max(slots[part], now[part]);
+      if (training || !t.back) tasks[static_cast<std::size_t>(s)].push_back(t);
+    }
+  }
+  std::vector<std::size_t> at(static_cast<std::size_t>(p.stages));
+  auto const run = [&](PipelineTask t) {
+    int const part = t.part, from = t.back ? part + 1 : part - 1, to = t.back ? part - 1 : part + 1;
+    auto const crosses = [&](int beside) { return p.stages > 1 && beside >= 0 && beside < p.parts(); };
+    auto& all = t.back ? back : forward;
+    Sent* const out = crosses(to) ? &all[static_cast<std::size_t>(part)] : nullptr;
+    Sent* const in = crosses(from) ? &all[static_cast<std::size_t>(from)] : nullptr;
+    int const places = t.back ? 1 : slots[static_cast<std::size_t>(part)];
+    if (out && out->read < out->offered + 1 - std::min(t.micro_batch + 1, places)) return false;
+    if (in && in->offered <= in->read) return false;
+    if (in) ++in->read;
+    if (out) ++out->offered;
+    return true;
+  };
+  for (bool moves = true; moves;) {
+    moves = false;
+    for (std::size_t s = 0; s < tasks.size(); ++s) {
+      while (at[s] < tasks[s].size() * static_cast<std::size_t>(steps) && run(tasks[s][at[s] % tasks[s].size()])) {
+        ++at[s];
+        moves = true;
+      }
+    }
+  }
+  bool all = true;
+  for (std::size_t s = 0; s < tasks.size(); ++s)
+    all = all && at[s] == tasks[s].size() * static_cast<std::size_t>(steps);
+  return all;
+}
+
 }  // namespace
 
 // A stage of GPipe that has sent its first chunk's micro-batches would wait for one that still makes them.
@@ -92,6 +140,8 @@ TEST_CASE("every order of 1 to 6 stages ends with receives posted ahead, and sta
           }
           PipelineVerdict const v = pipeline_verdict(table, p, PipelineTransfers::Ahead);
           CHECK(static_cast<int>(v.fault) == static_cast<int>(PipelineFault::None));
+          CHECK(ends_in_place(p, 3, true));
+          CHECK(ends_in_place(p, 3, false));
           if (chunks > 1) continue;
           for (int s = 0; s < stages; ++s) {
             int const fill = order == GPipe ? micro_batches : std::min(stages - s, micro_batches);
