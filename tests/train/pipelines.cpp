@@ -19,6 +19,12 @@ struct Pictures : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, Relu, MaxPool<2
 /// Its skip passes from the first stage to the last, if there are stages at layers 2 and 4.
 struct Skips : Sequential<Vector<20>, Linear<16>, Residual<Linear<16>, Tanh, Linear<16>, Tanh, Linear<16>>, Relu,
                           Linear<4>, CrossEntropy> {};
+struct InputSkip : Sequential<Vector<20>, Residual<Linear<20>, Tanh, Linear<20>>, Relu, Residual<Linear<20>, Relu>,
+                              Linear<4>, CrossEntropy> {};
+struct Gates : Sequential<Vector<20>, Linear<16>, Branches<Times, Path<Linear<16>, Sigmoid>, Path<>>, Linear<8>,
+                          Branches<Concat, Path<Linear<4>>, Path<Tanh>>, Linear<4>, CrossEntropy> {};
+template <int... Layers>
+using At = ModelParallel<SplitLayers<int{sizeof...(Layers)} + 1, OneForwardOneBackward, FirstLayers<Layers...>>>;
 template <class N, class... Ps> struct Of : Plan<N, Batch<32>, MicroBatches<16>, DataParallel<Sync>, Ps...> {
   static constexpr Rate rate = Rate::constant(0.02f);
 };
@@ -115,6 +121,19 @@ TEST_CASE("a stage has the layers that the plan says, and a skip passes others")
   CHECK(trained<Of<Skips, Order, Momentum>>(1) == wanted);
   CHECK(trained<Of<Skips, Order, Momentum>>(2) == wanted);
   CHECK(trained<Of<Skips, Stages_<2, GPipe>, Momentum>>(3) == wanted);
+}
+TEST_CASE("stages begin anywhere: within a skip of the input, a branch, with the loss alone") {
+  auto const equal = [&]<class N, class... Splits>(meta::type<N>, meta::list<Splits...>) {
+    auto const wanted = trained<Of<N, Adam>>(1);
+    auto const one = [&]<class Split>(meta::type<Split>) {
+      CHECK(trained<Of<N, Split, Adam>>(1) == wanted);
+      CHECK(trained<Of<N, Split, Adam>>(2) == wanted);
+    };
+    (one(meta::type<Splits>{}), ...);
+  };
+  equal(meta::type<InputSkip>{}, meta::list<At<1>, At<2, 3>, At<1, 2, 3, 4>, At<2, 4, 5, 6>>{});
+  equal(meta::type<Gates>{}, meta::list<At<1>, At<2, 3>, At<1, 2, 3, 4, 5>>{});
+  equal(meta::type<Skips>{}, meta::list<At<7>, At<2, 5, 6>>{});
 }
 TEST_CASE("rounds are those of Accumulate; a batch may be split further over the ways of a stage") {
   auto const wanted = trained<Of<Pictures, Sgd>>(1);

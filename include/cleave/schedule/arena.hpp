@@ -165,11 +165,13 @@ constexpr bool outlives_task(Life const& life, int forward_steps) {
 }
 
 template <class Out, class S, class Region>
-constexpr void encode(Out& out, S const& s, place::Request request, Format const& f, Ranks ranks, Region region) {
+constexpr void encode(Out& out, S const& s, place::Request request, Format const& f, Ranks ranks, int stage,
+                      Region region) {
   Share const share = shared(request, ranks);
   long most_factored = 0;
   for (int b = 0; b < s.buckets; ++b) {
     Bucket const& bucket = s.bucket[b];
+    if (s.pipeline.stage(bucket.part) != stage) continue;
     int const n = ranks.group_size(bucket.over);
     if (bucket.factors > 0) {
       long const elements = long{share.most(bucket.over)} * request.rows * bucket.factors;
@@ -250,7 +252,7 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
                  ? region(Category::Communication, out.gradient.count * f.data * out.branches)
                  : out.gradients;
   if (f.pushed > 0) out.outbox = region(Category::Communication, s.weight_elements * f.sum);
-  encode(out, s, request, f, ranks, region);
+  encode(out, s, request, f, ranks, stage, region);
   for (int c = 0; c < s.pipeline.pipeline.chunks; ++c) out.slots[c] = s.pipeline.slots(c * ranks.stages + stage);
   bool const answers = stage == ranks.stages - 1;  // the last part has the loss
   int const answer_slots = answers ? out.slots[s.pipeline.pipeline.chunks - 1] : 0;

@@ -163,6 +163,10 @@ template <class N> class Rank : public Arena<N> {
   void begin(RoundOfActions<Action<T>> const& of, Feed const& feed, long step, long valid) {
     ++m_.round;  // the flags of conversions distinguish rounds
     round_ = of.round;
+    for (Action<T> const& a : of.actions) {  // before the input, which may be sent too, is written
+      if (a.act != Act::Recycle) break;
+      recycle(a);
+    }
     long const since = m_.timeline ? Timeline::now() : 0;
     if (of.reads_input) load_input(feed, step);
     if (of.reads_answers) load_answers(feed, step, valid);
@@ -203,7 +207,8 @@ template <class N> class Rank : public Arena<N> {
       run(a);
     }
     bool const merges = a.act == Act::Merge || a.act == Act::MergeBatchSums || a.act == Act::Round;
-    if (a.act != Act::Reclaim) timeline_.note(merges ? Did::Merge : Did::Line, Lane::Compute, a.step, since);
+    if (a.act != Act::Reclaim && a.act != Act::Recycle)
+      timeline_.note(merges ? Did::Merge : Did::Line, Lane::Compute, a.step, since);
     if (a.act == Act::Kernel) gradients_.progress();
   }
   void run(Action<T>& a) {
@@ -227,7 +232,7 @@ template <class N> class Rank : public Arena<N> {
       case Act::Sum:
         return exchange(a);
       case Act::Recycle:
-        return recycle(a);
+        return;  // in begin()
       case Act::Offer:
         return m_.world->reach(m_.rank, a.step, ++passed(a.step));
       case Act::Pull:
