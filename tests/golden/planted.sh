@@ -50,7 +50,7 @@ written include "$work/none"
 [ "$(differing "$work/none")" -eq 0 ] || { echo "the plans differ from those that are kept before any change"; exit 1; }
 planted line schedule/listing.hpp 'm < 0 ? "add"' 'm < 0 ? "sum"' written
 found line "$(differing "$work/line")"
-planted byte schedule/arena.hpp '== c) out.buffer[k] += begin;' '== c) out.buffer[k] += begin + (k == 2);' written
+planted byte schedule/arena.hpp 'out.buffer[k] += begin;' 'out.buffer[k] += begin + (k == 2);' written
 found byte "$(differing "$work/byte")"
 planted transfer send/ring.hpp 'rank, n, rank - round, false' 'rank, n, rank + 1 - round, false' written
 found transfer "$(differing "$work/transfer")"

@@ -33,12 +33,10 @@ template <int Ops> struct Partitioning {
   }
   /// Whether a value besides the input of operation k passes from before k to k or behind it.
   static constexpr bool passes(Signatures<Ops> const& model, int k) {
-    for (int i = k; i < Ops; ++i) {
-      for (int const in : {model.op[i].in0, model.op[i].in1}) {
-        if (in >= -1 && in < k && in != model.op[k].in0) return true;
-      }
-    }
-    return false;
+    auto const other = [&](int in) { return in >= -1 && in < k && in != model.op[k].in0; };
+    bool any = false;
+    for (int i = k; i < Ops; ++i) any = any || other(model.op[i].in0) || other(model.op[i].in1);
+    return any;
   }
   /// begins(k): whether a part may begin with the layer of operation k.
   template <class Begins> constexpr void take(Signatures<Ops> const& model, Begins begins) {
