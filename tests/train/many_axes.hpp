@@ -43,7 +43,7 @@ template <class Base, class Cuts> struct CutPlan : Base {
   static constexpr auto step_table =
       cleave::schedule::steps(placed_model, forward_pass, adjoints, fused, bucket_table, buffer_table);
   static constexpr cleave::schedule::Schedule schedule =
-      cleave::schedule::view(placed_model, fused, bucket_table, buffer_table, step_table);
+      cleave::schedule::view(placed_model, fused, bucket_table, buffer_table, step_table, {});
   static constexpr auto lives = cleave::schedule::liveness(placed_model, schedule);
 
   static constexpr cleave::schedule::Share share(cleave::schedule::Ranks ranks) {

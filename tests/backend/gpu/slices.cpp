@@ -20,7 +20,7 @@ namespace gpu = cleave::backend::gpu;
 
 namespace {
 
-template <class N> bool same_bits(N const* a, N const* b, long count) {
+template <class N> bool equal_bits(N const* a, N const* b, long count) {
   return count == 0 || std::memcmp(a, b, static_cast<std::size_t>(count) * sizeof(N)) == 0;
 }
 
@@ -131,9 +131,9 @@ template <class Op, op::Local L, class T> struct Both {
     K::template sum<L, T>(q, many);
     machine.finish();
     for (int p = 0; p < (ordered ? tree.depth : 1); ++p) {  // what lies above is of no use any more
-      CHECK(same_bits(a.dw0(p), b.dw0(p), a.n0));
-      CHECK(same_bits(a.dw1(p), b.dw1(p), a.n1));
-      if (Op::sums_batch || std::is_same_v<Op, op::Normalise>) CHECK(same_bits(a.stats(p), b.stats(p), a.ns));
+      CHECK(equal_bits(a.dw0(p), b.dw0(p), a.n0));
+      CHECK(equal_bits(a.dw1(p), b.dw1(p), a.n1));
+      if (Op::sums_batch || std::is_same_v<Op, op::Normalise>) CHECK(equal_bits(a.stats(p), b.stats(p), a.ns));
     }
   }
 };

@@ -23,7 +23,7 @@ template <class A> Many<A> drawn(long n, std::uint32_t seed, bool odd) {
   }
   return v;
 }
-template <class V> void same_bits(V const& got, V const& wanted) {
+template <class V> void equal_bits(V const& got, V const& wanted) {
   long wrong = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     auto const g = got[i], w = wanted[i];
@@ -49,13 +49,13 @@ template <class C, class A> void as_its_codec(long n, bool feedback, bool odd = 
     m.finish();
     send::encode<C>(n, g.data(), feedback ? own_left.data() : nullptr, own.data());
     if (!odd) CHECK(std::memcmp(message[step].data(), own.data(), bytes) == 0);  // a NaN has many patterns
-    same_bits(left, own_left);
+    equal_bits(left, own_left);
   }
   Many<A> sum(static_cast<std::size_t>(n), A{3}), own_sum(static_cast<std::size_t>(n));
   Coded::sum(q, sum.data(), n, {2, {message[0].data(), message[1].data()}});
   m.finish();
   for (auto const& in : message) send::add<C>(n, in.data(), own_sum.data());
-  same_bits(sum, own_sum);
+  equal_bits(sum, own_sum);
 }
 template <class C> void of_many_sizes() {
   for (long n : {1L, 7L, 8L, 255L, 256L, 257L, 511L, 512L, 513L, 5000L}) {

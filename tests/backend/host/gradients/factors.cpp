@@ -28,7 +28,7 @@ template <class P> std::vector<typename Trainer<P>::A> trained(int replicas, int
   for (int r = P::ways; r < t.ranks().world(); ++r) CHECK(of(r) == of(r % P::ways));
   return of(0);
 }
-template <class... Ps> void same_bits(std::initializer_list<int> replicas) {
+template <class... Ps> void equal_bits(std::initializer_list<int> replicas) {
   for (int n : replicas) {
     CAPTURE(n);
     auto const sums = trained<BySums<Ps...>>(n);
@@ -50,16 +50,16 @@ static_assert(traffic<ByCheapest<Fastest>, 2>.elements_per_step < traffic<BySums
 }  // namespace
 
 TEST_CASE("factors of dense layers: on 1 to 8 replicas the bits of sums, by both kinds of sums, in every format") {
-  same_bits<>({1, 2, 3, 5, 8});
-  same_bits<Fastest>({2, 3, 5});
-  same_bits<Precision<f64>>({3});
-  same_bits<Precision<bf16>>({2, 3});
-  same_bits<Precision<fp8>>({2, 3});
+  equal_bits<>({1, 2, 3, 5, 8});
+  equal_bits<Fastest>({2, 3, 5});
+  equal_bits<Precision<f64>>({3});
+  equal_bits<Precision<bf16>>({2, 3});
+  equal_bits<Precision<fp8>>({2, 3});
 }
 TEST_CASE("factors of split layers, over replicas and over all ranks; beside routes and compression") {
-  same_bits<ModelParallel<SplitCols>>({2, 3});
-  same_bits<ModelParallel<SplitColsRows>>({2});
-  same_bits<ModelParallel<SplitBatch>>({1, 2, 3});
+  equal_bits<ModelParallel<SplitCols>>({2, 3});
+  equal_bits<ModelParallel<SplitColsRows>>({2});
+  equal_bits<ModelParallel<SplitBatch>>({1, 2, 3});
   trained<ByCheapest<ReduceBy<Ring>, Fastest>>(3);
   trained<ByCheapest<Compress<Int8>, Fastest>>(3);
 }

@@ -67,7 +67,7 @@ template <class P> std::vector<typename Trainer<P>::A> trained(int replicas, int
   for (int r = P::ways; r < t.ranks().world(); ++r) CHECK(of(r) == of(r % P::ways));
   return of(0);
 }
-template <class... Ps> void same_bits(int replicas, bool counts = false) {
+template <class... Ps> void equal_bits(int replicas, bool counts = false) {
   CAPTURE(replicas);
   CHECK(trained<Sparse<Ps...>>(replicas, 10, counts) == trained<Dense<Ps...>>(replicas, 10));
 }
@@ -82,18 +82,18 @@ static_assert(Sparse<>::schedule.bucket[0].row == features && Dense<>::schedule.
 }  // namespace
 
 TEST_CASE("rows that are not zero are counted by hand; weights equal the dense exchange's bit for bit") {
-  for (int n : {1, 2, 3, 5}) same_bits<Fastest, Momentum>(n, n > 1);
-  for (int n : {2, 3, 4, 6}) same_bits<Momentum>(n);  // ordered: a message for each branch of the sum
-  for (int n : {2, 3}) same_bits<Precision<bf16>, Fastest>(n);
+  for (int n : {1, 2, 3, 5}) equal_bits<Fastest, Momentum>(n, n > 1);
+  for (int n : {2, 3, 4, 6}) equal_bits<Momentum>(n);  // ordered: a message for each branch of the sum
+  for (int n : {2, 3}) equal_bits<Precision<bf16>, Fastest>(n);
 }
 TEST_CASE(
     "sparse rows under Ordered give the bits of one replica; accumulated, in f64, on a mesh, beside compressed "
     "layers") {
   auto const whole = trained<Sparse<Adam>>(1, 10);
   for (int n : {2, 3, 8}) CHECK(trained<Sparse<Adam>>(n, 10) == whole);
-  same_bits<Accumulate<2>, Precision<f64>>(3);
-  same_bits<Mesh<Data<2>, Model<2>>, ModelParallel<SplitCols>>(2);
-  same_bits<ModelParallel<SplitBatch>, Fastest>(2);
+  equal_bits<Accumulate<2>, Precision<f64>>(3);
+  equal_bits<Mesh<Data<2>, Model<2>>, ModelParallel<SplitCols>>(2);
+  equal_bits<ModelParallel<SplitBatch>, Fastest>(2);
   trained<Sparse<Fastest, Compress<Int8>>>(3, 10);
 }
 TEST_CASE("a word outside the vocabulary ends the run") {
