@@ -30,11 +30,14 @@ template <class N> class Gradients {
       ++last_updated_;
     ended_.resize(start.size());
     begun_.resize(start.size());
+    done_in_.resize(start.size());
     started_.reserve(start.size());
   }
 
   void reclaim(int b) {
-    if (sum(b).group().size > 1 && begun(b) > 0) m_->await_mark(sum(b).group(), sum(b).step(), mark(b, done));
+    long const before = done_in_[static_cast<std::size_t>(b)];  // perhaps the next sum has started already
+    if (sum(b).group().size > 1 && before > 0)
+      m_->await_mark(sum(b).group(), sum(b).step(), before * Member::marks + done);
   }
   void start(int b) {
     BucketSum<T>& s = sum(b);
@@ -133,7 +136,10 @@ template <class N> class Gradients {
   /// All marks of a sum are of the round that has started it: in a pipeline it may end in a later one.
   long& begun(int b) { return begun_[static_cast<std::size_t>(b)]; }
   long mark(int b, int phase) { return begun(b) * Member::marks + phase; }
-  void reach(int b, int phase) { m_->world->reach(m_->rank, sum(b).step(), mark(b, phase)); }
+  void reach(int b, int phase) {
+    m_->world->reach(m_->rank, sum(b).step(), mark(b, phase));
+    if (phase == done) done_in_[static_cast<std::size_t>(b)] = begun(b);
+  }
   BucketSum<T>& sum(int b) { return sum_[static_cast<std::size_t>(b)]; }
   int& ended(int b) { return ended_[static_cast<std::size_t>(b)]; }
   /// The round that updates weights, the last but under Zero.
@@ -154,9 +160,10 @@ template <class N> class Gradients {
   std::vector<BucketSum<T>> sum_;
   std::vector<int> ended_;  // rounds of each bucket in this step
   std::vector<int> started_;
-  int last_updated_ = 0;     // of a step: the first bucket of the stage
-  int updated_ = -1;         // the bucket whose other weights are to be read
-  std::vector<long> begun_;  // of each bucket the round in which its last sum has started
+  int last_updated_ = 0;       // of a step: the first bucket of the stage
+  int updated_ = -1;           // the bucket whose other weights are to be read
+  std::vector<long> begun_;    // of each bucket the round in which its last sum has started
+  std::vector<long> done_in_;  // and in which the last one started that all ranks have read
   double exposed_ = 0;
 };
 
