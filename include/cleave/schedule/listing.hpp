@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -67,10 +68,9 @@ inline std::string group(AxisSet over, Ranks const& ranks) {
 inline std::string pipeline(Program const& p) {
   Pipeline const& of = p.pipeline.pipeline;
   std::string const chunks = of.chunks > 1 ? " of " + std::to_string(of.chunks) + " parts each" : "";
-  std::string out =
-      meta::joined({"pipeline of ", of.stages, " stages", chunks, ", ", p.pipeline.order, ", ", of.micro_batches,
-                    " rounds; a stage waits for ", static_cast<int>(bubble(of) * 100 + 0.5),
-                    " % of the time, if all parts cost the same\n"});
+  std::string out = meta::joined({"pipeline of ", of.stages, " stages", chunks, ", ", p.pipeline.order, ", ",
+                                  of.micro_batches, " rounds; a stage waits for ", std::lround(bubble(of) * 100),
+                                  " % of the time, if all parts cost the same\n"});
   for (int s = 0; s < of.stages; ++s) {
     std::string layers, kept;
     for (int part = s; part < of.parts(); part += of.stages) {
