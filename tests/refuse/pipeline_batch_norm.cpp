@@ -1,5 +1,4 @@
 // refused: BatchNorm takes its statistics over the whole batch
-// refused: the_whole_batch_is_there_at_once<4, 8>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

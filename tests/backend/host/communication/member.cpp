@@ -51,11 +51,13 @@ TEST_CASE("a mark of one round is none of the next") {
   Member m = member(world, 0);
   m.round = 1;
   m.reach(1, 3);
-  CHECK(m.have_reached({0}, 1, 3));
-  CHECK(!m.have_reached({0}, 0, 1));
+  CHECK(m.has_reached(0, 1, 3));
+  CHECK(m.have_reached({0}, 1, Member::marks + 3));
+  CHECK(!m.have_reached({0}, 0, Member::marks + 1));
   CHECK(m.have_reached({}, 0, 1));
   m.round = 2;
-  CHECK(!m.have_reached({0}, 1, 1));
+  CHECK(!m.has_reached(0, 1, 1));
+  CHECK(!m.have_reached({0}, 1, 2 * Member::marks + 1));
 }
 
 TEST_CASE("slices in rounds: the ways of a replica share those of its round") {
