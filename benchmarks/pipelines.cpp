@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "synthetic.hpp"
+
 using namespace cleave;
 
 namespace {
@@ -47,20 +49,12 @@ template <class P> class WayOf : public Way {
   }
   double step() override {
     auto const begin = std::chrono::steady_clock::now();
-    trainer_.train(at_, steps, {nullptr, &WayOf::inputs, &WayOf::labels});
+    trainer_.train(at_, steps, bench::synthetic<typename P::Net>());
     at_ += steps;
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / steps * 1e3;
   }
 
  private:
-  static void inputs(void const*, long step, long first, int count, float* out) {
-    constexpr long size = P::Net::input::shape.size();
-    for (long i = 0; i < count * size; ++i)
-      *out++ = static_cast<float>((step * 13 + first * 31 + i * 7) % 17) / 17 - 0.5f;
-  }
-  static void labels(void const*, long, long first, int count, int* out) {
-    for (long s = first; s < first + count; ++s) *out++ = static_cast<int>(s % 10);
-  }
   Trainer<P> trainer_;
   long at_ = 0;
 };

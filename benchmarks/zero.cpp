@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "synthetic.hpp"
+
 using namespace cleave;
 
 namespace {
@@ -23,20 +25,12 @@ template <class P> class Stage {
   /// Microseconds of a step.
   double step() {
     auto const begin = std::chrono::steady_clock::now();
-    trainer_.train(at_, steps, {nullptr, &Stage::inputs, &Stage::labels});
+    trainer_.train(at_, steps, bench::synthetic<typename P::Net>());
     at_ += steps;
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / steps * 1e6;
   }
 
  private:
-  static void inputs(void const*, long step, long first, int count, float* out) {
-    constexpr long size = P::Net::input::shape.size();
-    for (long i = 0; i < count * size; ++i)
-      *out++ = static_cast<float>((step * 13 + first * 31 + i * 7) % 17) / 17 - 0.5f;
-  }
-  static void labels(void const*, long, long first, int count, int* out) {
-    for (long s = first; s < first + count; ++s) *out++ = static_cast<int>(s % 10);
-  }
   Trainer<P> trainer_{replicas, 7};
   long at_ = 0;
 };

@@ -13,6 +13,8 @@ namespace {
 
 struct Net : Sequential<Vector<20>, Linear<24>, LayerNorm, Relu, Linear<16>, Tanh, Residual<Linear<16>, Relu>,
                         Linear<4>, CrossEntropy> {};
+struct Alike : Sequential<Vector<8>, Linear<8>, Residual<Linear<8>>, Linear<8>, CrossEntropy> {};
+struct Connected : Sequential<Vector<8>, Residual<Linear<8>, Linear<8>>, Linear<8>, CrossEntropy> {};
 struct Other : Sequential<Vector<20>, Linear<24>, Relu, Linear<4>, CrossEntropy> {};
 template <class N, class... Ps> struct Of : Plan<N, Batch<24>, Ps...> {
   static constexpr Rate rate = Rate::constant(0.05f);
@@ -35,6 +37,8 @@ template <class P> std::vector<double> trained(int replicas) {
 static_assert(same_bits<One, One> && same_bits<One, With<Accumulate<3>>> && same_bits<With<Accumulate<3>>, One>);
 static_assert(plan::bits_differ_by<Slower, One>() == BitsDifference::Rate);
 static_assert(plan::bits_differ_by<One, Of<Other, MicroBatches<12>, Momentum>>() == BitsDifference::Model);
+static_assert(std::is_same_v<layer::ops_of<Alike>, layer::ops_of<Connected>>);
+static_assert(plan::bits_differ_by<Of<Alike>, Of<Connected>>() == BitsDifference::Model);
 static_assert(plan::bits_differ_by<One, Of<Net, MicroBatches<8>, Momentum>>() == BitsDifference::MicroBatches);
 static_assert(plan::bits_differ_by<One, Plan<Net, Batch<48>, MicroBatches<12>, Momentum>>() == BitsDifference::Batch);
 static_assert(plan::bits_differ_by<One, Of<Net, MicroBatches<12>, Adam>>() == BitsDifference::Optimizer);

@@ -1,4 +1,4 @@
-// refused: leave Compress, ReduceBy and InputGradient out
+// refused: leave Compress, ReduceBy, InputGradient and Inference out
 // refused: stages_sum_plain_gradients<true, true>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"

@@ -14,6 +14,7 @@ struct Rate {
   float factor = 1;  // Steps: factor of each drop
   float floor = 0;   // Cosine: the final rate
   long warm = 0;     // steps of linear warm-up before all that
+  friend constexpr bool operator==(Rate const&, Rate const&) = default;
 
   static constexpr Rate constant(float base) { return {Shape::Constant, base, 1, 1, 0, 0}; }
   static constexpr Rate steps(float base, long every, float factor) {

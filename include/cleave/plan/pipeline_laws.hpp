@@ -42,7 +42,8 @@ template <bool Split, bool Served> struct stages_are_of_collectives {
 template <bool Split, bool Otherwise> struct stages_sum_plain_gradients {
   static constexpr bool holds = !Split || !Otherwise;
   template <bool Holds> struct tell {
-    static_assert(Holds, "SplitLayers: leave Compress, ReduceBy and InputGradient out; they know no stages yet");
+    static_assert(Holds,
+                  "SplitLayers: leave Compress, ReduceBy, InputGradient and Inference out; they know no stages yet");
   };
 };
 template <int Rounds, int Stages, bool Groups> struct interleaved_rounds_are_whole_groups {

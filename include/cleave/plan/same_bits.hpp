@@ -11,13 +11,13 @@ namespace plan {
 enum class BitsDifference : unsigned char {
   None,
   Legality,      // one of them violates a law, or infers
-  Model,         // other layers
+  Model,         // other layers, or otherwise connected
   Batch,         // another number of samples in a step
   MicroBatches,  // the leaves of the sums over the batch
   Number,        // another number format
   Optimizer,     // or its hyperparameters, or a loss scale
   Rate,          // another learning rate
-  Sums,          // one has sums in the order of the ranks (Fastest), or compresses what they send
+  Sums,          // one has sums in the order of the ranks (Fastest)
   Server,        // one has a parameter server, or replicas that do not wait for each other
   Frozen,        // other layers learn
   Split,         // a product is split by other columns, rows or groups: parts of its sums are added in another order
@@ -52,12 +52,6 @@ template <class P> struct BitsOf {
   }
 };
 
-template <class P> constexpr bool sums_in_the_tree() { return P::ordered && !P::compressed; }
-constexpr bool same_rate(Rate const& a, Rate const& b) {
-  return a.shape == b.shape && a.base == b.base && a.period == b.period && a.factor == b.factor && a.floor == b.floor &&
-         a.warm == b.warm;
-}
-
 template <class P, class Q> constexpr BitsDifference bits_differ_by() {
   using enum BitsDifference;
   if constexpr (!legal<P> || !legal<Q>) {
@@ -68,12 +62,16 @@ template <class P, class Q> constexpr BitsDifference bits_differ_by() {
                        !(P::Net::input::shape == Q::Net::input::shape)) {
     return Model;
   } else {
+    for (int k = 0; k < BitsOf<P>::ops; ++k) {
+      auto const &a = P::signatures.op[k], &b = Q::signatures.op[k];
+      if (a.in0 != b.in0 || a.in1 != b.in1) return Model;
+    }
     if (P::batch != Q::batch) return Batch;
     if (P::micro_batches != Q::micro_batches) return MicroBatches;
     if (!std::is_same_v<typename P::number, typename Q::number>) return Number;
     if (!std::is_same_v<typename P::optimizer, typename Q::optimizer>) return Optimizer;
-    if (!same_rate(P::rate, Q::rate)) return Rate;
-    if (!sums_in_the_tree<P>() || !sums_in_the_tree<Q>()) return Sums;
+    if (!(P::rate == Q::rate)) return Rate;
+    if (!P::ordered || !Q::ordered) return Sums;
     if (P::served || Q::served) return Server;
     if (P::frozen != Q::frozen) return Frozen;
     constexpr BitsOf<P> p;

@@ -21,10 +21,6 @@ struct Pipeline {
 
   constexpr int parts() const { return stages * chunks; }
   constexpr int tasks() const { return 2 * micro_batches * chunks; }  // of a stage
-  /// The interleaved order takes the micro-batches in groups of as many as there are stages. GPipe has no such order.
-  constexpr bool is_possible() const {
-    return chunks == 1 || (order == PipelineOrder::OneForwardOneBackward && micro_batches % stages == 0);
-  }
 };
 
 /// One micro-batch through one part of the layers, forward or back.
@@ -58,13 +54,6 @@ template <int Stages, int Tasks> struct PipelineTable {
   int count[Stages]{};
   constexpr void add(int stage, PipelineTask t) { of[stage][count[stage]++] = t; }
 };
-template <Pipeline P> constexpr auto pipeline_table() {
-  PipelineTable<P.stages, P.tasks()> out;
-  for (int s = 0; s < P.stages; ++s) {
-    for (int k = 0; k < P.tasks(); ++k) out.add(s, pipeline_task(P, s, k));
-  }
-  return out;
-}
 
 /// What a stage sends after a task, and what it needs before one: the same task of a neighbouring part. In Alone a
 /// stage sends, and then receives; in Together it does both at once; in Ahead it has besides asked for what the task
@@ -186,7 +175,7 @@ template <int Stages, int Tasks> struct PipelineProof {
 }  // namespace algebra
 
 /// Runs all stages under rendezvous: a message ends when its receiver has asked for it, nothing is buffered. What ends
-/// so ends on threads, MPI and NCCL.
+/// so ends on threads and MPI, where a message stays with its sender until it is read.
 template <int Stages, int Tasks>
 constexpr PipelineVerdict pipeline_verdict(PipelineTable<Stages, Tasks> const& table, Pipeline const& p,
                                            PipelineTransfers how) {
@@ -232,15 +221,5 @@ template <Pipeline P> struct PipelineTables {
   }
   constexpr PipelineSchedule view(std::string_view order) const { return {P, order, &tasks.of[0][0], in_flight}; }
 };
-
-/// The largest number of micro-batches, counted once for each part, whose activations a stage keeps at once.
-constexpr int most_kept(Pipeline const& p, int stage) {
-  int now = 0, most = 0;
-  for (int k = 0; k < p.tasks(); ++k) {
-    now += pipeline_task(p, stage, k).back ? -1 : 1;
-    most = now > most ? now : most;
-  }
-  return most;
-}
 
 }  // namespace cleave::schedule

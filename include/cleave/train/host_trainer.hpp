@@ -91,7 +91,10 @@ template <class T> class HostTrainer {
   schedule::Ranks ranks() const { return ranks_; }
   schedule::Memory memory(int rank) const { return layout_of(rank).memory; }
   /// Of a rank; of a pipeline, of the stage whose ranks need most.
-  schedule::Memory memory() const { return schedule::largest_layout(plan_.program, plan_.request, ranks_).memory; }
+  schedule::Memory memory() const {
+    auto const less = [](auto const& a, auto const& b) { return a.memory.total < b.memory.total; };
+    return std::max_element(layouts_.begin(), layouts_.end(), less)->memory;
+  }
   Rank& at(int rank) { return *ranks_of_[static_cast<std::size_t>(rank)]; }
   Rank const& at(int rank) const { return *ranks_of_[static_cast<std::size_t>(rank)]; }
 

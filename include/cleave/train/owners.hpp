@@ -1,4 +1,4 @@
-// train/owners.hpp - which ranks have the elements of a region of a way: all replicas alike, under Zero a part each, of a pipeline the stages.
+// train/owners.hpp - which ranks have the elements of a region of a way: all replicas, or a part each; which stages.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

@@ -67,12 +67,15 @@ struct Run {
     schedule::Step const step{schedule::Do::Convert, 0, 1};
     int const value = 0;  // the buffer of the input, which is node 0's
     node.in0 = 0;
+    schedule::Buffer const buffers[2]{};
     schedule::Program program;
+    program.buffer = buffers;
     program.step = &step;
     program.node = &node;
     program.value = &value;
     schedule::RuntimeLayout places;
     places.buffer.resize(2);
+    places.slots_apart.resize(2);
     places.buffer[1] = half * 4;
     schedule::LayoutView const layout(places);
     team.run([&](int w) {

@@ -50,7 +50,7 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
       for (int s = 0; s < program_.steps; ++s) {
         if (asked(s)) add(s);
       }
-      all.push_back({round_, true, true, true, std::exchange(out_, {})});
+      all.push_back({.round = round_, .actions = std::exchange(out_, {})});
     }
     int const stage = share_.ranks.stage(m_.rank);
     for (int k = 0; p.is_split() && k < p.pipeline.tasks(); ++k) {
