@@ -21,6 +21,10 @@ struct Around : Plan<Plain, Batch<16>, MicroBatches<4>, DataParallel<Async>, Sgd
 struct InStep : Plan<Plain, Batch<16>, MicroBatches<4>, DataParallel<Sync>, Shards<1>, Momentum> {
   static constexpr Rate rate = Rate::constant(0.01f);
 };
+/// The same, which loses everything, at the largest rate that a server takes.
+struct DivergeInStep : InStep {
+  static constexpr Rate rate = Rate::constant(1000);
+};
 struct Portion : Plan<Plain, Batch<16>, MicroBatches<4>, DataParallel<Async>> {};
 
 /// Squares at four places.
@@ -51,6 +55,7 @@ int main(int argc, char** argv) {
   if (what == "served") return run<Around, Squares>(argc - 1, argv + 1);
   if (what == "portions") return run<Sandblaster<Portion>, Squares>(argc - 1, argv + 1);
   if (what == "in-step") return run<InStep, Squares>(argc - 1, argv + 1);
-  std::fprintf(stderr, "stop train|diverge|served|in-step|portions OPTIONS\n");
+  if (what == "diverge-in-step") return run<DivergeInStep, Squares>(argc - 1, argv + 1);
+  std::fprintf(stderr, "stop train|diverge|served|in-step|diverge-in-step|portions OPTIONS\n");
   return 2;
 }

@@ -212,6 +212,28 @@ done
 pair in-step --epochs $((epochs + 1)) --out whole-pair  # never stopped: the same bits
 pair_wants 0 "in-step"
 cmp in-step/checkpoint.safetensors whole-pair/checkpoint.safetensors
+rm -rf in-step-done && cp -r in-step in-step-done
+# A divergence saves nothing over it. Whether the other replica diverges too, or loses this one, is a matter of moments.
+pair diverge-in-step --epochs $((epochs + 60)) --save-every never --resume auto --out in-step
+diverged=0
+for r in 0 1; do
+  code=0
+  wait "${process[$r]}" || code=$?
+  [ $code -eq 2 ] || wants 3 "diverge-in-step: rank $r"
+  [ $code -eq 2 ] || diverged=$((diverged + 1))
+done
+[ $diverged -gt 0 ] && grep -q "training has diverged" 0.err 1.err || fail "diverge-in-step: has not diverged"
+diff -r in-step in-step-done || fail "a divergence has changed files"
+# Nor does a stop before the first step: rank 1 never comes
+pair in-step --epochs $((epochs + 60)) --resume auto --out in-step
+{ kill -9 "${process[1]}" && wait "${process[1]}"; } 2>/dev/null || true
+until grep -q "container cleave goes on from" 0.out || ! kill -0 "${process[0]}" 2>/dev/null; do sleep 0.01; done
+sleep 0.2
+kill -TERM "${process[0]}"
+code=0
+wait "${process[0]}" || code=$?
+wants 75 "in-step, stopped before its first step"
+diff -r in-step in-step-done || fail "a stop before the first step has changed files"
 # A helper of Sandblaster that gets a signal helps on; it is stopped where its coordinator is
 pair portions --epochs 300 --out portions
 until [ -s portions/metrics.jsonl ] || ! kill -0 "${process[0]}" 2>/dev/null; do sleep 0.01; done

@@ -150,6 +150,26 @@ TEST_CASE("rates, versions, counts, shards and kinds that no replica says are re
   refused([](Head&) {}, "a push of 12 bytes that is none to shard 0", std::vector<unsigned char>(12));
   CHECK(live.weights() == before);
 }
+TEST_CASE("a stop: of a signal that does not exist, and of a reader, which has no replica to stop") {
+  Live<Free> live;
+  auto const before = live.weights();
+  for (int const signal : {0, -1, std::numeric_limits<int>::max(), std::numeric_limits<int>::min()}) {
+    Liar<Free> liar(live);
+    Head h;
+    h.kind = Kind::Stopped;
+    h.version = signal;
+    h.shard = 77;
+    CHECK_THROWS_AS(liar.answer(h, {}), Error);  // the connection is closed, without a word
+  }
+  Liar<Free> reader(live, -1);
+  Head h;
+  h.kind = Kind::Stopped;
+  std::string const said = reader.answer(h, {});
+  INFO(said);
+  CHECK(said.find("not to be said here") != std::string::npos);
+  CHECK(live.weights() == before);
+  Client<Free> next(live.at(), "net", 0, 2, 1, patience);  // the replica's number is free again
+}
 TEST_CASE("a replica number that is taken: the second is refused, and the first goes on") {
   Live<Free> live;
   Client<Free> first(live.at(), "net", 0, 2, 1, patience);

@@ -124,6 +124,7 @@ int join(std::FILE* say, Apart const& a, Host<P>& host, int replicas, std::uint6
       elsewhere = e.what();
     } catch (Diverged const&) {
       host.diverged();
+      client.leave(backend::tcp::diverged);
       throw;
     } catch (Error const&) {  // another replica was stopped first
       if (StopSignals::received() == 0) throw;

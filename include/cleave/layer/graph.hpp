@@ -68,7 +68,7 @@ template <class L> using policies_of = typename of_layer<L>::policies;
 
 /// A combinator's layers, flat; a plain layer is its only leaf.
 template <class L> struct leaves_ { using type = meta::list<L>; };
-template <class List> struct leaves_of_all;
+template <class List> struct leaves_of_all { using type = meta::list<>; };
 template <class... Ls> struct leaves_of_all<meta::list<Ls...>> {
   using type = meta::concat<typename leaves_<Ls>::type...>;
 };

@@ -18,14 +18,14 @@ template <class Indices, class... Ts> struct slots;
 template <std::size_t... I, class... Ts> struct slots<std::index_sequence<I...>, Ts...> : slot<I, Ts>... {};
 template <std::size_t I, class T> type<T> pick(slot<I, T> const&);
 
-template <class List, std::size_t I> struct at_;
+template <class List, std::size_t I> struct at_ { using type = list<>; };
 template <class... Ts, std::size_t I> struct at_<list<Ts...>, I> {
   using type = typename decltype(meta::pick<I>(std::declval<slots<std::index_sequence_for<Ts...>, Ts...>>()))::is;
 };
 template <class List, std::size_t I> using at = typename at_<List, I>::type;
 
 // Lists are joined in a balanced tree of fold steps: depth log(lists).
-template <class... Lists> struct concat_;
+template <class... Lists> struct concat_ { using type = list<>; };
 template <> struct concat_<> { using type = list<>; };
 template <class... A> struct concat_<list<A...>> { using type = list<A...>; };
 template <class... A, class... B> struct concat_<list<A...>, list<B...>> { using type = list<A..., B...>; };

@@ -48,8 +48,8 @@ template <class F> class ClientOf {
   void train(long first, long last, backend::host::Feed const& feed, Rate const& rate, Before const& before,
              Tell const& tell);
 
-  /// Tells the server that this client was stopped by a signal and takes no more part: whoever waits for it is stopped
-  /// too. It cannot train again.
+  /// Tells the server that this client was stopped by a signal, or is tcp::diverged, and takes no more part: whoever
+  /// waits for it is stopped too. It cannot train again.
   void leave(int signal);
   /// Notes what it does in its next so many steps.
   void trace(int steps) { replica_.trace(steps); }

@@ -58,6 +58,7 @@ template <class F> struct Container {
   std::string failure;
   std::vector<std::string> stopped;  // of each replica: the signal that has ended its last life, or nothing
   bool stops = false;                // the failure is that replicas were stopped
+  int diverged = -1;                 // the replica of one run that has: what is here is worth less than what is saved
   std::int64_t saved = 0;            // updates in the file
 
   /// Which replicas others may wait for, but for the one that asks.

@@ -125,7 +125,11 @@ template <class F> class Conversation {
       }
       if (h.kind == backend::tcp::Kind::Stopped && g_.replica >= 0) {
         std::lock_guard lock(c_.mutex);
-        c_.stopped[static_cast<std::size_t>(g_.replica)] = StopSignals::name_of(h.version);
+        if (h.version != backend::tcp::diverged) {
+          c_.stopped[static_cast<std::size_t>(g_.replica)] = StopSignals::name_of(h.version);
+        } else if (server_.one_run && of_.waits()) {
+          c_.diverged = g_.replica;
+        }
         return;
       }
       if (s < 0 || s >= shards_ || s % server_.parts != server_.part) {
@@ -185,6 +189,8 @@ template <class F> class Conversation {
     c_.stops = !by.empty();
     if (c_.stops) {
       c_.failure = who + " was stopped by " + by + ", and an update needs " + wanted + " replicas";
+    } else if (c_.diverged >= 0 && c_.diverged == a.worker) {
+      c_.failure = who + " has diverged, and an update needs " + wanted + " replicas; nothing more is saved";
     } else {
       c_.failure = "shard " + std::to_string(s) + " at version " + std::to_string(newest) + ": " + who +
                    " has left and " + std::to_string(a.version) + " replicas live, where an update needs " + wanted +

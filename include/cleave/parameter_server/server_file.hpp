@@ -25,6 +25,7 @@ bool save_container(Service<F> const& plan, Container<F>& c, std::string const& 
   std::vector<std::int64_t> versions, done;
   {  // before the weights: a step may be repeated after a crash, but none is left out
     std::lock_guard lock(c.mutex);
+    if (c.diverged >= 0) return false;
     done.assign(c.done.begin(), c.done.end());
   }
   for (int s = of.part; s < plan.shards(); s += of.parts) {
@@ -116,6 +117,7 @@ std::pair<std::string, std::unique_ptr<Container<F>>> load_container(Service<F> 
       shard.set_version(static_cast<int>(versions[static_cast<std::size_t>(k)]));
     });
   }
+  c->saved = std::accumulate(versions.begin(), versions.end(), std::int64_t{0});
   return {name, std::move(c)};
 }
 

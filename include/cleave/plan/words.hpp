@@ -114,6 +114,10 @@ template <class Net, class... Leaves> struct layers<Net, meta::list<Leaves...>> 
                     at<twice>>,
       meta::enforce<layer::law_of<at<unsized>>, at<unsized>>>;
 };
+/// Without layers, or, to nvcc, with a name among them that is not known.
+template <class Net> struct layers<Net, meta::list<>> {
+  using law = meta::enforce<layer::every_part_of_a_model_is_a_layer<false>, Net>;
+};
 template <class Net> using law_of_layers = typename layers<Net, layer::leaves<Net>>::law;
 
 /// With the layer that causes the violation; its members are passed as numbers, since g++ 12 crashes on a verdict as

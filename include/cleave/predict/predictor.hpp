@@ -193,12 +193,13 @@ template <class Net, class Number> class Predictor {
     blocks_.write(k, w);
     return true;
   }
+  /// Whether a metric's k outputs are not all of them.
+  template <class M> static constexpr bool chooses() {
+    if constexpr (requires { M::k; }) return M::k < outputs;
+    return true;
+  }
   template <bool OfValues, class... Metrics> static constexpr void check_metrics() {
-    constexpr auto few = []<class M>() {
-      if constexpr (requires { M::k; }) return M::k < outputs;
-      return true;
-    };
-    static_assert((few.template operator()<Metrics>() && ...),
+    static_assert((chooses<Metrics>() && ...),
                   "evaluate: TopKAccuracy<k> is always 1 for a model with no more than k outputs; say a smaller k");
     constexpr bool labels = !OfValues || session::loss_of<Net>::loss_target == op::Target::Shares;
     static_assert(labels || !((std::is_same_v<Metrics, Accuracy> || std::is_same_v<Metrics, MacroF1>) || ...),

@@ -31,18 +31,25 @@ def module(name, **members):
     found.__all__ = list(members)
 
 
+class CudaPackage:
+    cuda_arch_values = ("80", "90")
+
+
 names = ("license", "version", "variant", "depends_on", "conflicts")
 module("spack")
 module("spack.package", **{name: directive(name) for name in names})
 for part in ("spack_repo", "spack_repo.builtin", "spack_repo.builtin.build_systems"):
     module(part)
 module("spack_repo.builtin.build_systems.cmake", CMakePackage=CMakePackage)
+module("spack_repo.builtin.build_systems.cuda", CudaPackage=CudaPackage)
 
 recipe = pathlib.Path(sys.argv[1]).resolve()
 package = runpy.run_path(str(recipe))["Cleave"]
 sources = pathlib.Path(package.git.removeprefix("file://"))
 assert (sources / "include" / "cleave.hpp").is_file(), f"git names {sources}, which has no include/cleave.hpp"
-variants = {args[0] for args, _ in noted["variant"]}
-conditions = [kwargs["when"] for kwargs in [k for _, k in noted["depends_on"]] if "when" in kwargs]
-assert {when.removeprefix("+") for when in conditions} == variants, f"{conditions} beside {variants}"
+variants = {args[0] for args, _ in noted["variant"]} | {"cuda"}
+dependencies = [(args[0], kwargs["when"]) for args, kwargs in noted["depends_on"] if "when" in kwargs]
+assert {when.split()[0].removeprefix("+") for _, when in dependencies} == variants, f"{dependencies} beside {variants}"
+for arch in CudaPackage.cuda_arch_values:
+    assert (f"nccl cuda_arch={arch}", f"+nccl cuda_arch={arch}") in dependencies, f"NCCL is not built for {arch}"
 print("\n".join(package().cmake_args()))

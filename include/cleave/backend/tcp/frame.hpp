@@ -11,7 +11,7 @@
 namespace cleave::backend::tcp {
 
 /// Increased whenever what follows changes.
-inline constexpr int protocol = 2;
+inline constexpr int protocol = 3;
 
 //   replica                                server
 //     | Hello(plan, replica; container) -->  |  Refused(why; version 1: for now), or, where the server has a token,
@@ -21,7 +21,7 @@ inline constexpr int protocol = 2;
 //     | <------- Grant(version; weights)     |   the newest, whenever the connection has room
 //     | Pull(region) -> <- Grant             |   from read-only clients
 //     | Whom -> <- Whom(text)                |   which replicas others wait for
-//     | Stopped(version: signal) ------->  |   it has been stopped, and leaves
+//     | Stopped(version: signal) ------->  |   it has been stopped, or has diverged, and leaves
 //     | <----------------- Stopped(text)     |   the run has been stopped: this replica is to stop too
 //
 //   helper                                 coordinator
@@ -42,6 +42,9 @@ enum class Kind : std::uint32_t {
   Whom,
   Stopped
 };
+
+/// Of Stopped, in place of a signal: the replica's training has diverged.
+inline constexpr int diverged = -1;
 
 struct Head {
   std::uint32_t magic = 0x31564c43;  // "CLV1", in the sender's byte order
