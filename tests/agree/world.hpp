@@ -19,11 +19,10 @@ using namespace cleave::agree;
 
 struct Limits {
   int steps = 3, crashes = 0, rejoins = 0, doubles = 0, losses = 0;
-  int quorum = 0;         // of each update; 0: every gradient is one
-  int oldest = -1;        // age of what may be taken
-  int bound = -1;         // how far a worker may be ahead of the slowest
-  int alone = 0;          // updates that one worker makes
-  bool together = false;  // a gradient is made with one version of all shards
+  int quorum = 0;   // of each update; 0: every gradient is one
+  int oldest = -1;  // age of what may be taken
+  int bound = -1;   // how far a worker may be ahead of the slowest
+  int alone = 0;    // updates that one worker makes
   long states = 1L << 40;
 };
 struct Found {
@@ -131,11 +130,7 @@ template <class Keeper, int Shards, template <int> class WorkerT = Worker> class
             ++lost.losses;
             visit(lost);
           }
-          if (n.worker[w].granted(k, v) == Turn::Compute && limits_.together) {
-            for (int version : n.worker[w].version) {
-              if (version != n.worker[w].version[0]) wrong("a gradient of several versions");
-            }
-          }
+          n.worker[w].granted(k, v);
           visit(n);
         }
       }

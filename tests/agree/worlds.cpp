@@ -118,13 +118,6 @@ TEST_CASE("plain synchronous: a crash is reported at once") {
   sound(f);
   CHECK(f.failures > 0);
 }
-TEST_CASE("plain synchronous, in shards: each gradient is made with one version of them") {
-  sound(explore<2>({.steps = 2, .quorum = 3, .together = true}, quorum<3>(3)));
-  sound(explore<3>({.steps = 2, .quorum = 2, .together = true}, quorum<2>(2)));
-  Found const f = explore<2>({.steps = 2, .crashes = 1, .quorum = 2, .together = true}, quorum<2>(2));
-  sound(f);
-  CHECK(f.failures > 0);
-}
 TEST_CASE("asynchronous: sound under crashes, rejoins, doubled and lost messages") {
   sound(explore<1>({.steps = 4, .crashes = 1, .rejoins = 1}, F3{}));
   sound(explore<1>({.steps = 4, .crashes = 1, .rejoins = 1, .doubles = 1, .losses = 1}, F2{}));
@@ -165,11 +158,9 @@ TEST_CASE("mistakes that were planted are found") {
   CHECK(mistake(small, keeper<Q3, as_it_is<Q3>, none_for_the_late>(2)).starts_with(silence));
   CHECK(mistake({.steps = 2, .crashes = 2, .quorum = 2}, keeper<Q3, as_it_is<Q3>, hides_failure>(2)) != "");
   CHECK(mistake(small, q(NeverBegins{})) == "an update of 1");
-  // Two shards that count for themselves, with a spare: one replica is late at the first, another at the second, and
-  // each waits for the other's. So with spares all shards have one keeper.
+  // Two shards that count for themselves: one replica is late at the first, another at the second, and each waits for
+  // the other's. So all shards of replicas that wait have one keeper.
   CHECK(explore<2>({.steps = 3, .crashes = 1, .quorum = 2}, quorum<3>(2)).wrong.starts_with(silence));
-  CHECK(explore<2>({.steps = 3, .quorum = 2, .together = true}, quorum<3>(2)).wrong ==
-        "a gradient of several versions");
   CHECK(world::World<Q3, 1, Mute>({.steps = 3, .losses = 1, .quorum = 3}, quorum<3>(3), {})
             .explore()
             .wrong.starts_with(silence));

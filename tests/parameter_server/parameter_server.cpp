@@ -23,7 +23,6 @@ namespace {
 
 struct Net : Sequential<Vector<12>, Linear<24>, Relu, Linear<4>, CrossEntropy> {};
 struct Sync3 : Plan<Net, Batch<24>, MicroBatches<12>, DataParallel<Sync>, Shards<1>, Momentum> {};
-struct Cut3 : Plan<Net, Batch<24>, MicroBatches<12>, DataParallel<Sync>, Shards<3>, Momentum> {};
 struct Spare : Plan<Net, Batch<24>, MicroBatches<12>, DataParallel<Sync, Spares<2>>, Shards<1>, Momentum> {};
 struct Wild : Plan<Net, Batch<24>, DataParallel<Async>, Shards<3>, Momentum> {};
 struct Half : Plan<Net, Batch<24>, DataParallel<Async>, Precision<bf16>, Momentum> {};
@@ -165,14 +164,14 @@ template <class P> double accuracy(int port, std::string const& name, int n) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("synchronous clients in processes have the bits of threads, and of one rank", P, Sync3, Cut3) {
-  Place a(of<P>, 3);
+TEST_CASE("synchronous clients in processes have the bits of threads, and of one rank") {
+  Place a(of<Sync3>, 3);
   std::vector<std::unique_ptr<Process>> all;
   for (int r = 0; r < 3; ++r) {
-    all.push_back(std::make_unique<Process>([&, r](int to) { take_part<P>(to, {a.port}, "net", r, 3, 40); }));
+    all.push_back(std::make_unique<Process>([&, r](int to) { take_part<Sync3>(to, {a.port}, "net", r, 3, 40); }));
   }
   for (auto& p : all) CHECK(p->wait() == "0 done");
-  auto const apart = weights<P>({a.port}, "net", 3);
+  auto const apart = weights<Sync3>({a.port}, "net", 3);
   struct One : Plan<Net, Batch<24>, MicroBatches<12>, Momentum> {};
   Trainer<One> t(1, 1);
   t.set_rate(rate);
@@ -182,7 +181,7 @@ TEST_CASE_TEMPLATE("synchronous clients in processes have the bits of threads, a
     for (float v : session::whole(t, k)) whole.push_back(v);
   }
   CHECK(apart == whole);
-  CHECK(accuracy<P>(a.port, "net", 3) == t.accuracy(feed, 240));
+  CHECK(accuracy<Sync3>(a.port, "net", 3) == t.accuracy(feed, 240));
 }
 TEST_CASE_TEMPLATE("asynchronous clients, each as if alone, share what they learn", P, Wild, Half, Stretch) {
   Place server(of<P>, 3);
@@ -341,7 +340,7 @@ TEST_CASE("a replica that never came is named too") {
   for (Process* p : {one.get(), two.get()}) CHECK(p->wait().find("replica 2 has not joined yet") != std::string::npos);
 }
 TEST_CASE_TEMPLATE("kill -9 of the server: it starts again from its file, and its clients go on and finish", P, Sync3,
-                   Cut3, Wild) {
+                   Wild) {
   scratch::Folder const folder;
   auto server = std::make_unique<Place>(of<P>, 3, folder.path(), 0);
   int const port = server->port;
@@ -414,21 +413,6 @@ TEST_CASE("a server's file: back with every bit; damaged, another's, or not fini
   io::write_file(path, io::Bytes(bad));
   CHECK_THROWS_WITH_AS(session::load_container(wild, path, of_two, start), doctest::Contains("altered"), Error);
 }
-TEST_CASE("shards that step together are saved of one version only") {
-  scratch::Folder const folder;
-  auto const of_three = session::ServerOf{3, 0, 1};
-  auto const& cut = session::service<Cut3>;
-  session::Replica start(cut, (cut.parts(3), 1), 0, 1);
-  session::Container<session::formats_of<Cut3>> c(cut, 3, start);
-  std::string const path = folder.path() + "/a.server0.safetensors";
-  auto const save = [&] { return session::save_container(cut, c, "a", of_three, path, Milliseconds(1)); };
-  for (int s = 0; s < 3; ++s) c.server.look(s, [](auto& shard) { shard.set_version(7); });
-  CHECK(save());
-  auto const good = io::read_file(path);
-  c.server.look(1, [](auto& shard) { shard.set_version(8); });
-  CHECK_THROWS_WITH_AS(save(), doctest::Contains("not all shards have had its gradient"), Error);
-  CHECK(io::read_file(path) == good);
-}
 TEST_CASE("one run: a replica that is done does not begin again, and goes on where more is asked of it") {
   scratch::Folder const folder;
   auto const train_to = [&](long steps) {
@@ -497,7 +481,6 @@ TEST_CASE("one run: where a replica has diverged, what the others have reached i
   CHECK(!io::exists(server.file_of("net", folder.path())));
 }
 TEST_CASE("a server of several parts is for replicas that do not wait") {
-  CHECK_THROWS_WITH_AS(ParameterServer<Cut3>(0, 3, 1, 0, 3), doctest::Contains("need one part"), Error);
   CHECK_THROWS_WITH_AS(ParameterServer<Sync3>(0, 3, 1, 0, 2), doctest::Contains("need one part"), Error);
 }
 TEST_CASE("another plan, another number of replicas, another protocol: refused before any data") {

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 #include <cleave.hpp>
 
-#include <cstring>
 #include <limits>
 #include <numeric>
 #include <set>
@@ -62,21 +61,6 @@ TEST_CASE("a server gives the bits of the all-reduce, on 1, 3 and 6 replicas") {
   CHECK(by_server<Of<DataParallel<Sync>, Shards<1>>>(3, 10) == whole);  // 4 micro-batches each: a whole branch
   CHECK(by_server<Of<DataParallel<Sync>, Shards<1>>>(6, 10) == whole);
   CHECK(by_server<Of<DataParallel<Sync>, Shards<1>>>(1, 10) == whole);
-}
-TEST_CASE("a server in shards of which all step together: the bits of the all-reduce, whatever the shards") {
-  auto const whole = by_collectives<Of<DataParallel<Sync>>>(1, 10);
-  CHECK(by_server<Of<DataParallel<Sync>, Shards<2>>>(3, 10) == whole);
-  CHECK(by_server<Of<DataParallel<Sync>, Shards<7>>>(6, 10) == whole);
-  auto const cut = by_collectives<Of<DataParallel<Sync>, ModelParallel<SplitCols>>>(3, 10);
-  CHECK(by_server<Of<DataParallel<Sync>, ModelParallel<SplitCols>, Shards<3>>>(3, 10) == cut);
-  auto const sliced = by_collectives<Of<DataParallel<Sync>, ModelParallel<SplitBatch>>>(3, 10);
-  CHECK(by_server<Of<DataParallel<Sync>, ModelParallel<SplitBatch>, Shards<2>>>(3, 10) == sliced);
-  auto const narrow = by_server<Of<DataParallel<Sync>, Precision<bf16>, Shards<1>>>(3, 10),
-             in_five = by_server<Of<DataParallel<Sync>, Precision<bf16>, Shards<5>>>(3, 10);
-  CHECK(std::memcmp(narrow.data(), in_five.data(), narrow.size() * sizeof(bf16)) == 0);
-  Served<Of<DataParallel<Sync>, Shards<7>>> t(3, 7);
-  t.train(0, 10, feed<Of<>>());
-  CHECK(std::ranges::count(t.ledger().versions, 10) == 7);
 }
 TEST_CASE("split layers under a server, with the bits of the same split under all-reduce") {
   auto const cut = by_collectives<Of<DataParallel<Sync>, ModelParallel<SplitCols>>>(3, 10);

@@ -1,4 +1,4 @@
-// refused: Shards<n>: where replicas wait for each other, several shards are for Sync alone
+// refused: Shards<n>: replicas that wait for each other
 // refused: LocalSGD<8
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"

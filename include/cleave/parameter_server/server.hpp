@@ -3,12 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "replica.hpp"
@@ -84,23 +82,6 @@ template <class F> class Server {
   template <class Visit> void look(int s, Visit visit) {
     std::lock_guard lock(at(s).mutex);
     visit(at(s).shard);
-  }
-  /// Visits all shards while they have one version. Shards that step together have it between steps; false if they do
-  /// not reach it within `patience`.
-  template <class Visit> bool look_at_one_version(std::chrono::milliseconds patience, Visit visit) {
-    auto const end = std::chrono::steady_clock::now() + patience;
-    for (;;) {
-      std::vector<std::unique_lock<std::mutex>> locks;
-      for (auto& g : shard_) locks.emplace_back(g->mutex);
-      int const version = at(0).shard.version();
-      if (std::all_of(shard_.begin(), shard_.end(), [&](auto& g) { return g->shard.version() == version; })) {
-        for (std::size_t s = 0; s < shard_.size(); ++s) visit(static_cast<int>(s), shard_[s]->shard);
-        return true;
-      }
-      locks.clear();
-      if (std::chrono::steady_clock::now() >= end) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
   }
   /// Elements [offset, offset + count) of a way's weights, or of its optimizer's tensors one after the other.
   void read(int of_way, backend::host::Region region, long offset, long count, A* out) {

@@ -15,11 +15,10 @@ inline std::string shards_text(Serving const& of) {
 }
 
 /// Saves what a container holds, if that has changed: weights, the optimizer's tensors, versions, and what each replica
-/// has done. Throws Error, the old file as it was, if a weight is not finite, the file cannot be written, or shards
-/// that step together do not reach one version within `patience`.
+/// has done. Throws Error, the old file as it was, if a weight is not finite or the file cannot be written.
 template <class F>
 bool save_container(Service<F> const& plan, Container<F>& c, std::string const& name, ServerOf const& of,
-                    std::string const& path, std::chrono::milliseconds patience = std::chrono::seconds(5)) {
+                    std::string const& path) {
   using A = typename F::A;
   int const moments = plan.plan->moments;
   std::vector<std::pair<std::string, std::vector<A>>> values;
@@ -29,20 +28,16 @@ bool save_container(Service<F> const& plan, Container<F>& c, std::string const& 
     if (c.diverged >= 0) return false;
     done.assign(c.done.begin(), c.done.end());
   }
-  auto const copy = [&](int s, auto& shard) {
-    std::string const which = "shard" + std::to_string(s);
-    values.emplace_back(which + ".weights", std::vector<A>(shard.weights(), shard.weights() + shard.count()));
-    if (moments > 0) {
-      values.emplace_back(which + ".moments",
-                          std::vector<A>(shard.moments(), shard.moments() + shard.count() * moments));
-    }
-    versions.push_back(shard.version());
-  };
-  if (!plan.steps_together()) {
-    for (int s = of.part; s < plan.shards(); s += of.parts) c.server.look(s, [&](auto& shard) { copy(s, shard); });
-  } else if (!c.server.look_at_one_version(patience, copy)) {
-    throw Error({"container ", name, " is not saved: a replica has left, or hangs, while it pushed, so that not all ",
-                 "shards have had its gradient; ", path, " stays as it was"});
+  for (int s = of.part; s < plan.shards(); s += of.parts) {
+    c.server.look(s, [&](auto& shard) {
+      std::string const which = "shard" + std::to_string(s);
+      values.emplace_back(which + ".weights", std::vector<A>(shard.weights(), shard.weights() + shard.count()));
+      if (moments > 0) {
+        values.emplace_back(which + ".moments",
+                            std::vector<A>(shard.moments(), shard.moments() + shard.count() * moments));
+      }
+      versions.push_back(shard.version());
+    });
   }
   std::int64_t const updates = std::accumulate(versions.begin(), versions.end(), std::int64_t{0});
   if (updates == c.saved) return false;

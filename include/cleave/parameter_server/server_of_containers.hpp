@@ -112,9 +112,9 @@ ParameterServerOf<F>::ParameterServerOf(Service<F> const& plan, int port, int re
       of_{replicas, part, parts, seed},
       deadline_(deadline),
       start_(plan, (plan.parts(replicas), 1), 0, seed) {
-  if (parts > plan_.shards() || (parts > 1 && plan_.waits())) {
+  if (parts > plan_.shards()) {
     throw Error({"a server of ", parts, " parts for ", plan_.shards(),
-                 " shards; replicas that wait for each other are counted in one process, and need one part"});
+                 " shards; replicas that wait for each other are counted in one place, and need one part"});
   }
 }
 template <class F> ParameterServerOf<F>::~ParameterServerOf() {

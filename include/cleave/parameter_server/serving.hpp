@@ -25,9 +25,9 @@ template <class P>
 using formats_of = PushFormats<typename P::number, backend::host::Pushed<typename P::number, P::agreed::change>>;
 
 /// How the weights of a plan are dealt out among shards, and its batch among replicas. Every way's weights are cut into
-/// the plan's shards; shard s holds [begin(s), end(s)) of way(s). If replicas wait for each other and the plan has one
-/// shard, it holds the weights of all ways, one after the other: an update may leave a replica out, or be clipped, and
-/// that is decided once. Under Sync alone every update has all replicas: shards have the same version between steps.
+/// the plan's shards; shard s holds [begin(s), end(s)) of way(s). If replicas wait for each other there is one shard
+/// with the weights of all ways, one after the other: with separate shards, two replicas that are late at different
+/// ones would deadlock.
 struct Serving {
   Description const* plan = nullptr;
   agree::Terms agreed;
@@ -41,28 +41,25 @@ struct Serving {
   int micro_batches() const { return plan->request.micro_batches; }
   place::Portions const& portions() const { return plan->request.portions; }
   bool waits() const { return agreed.waits; }
-  bool has_one_shard() const { return waits() && shards_of_way == 1; }
-  /// Whether its shards step together: what is saved of them is of one version.
-  bool steps_together() const { return waits() && !has_one_shard(); }
   agree::Pace pace() const { return agreed.pace; }
   bool steps_itself() const { return agreed.steps_itself(); }
   bool elastic() const { return agreed.elastic(); }
   /// The elements of a way's weights.
   long elements() const { return program().weight_elements; }
 
-  int shards() const { return has_one_shard() ? 1 : shards_of_way * ways(); }
-  int way(int s) const { return has_one_shard() ? 0 : s / shards_of_way; }
-  long begin(int s) const { return has_one_shard() ? 0 : of_shards().begin(s % shards_of_way, shards_of_way); }
+  int shards() const { return waits() ? 1 : shards_of_way * ways(); }
+  int way(int s) const { return waits() ? 0 : s / shards_of_way; }
+  long begin(int s) const { return waits() ? 0 : of_shards().begin(s % shards_of_way, shards_of_way); }
   long end(int s) const {
-    return has_one_shard() ? elements() * ways() : of_shards().begin(s % shards_of_way + 1, shards_of_way);
+    return waits() ? elements() * ways() : of_shards().begin(s % shards_of_way + 1, shards_of_way);
   }
   long count(int s) const { return end(s) - begin(s); }
   Partition of_shards() const { return {elements()}; }
   /// visit(shard, first element there, first element of these, how many) for [offset, offset + count) of a way.
   template <class Visit> void each_piece(int of_way, long offset, long many, Visit visit) const {
-    long const before = has_one_shard() ? of_way * elements() : 0;
+    long const before = waits() ? of_way * elements() : 0;
     for (int s = 0; s < shards(); ++s) {
-      if (!has_one_shard() && way(s) != of_way) continue;
+      if (!waits() && way(s) != of_way) continue;
       long const from = std::max(begin(s), before + offset), to = std::min(end(s), before + offset + many);
       if (from < to) visit(s, from - begin(s), from - before - offset, to - from);
     }

@@ -102,12 +102,12 @@ template <int Count, int Said> struct shards_are_counted_from_one {
   static constexpr bool holds = Said == 0 || Count > 0;
   template <bool Holds> struct tell { static_assert(Holds, "Shards<n>: a parameter server is cut into n >= 1 parts"); };
 };
-template <int Count, bool OneUpdate> struct updates_of_all_weights_at_once_have_one_shard {
-  static constexpr bool holds = Count <= 1 || !OneUpdate;
+template <int Count, bool Waits> struct a_server_that_is_waited_for_has_one_shard {
+  static constexpr bool holds = Count <= 1 || !Waits;
   template <bool Holds> struct tell {
     static_assert(Holds,
-                  "Shards<n>: where replicas wait for each other, several shards are for Sync alone: with Spares, "
-                  "clip_norm, LocalSGD and other averaging an update is decided for all weights at once; say Shards<1>");
+                  "Shards<n>: replicas that wait for each other (Sync, Spares, LocalSGD) are counted in one place, so "
+                  "their server is not cut; say Shards<1>");
   };
 };
 template <int PlanWays, int MeshWays> struct the_ways_agree {

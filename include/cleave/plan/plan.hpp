@@ -32,14 +32,12 @@ template <class NetT, class... Policies> struct Plan {
   using agreement = std::conditional_t<agree::is_agreement<typename data_policy::agreement>, data_policy, plan::NoData>;
   using agreed = typename agreement::agreed;
   static constexpr int shards_said = policy<plan::ServerKind, plan::NoShards>::count;
+  static constexpr int shards = shards_said > 0 && !agreed::waits ? shards_said : 1;
   /// Gradients or weights are combined by a parameter server; otherwise by collectives.
   static constexpr bool served = agreed::served || shards_said > 0;
   /// Replicas push gradients to a server, whose optimizer updates the weights.
   static constexpr bool pushes_gradients = served && agreed::change == agree::Change::Step;
   static constexpr bool clips = optim::Clips<optimizer>, scales_loss = !std::is_void_v<loss_scale>;
-  /// Which replicas an update of the server takes in, or by how much, is decided for all weights at once.
-  static constexpr bool decides_at_once = agreed::waits && (agreed::spares > 0 || !pushes_gradients || clips);
-  static constexpr int shards = shards_said > 0 && !decides_at_once ? shards_said : 1;
   /// Ranks update weights after the norm over all gradients is known. Where a server updates them, it clips.
   static constexpr bool waits_for_norm = (clips || scales_loss) && !pushes_gradients;
   static constexpr int zero_stage = agreed::zero;
@@ -106,7 +104,7 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::the_agreement_is_known<typename data_policy::agreement>>,
       meta::enforce<agree::law_of<typename agreement::agreement, typename agreement::options>>,
       meta::enforce<plan::shards_are_counted_from_one<shards_said, plan::said<plan::ServerKind, Policies...>>>,
-      meta::enforce<plan::updates_of_all_weights_at_once_have_one_shard<shards_said, decides_at_once>, agreement>,
+      meta::enforce<plan::a_server_that_is_waited_for_has_one_shard<shards_said, agreed::waits>, agreement>,
       meta::enforce<plan::gradients_are_clipped_where_they_are_summed<clips, !pushes_gradients || agreed::waits>,
                     optimizer>,
       meta::enforce<plan::gradients_are_clipped_to_something<plan::clips_above_zero<optimizer>()>, optimizer>,

@@ -75,9 +75,9 @@ template <class Agreement, class... Options> struct DataParallel {
   using options = meta::list<Options...>;
 };
 
-/// A parameter server, cut into `Count` shards with separate versions. With Sync: a server instead of collectives. Its
-/// bits are those of the collectives, whatever the shards, if each replica's micro-batches are a power of two. Other
-/// agreements whose replicas wait for each other, Spares and clip_norm with Sync take Shards<1> only.
+/// A parameter server, cut into `Count` shards with separate versions. Sync takes Shards<1> only, like all agreements
+/// whose replicas wait for each other: a single server instead of collectives. Its bits are those of the collectives if
+/// each replica's micro-batches are a power of two and there are no spares.
 template <int Count> struct Shards {
   using kind = plan::ServerKind;
   static constexpr int count = Count;
