@@ -446,39 +446,44 @@ TEST_CASE("one run: a replica that is done does not begin again, and goes on whe
   CHECK_THROWS_WITH_AS(other.load(saved), doctest::Contains("saved by a run with --seed 1; this one has --seed 2"),
                        Error);
 }
-TEST_CASE("one run: where a replica has diverged, what the others have reached is not saved") {
-  scratch::Folder const folder;
-  ParameterServer<Sync3> server(0, 3, 1, 0, 1, patience);
-  server.serve_one_run();
-  server.keep(folder.path(), Milliseconds(0));
-  bool served = false;
-  std::thread serving([&] { served = server.serve(Milliseconds(1)); });
-  std::vector<std::string> said(3);
-  std::vector<std::thread> replicas;
-  for (int r = 0; r < 3; ++r) {
-    replicas.emplace_back([&, r] {
-      Client<Sync3> c({{"127.0.0.1", server.port()}}, "net", r, 3, 1, patience);
-      try {
-        c.train(
-            0, 100000, feed, rate,
-            [&](long step) {
-              if (r == 1 && step == 5) throw Diverged("at step 5");
-            },
-            [](long, double) {});
-      } catch (Diverged const&) {
-        c.leave(backend::tcp::diverged);
-      } catch (Error const& e) {
-        said[static_cast<std::size_t>(r)] = e.what();
-      }
-    });
-  }
-  for (std::thread& t : replicas) t.join();
-  serving.join();
-  CHECK(served);
-  CHECK(said[0].find("replica 1 has diverged, and an update needs 3 replicas; nothing more is saved") != said[0].npos);
-  CHECK(said[2] == said[0]);
-  CHECK(server.updates("net") == 5);
-  CHECK(!io::exists(server.file_of("net", folder.path())));
+TEST_CASE("one run: where a replica diverges and is needed, what is saved stays; where others replace it, they go on") {
+  auto const run = [&](auto* p, int replicas, long steps) {
+    using P = std::remove_pointer_t<decltype(p)>;
+    scratch::Folder const folder;
+    ParameterServer<P> server(0, replicas, 1, 0, 1, patience);
+    server.serve_one_run();
+    server.keep(folder.path(), Milliseconds(0));
+    bool served = false;
+    std::thread serving([&] { served = server.serve(Milliseconds(1)); });
+    std::vector<std::string> said(static_cast<std::size_t>(replicas));
+    std::vector<std::thread> all;
+    for (int r = 0; r < replicas; ++r) {
+      all.emplace_back([&, r] {
+        Client<P> c({{"127.0.0.1", server.port()}}, "net", r, replicas, 1, patience);
+        try {
+          c.train(
+              0, steps, feed, rate,
+              [&](long step) {
+                if (r == 1 && step >= 5) throw Diverged("at step 5");
+              },
+              [](long, double) {});
+        } catch (Diverged const&) {
+          c.leave(backend::tcp::diverged);
+        } catch (Error const& e) {
+          said[static_cast<std::size_t>(r)] = e.what();
+        }
+      });
+    }
+    for (std::thread& t : all) t.join();
+    serving.join();
+    CHECK(served);
+    return std::tuple{said[0], server.updates("net"), io::exists(server.file_of("net", folder.path()))};
+  };
+  auto const [why, updates, saved] = run(of<Sync3>, 3, 100000);
+  CHECK(why.find("replica 1 has diverged, and an update needs 3 replicas; nothing more is saved") != why.npos);
+  CHECK(updates == 5);
+  CHECK(!saved);
+  CHECK(run(of<Spare>, 6, 40) == std::tuple{std::string(), std::int64_t{40}, true});
 }
 TEST_CASE("a server of several parts is for replicas that do not wait") {
   CHECK_THROWS_WITH_AS(ParameterServer<Sync3>(0, 3, 1, 0, 2), doctest::Contains("need one part"), Error);

@@ -15,6 +15,9 @@ struct Net : Sequential<Vector<20>, Linear<24>, LayerNorm, Relu, Linear<16>, Tan
                         Linear<4>, CrossEntropy> {};
 struct Alike : Sequential<Vector<8>, Linear<8>, Residual<Linear<8>>, Linear<8>, CrossEntropy> {};
 struct Connected : Sequential<Vector<8>, Residual<Linear<8>, Linear<8>>, Linear<8>, CrossEntropy> {};
+struct Dense : layer::Chain<op::Product<8, op::Start::He>, op::Bias, op::Map<layer::ReluFunction>> {};
+struct OneLayer : Sequential<Vector<8>, Dense, Linear<4>, CrossEntropy> {};
+struct TwoLayers : Sequential<Vector<8>, Linear<8>, Relu, Linear<4>, CrossEntropy> {};
 struct Other : Sequential<Vector<20>, Linear<24>, Relu, Linear<4>, CrossEntropy> {};
 template <class N, class... Ps> struct Of : Plan<N, Batch<24>, Ps...> {
   static constexpr Rate rate = Rate::constant(0.05f);
@@ -39,6 +42,9 @@ static_assert(plan::bits_differ_by<Slower, One>() == BitsDifference::Rate);
 static_assert(plan::bits_differ_by<One, Of<Other, MicroBatches<12>, Momentum>>() == BitsDifference::Model);
 static_assert(std::is_same_v<layer::ops_of<Alike>, layer::ops_of<Connected>>);
 static_assert(plan::bits_differ_by<Of<Alike>, Of<Connected>>() == BitsDifference::Model);
+// The same operations, of layers with other numbers: Freeze and ParameterGroup read these.
+static_assert(std::is_same_v<layer::ops_of<OneLayer>, layer::ops_of<TwoLayers>>);
+static_assert(plan::bits_differ_by<Of<OneLayer>, Of<TwoLayers>>() == BitsDifference::Model);
 static_assert(plan::bits_differ_by<One, Of<Net, MicroBatches<8>, Momentum>>() == BitsDifference::MicroBatches);
 static_assert(plan::bits_differ_by<One, Plan<Net, Batch<48>, MicroBatches<12>, Momentum>>() == BitsDifference::Batch);
 static_assert(plan::bits_differ_by<One, Of<Net, MicroBatches<12>, Adam>>() == BitsDifference::Optimizer);

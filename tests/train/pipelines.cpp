@@ -75,6 +75,9 @@ static_assert(optimizer(memory_of_stage<ByFour, 0>) + optimizer(memory_of_stage<
                   optimizer(memory_of_stage<ByFour, 2>) + optimizer(memory_of_stage<ByFour, 3>) - 2 * 4 * 1796 <
               4 * 64);
 static_assert(ByFour::schedule.weight_elements == 1796 && ByFour::rounds == 8);
+// Rounds that a plan does not say: those that its micro-batches and replicas leave.
+static_assert(Plan<Deep, Batch<32>, MicroBatches<4>, Stages_<4>>::rounds == 4);
+static_assert(Plan<Deep, Batch<16>, DataParallel<Sync>, Mesh<Data<4>>, Stages_<4>>::rounds == 4);
 static_assert(ByFour::pipeline_tables.in_flight[0] == 4 && ByFour::pipeline_tables.in_flight[3] == 1);
 static_assert(memory<ByFour>.total == memory_of_stage<ByFour, 0>.total);
 static_assert(activations(memory_of_stage<ByFour, 0>) <

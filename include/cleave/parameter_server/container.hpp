@@ -46,7 +46,8 @@ template <class F> struct Container {
         life(static_cast<std::size_t>(replicas)),
         done(life),
         heard(life.size()),
-        stopped(life.size()) {}
+        stopped(life.size()),
+        diverged(life.size()) {}
 
   Server<F> server;
   int shards;
@@ -58,7 +59,8 @@ template <class F> struct Container {
   std::string failure;
   std::vector<std::string> stopped;  // of each replica: the signal that has ended its last life, or nothing
   bool stops = false;                // the failure is that replicas were stopped
-  int diverged = -1;                 // the replica of one run that has: what is here is worth less than what is saved
+  std::vector<char> diverged;        // of each replica: its last life has ended so
+  bool worthless = false;            // a replica that diverged has ended the one run: what is saved is worth more
   std::int64_t saved = 0;            // updates in the file
 
   /// Which replicas others may wait for, but for the one that asks.

@@ -80,6 +80,7 @@ template <class F> class Conversation {
       c_.guest[g_.replica] = &g_;
       c_.heard[r] = std::chrono::steady_clock::now();
       c_.stopped[r].clear();
+      c_.diverged[r] = false;
       too_late_ = !c_.failure.empty();
       h.version = c_.done[r];
     }
@@ -125,11 +126,9 @@ template <class F> class Conversation {
       }
       if (h.kind == backend::tcp::Kind::Stopped && g_.replica >= 0) {
         std::lock_guard lock(c_.mutex);
-        if (h.version != backend::tcp::diverged) {
-          c_.stopped[static_cast<std::size_t>(g_.replica)] = StopSignals::name_of(h.version);
-        } else if (server_.one_run && of_.waits()) {
-          c_.diverged = g_.replica;
-        }
+        auto const r = static_cast<std::size_t>(g_.replica);
+        c_.diverged[r] = h.version == backend::tcp::diverged;
+        if (!c_.diverged[r]) c_.stopped[r] = StopSignals::name_of(h.version);
         return;
       }
       if (s < 0 || s >= shards_ || s % server_.parts != server_.part) {
@@ -189,8 +188,10 @@ template <class F> class Conversation {
     c_.stops = !by.empty();
     if (c_.stops) {
       c_.failure = who + " was stopped by " + by + ", and an update needs " + wanted + " replicas";
-    } else if (c_.diverged >= 0 && c_.diverged == a.worker) {
-      c_.failure = who + " has diverged, and an update needs " + wanted + " replicas; nothing more is saved";
+    } else if (a.worker >= 0 && c_.diverged[static_cast<std::size_t>(a.worker)]) {
+      c_.worthless = server_.one_run;
+      c_.failure = who + " has diverged, and an update needs " + wanted + " replicas" +
+                   (c_.worthless ? "; nothing more is saved" : "");
     } else {
       c_.failure = "shard " + std::to_string(s) + " at version " + std::to_string(newest) + ": " + who +
                    " has left and " + std::to_string(a.version) + " replicas live, where an update needs " + wanted +

@@ -25,7 +25,7 @@ bool save_container(Service<F> const& plan, Container<F>& c, std::string const& 
   std::vector<std::int64_t> versions, done;
   {  // before the weights: a step may be repeated after a crash, but none is left out
     std::lock_guard lock(c.mutex);
-    if (c.diverged >= 0) return false;
+    if (c.worthless) return false;
     done.assign(c.done.begin(), c.done.end());
   }
   for (int s = of.part; s < plan.shards(); s += of.parts) {

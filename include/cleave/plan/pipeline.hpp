@@ -61,7 +61,7 @@ template <int Stages, class Order = OneForwardOneBackward, class First = FirstLa
 namespace plan {
 
 struct NoStages {
-  static constexpr int stages = 1;
+  static constexpr int stages = 1, ways = 0;
   using order = OneForwardOneBackward;
   using first = FirstLayers<>;
 };
@@ -74,10 +74,11 @@ concept OrderOfTasks = requires(schedule::Pipeline p) {
   { O::task(p, 0, 0) } -> std::convertible_to<schedule::PipelineTask>;
 };
 
-/// The rounds of a pipeline of which a plan does not say how many.
-constexpr int default_rounds(int batch, int stages, bool whole_groups) {
+/// The rounds of a pipeline of which a plan does not say how many: `of`, its micro-batches or else the samples of its
+/// batch, divide among them, each in `parts`.
+constexpr int default_rounds(int of, int parts, int stages, bool whole_groups) {
   for (int n = 2 * stages; n > 1; --n) {
-    if (batch % n == 0 && (!whole_groups || n % stages == 0)) return n;
+    if (of % (n * parts) == 0 && (!whole_groups || n % stages == 0)) return n;
   }
   return whole_groups ? stages : 1;
 }
@@ -86,7 +87,7 @@ constexpr int default_rounds(int batch, int stages, bool whole_groups) {
 
 template <int Stages, class Order, class First, class N> struct ModelParallel<SplitLayers<Stages, Order, First>, N> {
   using kind = plan::StageKind;
-  static constexpr int stages = Stages;
+  static constexpr int stages = Stages, ways = N::ways;
   using order = Order;
   using first = First;
 };

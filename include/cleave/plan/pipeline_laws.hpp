@@ -14,6 +14,14 @@ template <class Order, bool Known> struct the_order_is_known {
                   "type with their members");
   };
 };
+template <int Ways> struct stages_are_not_ways {
+  static constexpr bool holds = Ways == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "SplitLayers<stages> takes no Ways; to split layers within each stage too, say a second "
+                  "ModelParallel, as in ModelParallel<SplitCols, Ways<2>>");
+  };
+};
 template <int Stages, int Chunks, int Layers> struct every_part_of_a_pipeline_has_a_layer {
   static constexpr bool holds = Stages > 0 && Chunks > 0 && Chunks <= schedule::most_chunks &&
                                 (Stages == 1 || long{Stages} * Chunks <= Layers);

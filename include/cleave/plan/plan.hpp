@@ -79,11 +79,15 @@ template <class NetT, class... Policies> struct Plan {
   using order_said = typename stage_policy::order;
   static constexpr bool order_known = plan::OrderOfTasks<order_said>;
   using order = std::conditional_t<order_known, order_said, OneForwardOneBackward>;
-  static constexpr int rounds = says<plan::RoundKind> || stages < 2
-                                    ? policy<plan::RoundKind, plan::NoRounds>::rounds
-                                    : plan::default_rounds(batch, stages, order::chunks > 1);
-  static constexpr int parts = rounds * (agreed::parts(replicas) > 1 ? agreed::parts(replicas) : 1);
   static constexpr int unit = cuts_samples_by_ways ? ways : 1;
+  static constexpr int parts_of_round = agreed::parts(replicas) > 1 ? agreed::parts(replicas) : 1;
+  static constexpr int rounds =
+      says<plan::RoundKind> || stages < 2
+          ? policy<plan::RoundKind, plan::NoRounds>::rounds
+          : plan::default_rounds(
+                says<plan::MicroBatchKind> ? policy<plan::MicroBatchKind, plan::NoCount>::count : batch,
+                parts_of_round* unit, stages, order::chunks > 1);
+  static constexpr int parts = rounds * parts_of_round;
   static constexpr int micro_batches_said = says<plan::MicroBatchKind>
                                                 ? policy<plan::MicroBatchKind, plan::NoCount>::count
                                             : portions_said::groups > 0
@@ -123,6 +127,7 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::gradients_in_turn_are_there_once<zero_stage, rounds>>,
       meta::enforce<plan::weights_in_turn_learn<zero_stage, says<plan::FreezeKind>>>,
       meta::enforce<plan::the_order_is_known<order_said, order_known>, stage_policy>,
+      meta::enforce<plan::stages_are_not_ways<stage_policy::ways>, stage_policy>,
       meta::enforce<plan::every_part_of_a_pipeline_has_a_layer<stages, order::chunks, layer::leaves<Net>::size>,
                     stage_policy>,
       meta::enforce<plan::first_layers_are_one_of_each_part<plan::firsts_are_good<typename stage_policy::first>(

@@ -11,7 +11,7 @@ namespace plan {
 enum class BitsDifference : unsigned char {
   None,
   Legality,      // one of them violates a law, or infers
-  Model,         // other layers, or otherwise connected
+  Model,         // other layers, or otherwise connected or numbered
   Batch,         // another number of samples in a step
   MicroBatches,  // the leaves of the sums over the batch
   Number,        // another number format
@@ -64,7 +64,7 @@ template <class P, class Q> constexpr BitsDifference bits_differ_by() {
   } else {
     for (int k = 0; k < BitsOf<P>::ops; ++k) {
       auto const &a = P::signatures.op[k], &b = Q::signatures.op[k];
-      if (a.in0 != b.in0 || a.in1 != b.in1) return Model;
+      if (a.in0 != b.in0 || a.in1 != b.in1 || a.leaf != b.leaf) return Model;
     }
     if (P::batch != Q::batch) return Batch;
     if (P::micro_batches != Q::micro_batches) return MicroBatches;
@@ -96,8 +96,8 @@ template <BitsDifference By> struct plans_with_the_same_bits {
 }  // namespace plan
 
 /// `static_assert(same_bits<Train, OnOneRank>);` From one seed both plans give the same bits of every loss and weight,
-/// on any ranks of one backend and build: replicas, rounds, stages, buckets and Zero may differ. If not, or not
-/// necessarily, the error says why. For a check without an error compare `plan::bits_differ_by<P, Q>()`.
+/// on any ranks of one backend and build, for as many steps: replicas, rounds, stages, buckets and Zero may differ. If
+/// not, or not necessarily, the error says why. For a check without an error compare `plan::bits_differ_by<P, Q>()`.
 template <class P, class Q>
 inline constexpr bool same_bits = sizeof(plan::plans_with_the_same_bits<plan::bits_differ_by<P, Q>()>) > 0;
 
