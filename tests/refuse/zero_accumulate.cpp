@@ -1,5 +1,5 @@
 // refused: Zero<2>: a gradient's memory is used again before the step ends
-// refused: gradients_in_turn_are_there_once<2, 2>
+// refused: gradients_in_turn_are_there_once<2, 2, 1>
 // refused: Sync
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"

@@ -92,6 +92,23 @@ constexpr PipelineVerdict other = [] {
 }();
 static_assert(other.fault == PipelineFault::Other && other.stage == 1 && other.task == 0 && other.peer == 0);
 
+// All first chunks, then all second ones: what ends under rendezvous waits here for a place that is not free.
+constexpr Pipeline in_turn{OneForwardOneBackward, 2, 3, 2};
+constexpr PipelineVerdict no_place = [] {
+  PipelineTable<2, 12> t;
+  for (int part : {0, 2}) {
+    for (int m = 0; m < 3; ++m) t.add(0, {part, m, false});
+  }
+  for (int part : {2, 0}) {
+    for (int m = 0; m < 3; ++m) t.add(0, {part, m, true});
+  }
+  for (int m = 0; m < 3; ++m) t.add(1, {1, m, false});
+  for (int m = 0; m < 3; ++m) t.add(1, {3, m, false}), t.add(1, {3, m, true});
+  for (int m = 0; m < 3; ++m) t.add(1, {1, m, true});
+  return pipeline_verdict(t, in_turn, PipelineTransfers::Together);
+}();
+static_assert(no_place.fault == PipelineFault::Waits && no_place.stage == 0 && no_place.peer == 1);
+
 /// Stages as threads run them: what is sent stays where it is until the other stage has read it, an activation in its
 /// slot, a gradient in the one place for it. Whether all of `steps` steps end, with or without tasks back.
 bool ends_in_place(Pipeline const& p, int steps, bool training) {

@@ -23,6 +23,10 @@ struct InputSkip : Sequential<Vector<20>, Residual<Linear<20>, Tanh, Linear<20>>
                               Linear<4>, CrossEntropy> {};
 struct Gates : Sequential<Vector<20>, Linear<16>, Branches<Times, Path<Linear<16>, Sigmoid>, Path<>>, Linear<8>,
                           Branches<Concat, Path<Linear<4>>, Path<Tanh>>, Linear<4>, CrossEntropy> {};
+/// A value is read twice in one part and once in a later one, if there are stages at layers 1 and 4.
+struct Again
+    : Sequential<Vector<20>, Linear<16>, Residual<Branches<Times, Path<Linear<16>, Sigmoid>, Path<Tanh>>, Linear<16>>,
+                 Linear<4>, CrossEntropy> {};
 template <int... Layers>
 using At = ModelParallel<SplitLayers<int{sizeof...(Layers)} + 1, OneForwardOneBackward, FirstLayers<Layers...>>>;
 template <class N, class... Ps> struct Of : Plan<N, Batch<32>, MicroBatches<16>, DataParallel<Sync>, Ps...> {
@@ -124,6 +128,28 @@ TEST_CASE("a stage has the layers that the plan says, and a skip passes others")
   CHECK(trained<Of<Skips, Order, Momentum>>(1) == wanted);
   CHECK(trained<Of<Skips, Order, Momentum>>(2) == wanted);
   CHECK(trained<Of<Skips, Stages_<2, GPipe>, Momentum>>(3) == wanted);
+}
+TEST_CASE("a skip passes whole parts of an interleaved order, and parts of its own stage") {
+  auto const wanted = trained<Of<Skips, Momentum>>(1);
+  CHECK(trained<Of<Skips, Stages_<2, Interleaved<2>>, Momentum>>(1) == wanted);
+  CHECK(trained<Of<Skips, Stages_<2, Interleaved<2>, FirstLayers<2, 4, 7>>, Momentum>>(2) == wanted);
+  struct Twelve : Plan<Skips, Batch<36>, MicroBatches<12>, DataParallel<Sync>, Momentum> {};
+  struct SixParts : Plan<Skips, Batch<36>, MicroBatches<12>, DataParallel<Sync>, Momentum, Accumulate<6>,
+                         Stages_<3, Interleaved<2>, FirstLayers<1, 2, 3, 5, 7>>> {};
+  CHECK(trained<SixParts>(1) == trained<Twelve>(1));
+}
+TEST_CASE("the gradient of a value that several parts read is added in the order of one rank") {
+  auto const wanted = trained<Of<Again, Momentum>>(1);
+  CHECK(trained<Of<Again, At<1, 4>, Momentum>>(1) == wanted);
+  CHECK(trained<Of<Again, At<1, 2, 4>, Momentum>>(2) == wanted);
+}
+TEST_CASE("one micro-batch, whose gradients are stepped as they are computed") {
+  auto const one = []<class... Ps>(meta::list<Ps...>) {
+    struct P : Plan<Deep, Batch<7>, MicroBatches<1>, DataParallel<Sync>, Ps...> {};
+    return trained<P>(1);
+  };
+  CHECK(one(meta::list<Momentum, Stages_<2>>{}) == one(meta::list<Momentum>{}));
+  CHECK(one(meta::list<Precision<bf16>, Adam, Stages_<3>>{}) == one(meta::list<Precision<bf16>, Adam>{}));
 }
 TEST_CASE("stages begin anywhere: within a skip of the input, a branch, with the loss alone") {
   auto const equal = [&]<class N, class... Splits>(meta::type<N>, meta::list<Splits...>) {

@@ -52,9 +52,14 @@ template <int Ops> struct Placer {
   constexpr int node(int op) const { return op < 0 ? op : node_of[op]; }
   constexpr int part(int node) const { return node < 0 ? 0 : out.node[node].part; }
 
-  /// The node that holds `from`'s value where a part of a pipeline reads it; a stage sends it once to each part.
+  /// The node that holds `from`'s value where a part of a pipeline reads it. Each part hands it on to the next, so that
+  /// all that is sent goes between neighbours, and gradients are added in the order of the operations.
   constexpr int sent(int from, int to, Shape whole) {
-    if (part(from) == to) return from;
+    while (part(from) != to) from = sent_to_next(from, whole);
+    return from;
+  }
+  constexpr int sent_to_next(int from, Shape whole) {
+    int const to = part(from) + 1;
     for (int k = from + 1; k < out.count; ++k) {
       if (out.node[k].is_send() && out.node[k].in0 == from && out.node[k].part == to) return k;
     }

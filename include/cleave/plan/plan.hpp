@@ -124,7 +124,7 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::zero_is_of_collectives<zero_stage != 0, served>>,
       meta::enforce<plan::zero_sends_sums<zero_stage != 0, compressed || says<plan::RouteKind>>>,
       meta::enforce<plan::gradients_in_turn_have_no_norm<zero_stage, waits_for_norm>, optimizer>,
-      meta::enforce<plan::gradients_in_turn_are_there_once<zero_stage, rounds>>,
+      meta::enforce<plan::gradients_in_turn_are_there_once<zero_stage, rounds, stages>>,
       meta::enforce<plan::weights_in_turn_learn<zero_stage, says<plan::FreezeKind>>>,
       meta::enforce<plan::the_order_is_known<order_said, order_known>, stage_policy>,
       meta::enforce<plan::stages_are_not_ways<stage_policy::ways>, stage_policy>,

@@ -35,8 +35,8 @@ template <bool Zero, bool Parts> struct zero_sums_whole_gradients {
                   "Embedding the option SendDense");
   };
 };
-template <int Zero, int Rounds> struct gradients_in_turn_are_there_once {
-  static constexpr bool holds = Zero < 2 || Rounds == 1;
+template <int Zero, int Rounds, int Stages> struct gradients_in_turn_are_there_once {
+  static constexpr bool holds = Zero < 2 || (Rounds == 1 && Stages == 1);
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "Zero<2>: a gradient's memory is used again before the step ends, and rounds keep all gradients up "

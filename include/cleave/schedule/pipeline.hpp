@@ -170,18 +170,61 @@ template <int Stages, int Tasks> struct PipelineProof {
     }
     return {};
   }
+
+  /// As threads and processes run it: what is sent stays in its place until its reader's task begins, an activation in
+  /// one of its slots, a gradient in the one place for it; a task waits at its beginning for the place that it writes.
+  constexpr PipelineVerdict run_in_place(bool training) const {
+    constexpr int parts = Stages * most_chunks;
+    int offered[2][parts]{}, read[2][parts]{}, slots[parts]{}, now[parts]{}, at[Stages]{};
+    for (int s = 0; s < p.stages; ++s) {
+      for (int k = 0; k < table.count[s]; ++k) {
+        PipelineTask const t = task(s, k);
+        now[t.part] += t.back ? -1 : 1;
+        if (now[t.part] > slots[t.part]) slots[t.part] = now[t.part];
+      }
+    }
+    auto const waits_for = [&](int s) {
+      PipelineTask const t = task(s, at[s]);
+      int const out = target(s, at[s]), in = source(s, at[s]), places = t.back ? 1 : slots[t.part];
+      int const kept = t.micro_batch + 1 < places ? t.micro_batch + 1 : places;
+      if (out != none && read[t.back][t.part] < offered[t.back][t.part] + 1 - kept) return out;
+      if (in != none && offered[t.back][before(t)] <= read[t.back][before(t)]) return in;
+      if (in != none) ++read[t.back][before(t)];
+      if (out != none) ++offered[t.back][t.part];
+      return none;
+    };
+    auto const skip = [&](int s) {
+      while (!training && at[s] < table.count[s] && task(s, at[s]).back) ++at[s];
+      return at[s] < table.count[s];
+    };
+    for (bool moves = true; moves;) {
+      moves = false;
+      for (int s = 0; s < p.stages; ++s) {
+        while (skip(s) && waits_for(s) == none) {
+          ++at[s];
+          moves = true;
+        }
+      }
+    }
+    for (int s = 0; s < p.stages; ++s) {
+      if (skip(s)) return {PipelineFault::Waits, s, at[s], waits_for(s)};
+    }
+    return {};
+  }
 };
 
 }  // namespace algebra
 
-/// Runs all stages under rendezvous: a message ends when its receiver has asked for it, nothing is buffered. What ends
-/// so ends on threads and MPI, where a message stays with its sender until it is read.
+/// Runs all stages under rendezvous, where a message ends when its receiver has asked for it, and nothing is buffered;
+/// and as they run on threads and MPI, a training step and an evaluation.
 template <int Stages, int Tasks>
 constexpr PipelineVerdict pipeline_verdict(PipelineTable<Stages, Tasks> const& table, Pipeline const& p,
                                            PipelineTransfers how) {
   algebra::PipelineProof<Stages, Tasks> proof{table, p, how};
   PipelineVerdict const complete = proof.complete();
-  return complete.ends() ? proof.run() : complete;
+  if (!complete.ends()) return complete;
+  PipelineVerdict const met = proof.run(), trained = proof.run_in_place(true);
+  return !met.ends() ? met : !trained.ends() ? trained : proof.run_in_place(false);
 }
 
 /// A plan's pipeline, as executors and the layout of memory read it. Views tables, which must outlive it.

@@ -247,8 +247,11 @@ template <class N> class Rank : public Arena<N> {
         return norm(a);
       case Act::Update:
         return gradients_.update(a.bucket, stepping_);
-      case Act::UpdateWeight:
-        return a.update(context(), a.t, stepping_, a.n);
+      case Act::UpdateWeight: {
+        Stepping<T> own = stepping_;
+        own.shift = {a.shift, a.shift, a.shift};
+        return a.update(context(), a.t, own, a.n);
+      }
     }
   }
 

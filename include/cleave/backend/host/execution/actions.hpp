@@ -104,6 +104,7 @@ template <class T, class On = Host> struct Action {
   S *sum_to = nullptr, *sum_from = nullptr;  // operands of MergeBatchSums
   T *add_to = nullptr, *add_from = nullptr;
   long n = 0;
+  long shift = 0;        // of UpdateWeight: from the weight's offset to its place on its stage
   bool rounded = false;  // for Merge
 };
 

@@ -149,6 +149,7 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
           if (node(k).weights > 1) a.t.dw1 = gradient(k, 1, 0);
           a.update = kernels_[k].update_weight;
           a.n = program_.weight[program_.first_weight[k]].offset;
+          a.shift = program_.weight[program_.first_weight[k]].shift;
           return;
         }
         if (sent_as_factors(k)) return;
