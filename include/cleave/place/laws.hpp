@@ -26,7 +26,8 @@ enum class Law : unsigned char {
   Rounds,
   Together,
   Unconvertible,
-  AcrossReplicas
+  AcrossReplicas,
+  Nodes
 };
 
 /// The first law that a model violates: which, the two numbers, and the layer (counted flat from 0).
@@ -171,6 +172,16 @@ template <int, int> struct replicas_exchange_no_samples {
   };
 };
 
+template <int Nodes, int> struct skips_pass_few_parts {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "SplitLayers: skip connections pass over too many parts of the pipeline, each of which hands them on; "
+        "say fewer stages or chunks, or FirstLayers<...> outside of the skips");
+  };
+};
+
 /// A violation as a type, so that the compiler prints the sentence, the numbers and the layer.
 template <Law L, int A, int B> struct law_of {
   static constexpr bool holds = true;
@@ -195,5 +206,6 @@ template <int A, int B> struct law_of<Law::Rounds, A, B> : the_whole_batch_is_th
 template <int A, int B> struct law_of<Law::Together, A, B> : all_replicas_are_there_at_once<A, B> {};
 template <int A, int B> struct law_of<Law::Unconvertible, A, B> : placements_convert_axis_by_axis<A, B> {};
 template <int A, int B> struct law_of<Law::AcrossReplicas, A, B> : replicas_exchange_no_samples<A, B> {};
+template <int A, int B> struct law_of<Law::Nodes, A, B> : skips_pass_few_parts<A, B> {};
 
 }  // namespace cleave::place

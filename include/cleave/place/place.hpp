@@ -20,7 +20,8 @@ struct Node {
 };
 
 template <int Ops> struct Placed {
-  Node node[Ops * 3 + 2];
+  static constexpr int most = Ops * 3 + 2;
+  Node node[most];
   int count = 0;
   Sharding input;  // of the batch that ranks are given
   int last = -1;   // what the loss reads: the model's output
@@ -47,6 +48,7 @@ template <int Ops> struct Placer {
   Request request;
   Placed<Ops> out{};
   int node_of[Ops + 1]{};
+  int leaf = 0;  // of the operation that is being placed
 
   constexpr Sharding const& placement(int node) const { return node < 0 ? out.input : out.node[node].y; }
   constexpr int node(int op) const { return op < 0 ? op : node_of[op]; }
@@ -55,7 +57,7 @@ template <int Ops> struct Placer {
   /// The node that holds `from`'s value where a part of a pipeline reads it. Each part hands it on to the next, so that
   /// all that is sent goes between neighbours, and gradients are added in the order of the operations.
   constexpr int sent(int from, int to, Shape whole) {
-    while (part(from) != to) from = sent_to_next(from, whole);
+    while (part(from) != to && out.verdict.law == Law::None) from = sent_to_next(from, whole);
     return from;
   }
   constexpr int sent_to_next(int from, Shape whole) {
@@ -76,6 +78,13 @@ template <int Ops> struct Placer {
     n.local.x = cut(whole, n.x, mesh, 1);
     n.local.y = cut(whole, n.y, mesh, 1);
     n.part = part;
+    return added(n);
+  }
+  constexpr int added(Node const& n) {
+    if (out.count == Placed<Ops>::most) {
+      out.verdict = {Law::Nodes, out.count, 0, leaf};
+      return out.count - 1;
+    }
     out.node[out.count] = n;
     return out.count++;
   }
@@ -111,6 +120,7 @@ template <int Ops> struct Placer {
   constexpr void place(int k) {
     Signature const& s = model.op[k];
     OpSharding const& at = shardings.op[k];
+    leaf = s.leaf;
     Node n;
     n.op = k;
     n.part = at.part;
@@ -136,8 +146,7 @@ template <int Ops> struct Placer {
     }
     if (s.weights > 1) n.local.w1 = cut(s.w[1].shape, n.w, mesh, 0);
     if (s.is_loss) out.last = n.in0;
-    out.node[out.count] = n;
-    node_of[k] = out.count++;
+    node_of[k] = added(n);
   }
 };
 

@@ -86,7 +86,7 @@ template <class NetT, class... Policies> struct Plan {
           ? policy<plan::RoundKind, plan::NoRounds>::rounds
           : plan::default_rounds(
                 says<plan::MicroBatchKind> ? policy<plan::MicroBatchKind, plan::NoCount>::count : batch,
-                parts_of_round* unit, stages, order::chunks > 1);
+                unit* parts_of_round, stages, order::chunks > 1);
   static constexpr int parts = rounds * parts_of_round;
   static constexpr int micro_batches_said = says<plan::MicroBatchKind>
                                                 ? policy<plan::MicroBatchKind, plan::NoCount>::count

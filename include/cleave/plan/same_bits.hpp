@@ -21,6 +21,7 @@ enum class BitsDifference : unsigned char {
   Server,        // one has a parameter server, or replicas that do not wait for each other
   Frozen,        // other layers learn
   Split,         // a product is split by other columns, rows or groups: parts of its sums are added in another order
+  Stages,        // a part of a pipeline converts a value that another converts too: its gradient has another order
   Rounding       // of a narrow format: a value is rounded between two operations that the other computes at once
 };
 
@@ -52,6 +53,22 @@ template <class P> struct BitsOf {
   }
 };
 
+/// Whether a value is converted, or its gradient reduced, once for each of several parts of a pipeline.
+template <class P> constexpr bool converts_in_several_parts() {
+  auto const& p = P::placed;
+  auto const source = [&](int k) {
+    for (k = p.node[k].in0; k >= 0 && p.node[k].is_send();) k = p.node[k].in0;
+    return k;
+  };
+  auto const converts = [&](int k) { return p.node[k].op < 0 && !p.node[k].is_send(); };
+  for (int k = 0; k < p.count; ++k) {
+    for (int j = 0; j < k && converts(k); ++j) {
+      if (converts(j) && p.node[j].part != p.node[k].part && source(j) == source(k)) return true;
+    }
+  }
+  return false;
+}
+
 template <class P, class Q> constexpr BitsDifference bits_differ_by() {
   using enum BitsDifference;
   if constexpr (!legal<P> || !legal<Q>) {
@@ -79,6 +96,8 @@ template <class P, class Q> constexpr BitsDifference bits_differ_by() {
     for (int k = 0; k < BitsOf<P>::ops; ++k) {
       if (p.of[k].dim != q.of[k].dim || p.of[k].parts != q.of[k].parts) return Split;
     }
+    constexpr bool apart = converts_in_several_parts<P>() || converts_in_several_parts<Q>();
+    if (apart && !std::is_same_v<P, Q>) return Stages;
     bool const narrow = P::format.data < P::format.sum;
     for (int k = 0; narrow && k < BitsOf<P>::ops; ++k) {
       if (!(p.of[k] == q.of[k])) return Rounding;

@@ -185,8 +185,8 @@ template <int Stages, int Tasks> struct PipelineProof {
     }
     auto const waits_for = [&](int s) {
       PipelineTask const t = task(s, at[s]);
-      int const out = target(s, at[s]), in = source(s, at[s]), places = t.back ? 1 : slots[t.part];
-      int const kept = t.micro_batch + 1 < places ? t.micro_batch + 1 : places;
+      int const out = target(s, at[s]), in = source(s, at[s]), most = t.back ? 1 : slots[t.part];
+      int const kept = t.micro_batch + 1 < most ? t.micro_batch + 1 : most;
       if (out != none && read[t.back][t.part] < offered[t.back][t.part] + 1 - kept) return out;
       if (in != none && offered[t.back][before(t)] <= read[t.back][before(t)]) return in;
       if (in != none) ++read[t.back][before(t)];

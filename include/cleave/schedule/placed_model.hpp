@@ -9,7 +9,7 @@ namespace cleave::schedule {
 
 /// Views a model and its nodes; a plan that is refused has none.
 template <int Ops> struct PlacedModel {
-  static constexpr int most_nodes = Ops * 3 + 2;
+  static constexpr int most_nodes = place::Placed<Ops>::most;
   place::Signatures<Ops> const& model;
   place::Placed<Ops> const& placed;
   place::Request const& request;
