@@ -50,7 +50,7 @@ void show_by(std::string const& folder, std::string const& name, std::string con
   std::vector<double> const input_gradient(dx, dx + P::batch * Input::shape.size());
   std::vector<double> x;
   for (double v : probe.x) x.push_back(static_cast<float>(v));
-  std::vector<int> labels(P::batch);
+  std::vector<int> labels(P::batch * P::schedule.labels);
   probe.feed().labels(nullptr, 3, 0, P::batch, labels.data());
   std::vector<double> const classes(labels.begin(), labels.end());
 
@@ -65,7 +65,7 @@ void show_by(std::string const& folder, std::string const& name, std::string con
   shape.insert(shape.begin(), P::batch);
   add("x", shape, x);
   add("dx", shape, input_gradient);
-  add("labels", {P::batch}, classes);
+  add("labels", {labels.size()}, classes);
   add("loss", {1}, loss);
   for (std::size_t w = 0; w < before.size(); ++w) {
     add("w" + std::to_string(w), session::extents(kept[w].shape), before[w]);
@@ -75,12 +75,13 @@ void show_by(std::string const& folder, std::string const& name, std::string con
   if constexpr (P::clips) clip = std::to_string(Optimizer::clip_norm);
   io::save_safetensors(folder + "/" + name + ".safetensors", std::move(all),
                        {{"layer", layer},
-                        {"loss", std::is_same_v<Loss, CrossEntropy>               ? "cross_entropy"
-                                 : std::is_same_v<Loss, BinaryCrossEntropy>       ? "binary_cross_entropy"
-                                 : std::is_same_v<Loss, Huber<1, 2>>              ? "huber"
-                                 : std::is_same_v<Loss, Weighted>                 ? "weighted_cross_entropy"
-                                 : std::is_same_v<Loss, SmoothedCrossEntropy<10>> ? "smoothed_cross_entropy"
-                                                                                  : "mse"},
+                        {"loss", std::is_same_v<Loss, CrossEntropy>                ? "cross_entropy"
+                                 : std::is_same_v<Loss, PerPosition<CrossEntropy>> ? "cross_entropy"
+                                 : std::is_same_v<Loss, BinaryCrossEntropy>        ? "binary_cross_entropy"
+                                 : std::is_same_v<Loss, Huber<1, 2>>               ? "huber"
+                                 : std::is_same_v<Loss, Weighted>                  ? "weighted_cross_entropy"
+                                 : std::is_same_v<Loss, SmoothedCrossEntropy<10>>  ? "smoothed_cross_entropy"
+                                                                                   : "mse"},
                         {"clip", clip}});
 }
 template <class Loss, class Input, class... Layers>
@@ -149,6 +150,28 @@ int main(int, char** argv) {
   show<Image<any<53, 1, 4>, any<54, 3, 9>, any<55, 3, 9>>,
        Branches<Concat, Path<Conv<any<56, 1, 5>, 1>>, Path<Conv<any<57, 1, 5>, 3, Pad<1>>, Relu>>>(
       to, "branches", "torch.cat([F.conv2d(x, w[0], w[1]), F.relu(F.conv2d(x, w[2], w[3], padding=1))], 1)");
+  using Some = Sequence<any<64, 1, 9>, any<65, 1, 12>>;
+  show<Some, PerPosition<Linear<any<66, 1, 9>>, LayerNorm>>(
+      to, "per_position", "F.layer_norm(F.linear(x, w[0].T, w[1]), w[2].shape, w[2], w[3])");
+  show_loss<PerPosition<CrossEntropy>, Some, PerPosition<Linear<any<67, 2, 9>>>>(to, "cross_entropy_per_position",
+                                                                                 "F.linear(x, w[0].T, w[1])");
+  auto const recurrent = [](std::string const& cell, std::string const& state) {
+    return "torch." + cell + "(x, " + state + ", [w[0].T, w[2].T, w[1], w[3]], True, 1, 0, False, False, True)[0]";
+  };
+  std::string const zeros = "x.new_zeros(1, len(x), len(w[2]))";
+  show<Some, Rnn<any<68, 1, 9>>>(to, "rnn", recurrent("rnn_tanh", zeros));
+  show<Some, Lstm<any<69, 1, 9>>>(to, "lstm", recurrent("lstm", "(" + zeros + ", " + zeros + ")"));
+  show<Some, Gru<any<70, 1, 9>>>(to, "gru", recurrent("gru", zeros));
+  show<Some, Gru<any<71, 1, 9>>, LastPosition>(to, "last_position", recurrent("gru", zeros) + "[:, -1]");
+  auto const attention = [](std::string const& causal) {
+    return "F.linear(F.scaled_dot_product_attention(*[h.transpose(1, 2) for h in (F.linear(x, w[0].flatten(1).T, "
+           "w[1].flatten())).unflatten(2, w[1].shape).unbind(2)], is_causal=" +
+           causal + ").transpose(1, 2).flatten(2), w[2].flatten(0, 1).T, w[3])";
+  };
+  using Headed = Sequence<any<72, 1, 9>, 3 * any<73, 1, 5>>;
+  show<Headed, Attention<3>>(to, "attention", attention("False"));
+  show<Headed, Attention<3, Causal>>(to, "causal_attention", attention("True"));
+  show<Headed, PositionEmbedding>(to, "position_embedding", "x + w[0]");
   show_loss<BinaryCrossEntropy, Vector<any<58, 1, 20>>, Linear<any<59, 2, 12>>>(to, "binary_cross_entropy",
                                                                                 "F.linear(x, w[0].T, w[1])");
   show_loss<Huber<1, 2>, Vector<any<58, 1, 20>>, Linear<any<59, 2, 12>>>(to, "huber", "F.linear(x, w[0].T, w[1])");

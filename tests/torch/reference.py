@@ -36,8 +36,9 @@ for path in cases:
     layer, kind, clip, t = read(path)
     x = t["x"].clone().requires_grad_()
     w = [t[f"w{i}"].clone().requires_grad_() for i in range(sum(k.startswith("w") for k in t))]
-    y = eval(layer, {"F": F, "torch": torch, "x": x, "w": w}).flatten(1)
+    y = eval(layer, {"F": F, "torch": torch, "x": x, "w": w})
     labels = t["labels"].long()
+    y = y.reshape(len(labels), -1)  # of each position, if each has a label
     target = F.one_hot(labels, y.shape[1]).double()
     loss = {
         "cross_entropy": lambda: F.cross_entropy(y, labels),

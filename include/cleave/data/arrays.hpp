@@ -14,10 +14,11 @@
 
 namespace cleave::session {
 
-/// Views of arrays, which must outlive it: inputs (n, each_input), and labels (n) or targets (n, each_target).
+/// Views of arrays, which must outlive it: inputs (n, each_input), and labels (n, each_label) or targets (n,
+/// each_target).
 struct Arrays {
   int count = 0;
-  std::size_t each_input = 0, each_target = 0;
+  std::size_t each_input = 0, each_target = 0, each_label = 1;
   std::span<float const> inputs;
   std::span<int const> labels;
   std::span<float const> targets;
@@ -34,19 +35,23 @@ struct Arrays {
   }
   int label(long i) const { return labels[static_cast<std::size_t>(i)]; }
 };
-/// x (n, inputs) with labels (n) or targets (n, outputs), one of which is empty. Throws Error if sizes do not fit.
+/// x (n, inputs) with labels (n, w.labels) or targets (n, w.outputs), one of which is empty. Throws Error if sizes do
+/// not fit.
 inline Arrays arrays_of(std::span<float const> x, std::span<int const> labels, std::span<float const> targets,
-                        long inputs, long outputs) {
-  auto const each = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(outputs);
+                        long inputs, backend::host::Wanted const& w) {
+  auto const each = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(w.outputs),
+             of_each = static_cast<std::size_t>(w.labels);
   if (x.empty() || x.size() % each != 0)
     throw Error({"x: ", x.size(), " numbers are no whole number of samples of ", each});
   std::size_t const n = x.size() / each;
   if (n > std::numeric_limits<int>::max())
     throw Error({"x: ", n, " samples; at most ", std::numeric_limits<int>::max(), " are possible"});
-  if (targets.empty() && labels.size() != n) throw Error({"y: ", labels.size(), " labels for ", n, " samples"});
+  if (targets.empty() && labels.size() != n * of_each)
+    throw Error({"y: ", labels.size(), " labels for ", n, " samples",
+                 (of_each > 1 ? " of " + std::to_string(of_each) + " positions" : "")});
   if (labels.empty() && targets.size() != n * out)
     throw Error({"y: ", targets.size(), " targets for ", n, " samples of ", out});
-  return {static_cast<int>(n), each, targets.empty() ? 0 : out, x, labels, targets};
+  return {static_cast<int>(n), each, targets.empty() ? 0 : out, of_each, x, labels, targets};
 }
 
 /// Numbers are finite; tokens are whole, from 0 to below the vocabulary.
@@ -70,17 +75,18 @@ inline SampleSource source_of(Arrays const& all) {
   s.all = all.count;
   s.input = all.shape.dims > 0 ? all.shape : Shape(static_cast<int>(all.each_input));
   s.outputs = all.labels.empty() ? static_cast<int>(all.each_target) : 0;
+  s.labels = static_cast<int>(all.each_label);
   s.in_memory = s.checked = true;
-  s.read_one = [](void const* self, long i, Draw const*, float* x, int* label, float* targets) {
+  s.read_one = [](void const* self, long i, Draw const*, float* x, int* labels, float* targets) {
     auto const& a = *static_cast<Arrays const*>(self);
     std::copy_n(a.input(i).data(), a.each_input, x);
     if (a.labels.empty()) {
       std::copy_n(a.target(i).data(), a.each_target, targets);
     } else {
-      *label = a.label(i);
+      std::copy_n(a.labels.data() + static_cast<std::size_t>(i) * a.each_label, a.each_label, labels);
     }
   };
-  if (!all.labels.empty())
+  if (!all.labels.empty() && all.each_label == 1)
     s.label_of = [](void const* self, long i) { return static_cast<Arrays const*>(self)->label(i); };
   return s;
 }

@@ -18,7 +18,8 @@ inline void check_labels(std::string const& name, auto const& set, backend::host
   for (std::size_t i = 0; i < set.labels.size(); ++i) {
     long const label = set.labels[i];
     if (label >= 0 && label < classes) continue;
-    throw Error({name, ", sample ", i, ": label ", label, ", but there are ", classes, " classes, 0 to ", classes - 1,
+    throw Error({name, ", sample ", i / static_cast<std::size_t>(w.labels), ": label ", label, ", but there are ",
+                 classes, " classes, 0 to ", classes - 1,
                  (set.classes > 0 ? "; correct the label, or the data class's number of classes"
                                   : "; correct the label, or give the model's last layer an output for every class")});
   }

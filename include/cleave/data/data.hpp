@@ -89,6 +89,9 @@ template <class Set> void check_set(std::string const& name, Set const& set, Inp
   if (static_cast<long>(set.input(0).size()) != needs.values) {
     throw Error({name, ": samples of ", set.input(0).size(), " values, the model takes ", needs.values});
   }
+  if (needs.answers.labels > 1)
+    throw Error({name, ": a class for each sample, but the model compares each of ", needs.answers.labels,
+                 " positions with a class; give it a data set whose Target is Class<n, positions>, by fit"});
   check_labels(name, set, needs.answers);
   if constexpr (std::is_same_v<Set, io::Samples>) check_targets(name, set, needs.answers);
   if (needs.vocabulary > 0) check_tokens(name, set, needs.vocabulary, inputs);

@@ -5,17 +5,19 @@
 #include <concepts>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 #include "../tensor/philox.hpp"
 #include "../tensor/shape.hpp"
 
 namespace cleave {
 
-/// The target of a sample that is in one of n classes: its number, from 0.
-template <int N> struct Class {
-  static_assert(N >= 1, "Class<n>: n, the number of classes, is at least 1");
-  static constexpr int classes = N;
-  using Read = int&;
+/// The target of a sample that is in one of n classes: its number, from 0. `Class<n, positions>`: of a sequence, each
+/// of whose positions is in one.
+template <int N, int Positions = 1> struct Class {
+  static_assert(N >= 1 && Positions >= 1, "Class<n, positions>: the numbers of classes and positions are at least 1");
+  static constexpr int classes = N, labels = Positions;
+  using Read = std::conditional_t<Positions == 1, int&, std::span<int>>;
 };
 /// The target of a sample that has n numbers, or n labels of 0 or 1.
 template <int N> struct Values {
@@ -44,7 +46,8 @@ struct Draw {
 };
 
 /// A data set: `Input` is what the model begins with (Vector<n>, Image<c, h, w>), `Target` is Class<n> or Values<n>.
-/// `size` is constant. `read(i, x, y)` fills x, all of the input, and y, which is an int& or the span of all values; it
+/// `size` is constant. `read(i, x, y)` fills x, all of the input, and y, which is an int& or the span of all values or
+/// of the classes of all positions; it
 /// depends on i alone, may be called by several threads at once, and throws Error where a sample cannot be read. May
 /// have: `static constexpr bool in_memory = true`, where reading is no more than copying; `series = true`, where
 /// samples follow each other, so that the last ones are held out; `int label(i)`, the class alone; `class_names()`, a

@@ -30,6 +30,15 @@ template <int Values, long Outputs> struct values_are_as_many_as_outputs {
                   "model with Linear<values> before the loss");
   };
 };
+template <int Given, int Wanted> struct each_position_has_a_class {
+  static constexpr bool holds = Given == Wanted;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "fit: the data set has classes for another number of positions than the model compares: a model that "
+                  "ends with CrossEntropy takes Target = Class<n>; with PerPosition<..., CrossEntropy>, Class<n, "
+                  "positions>");
+  };
+};
 template <class Target, bool Takes> struct the_loss_takes_the_target {
   static constexpr bool holds = Takes;
   template <bool Holds> struct tell {
@@ -39,20 +48,21 @@ template <class Target, bool Takes> struct the_loss_takes_the_target {
   };
 };
 
-template <class Target, long Outputs> struct as_many_as_outputs_ {
+template <class Target, long Outputs, int Labels> struct as_many_as_outputs_ {
   using type = values_are_as_many_as_outputs<Target::values, Outputs>;
 };
-template <class Target, long Outputs>
+template <class Target, long Outputs, int Labels>
 requires requires { Target::classes; }
-struct as_many_as_outputs_<Target, Outputs> {
-  using type = classes_are_as_many_as_outputs<Target::classes, Outputs>;
+struct as_many_as_outputs_<Target, Outputs, Labels> {
+  using type = meta::first_violated<each_position_has_a_class<Target::labels, Labels>,
+                                    classes_are_as_many_as_outputs<Target::classes, Outputs>>;
 };
-/// Of data set D and a model that begins with Input, whose loss reads `Outputs` numbers and compares with classes, or
-/// values, or either. Instantiated directly, it tells in few lines what does not hold.
-template <class Input, class D, long Outputs, bool TakesClasses, bool TakesValues>
+/// Of data set D and a model that begins with Input, whose loss reads `Outputs` numbers for each of `Labels` classes,
+/// and compares with classes, or values, or either. Instantiated directly, it tells in few lines what does not hold.
+template <class Input, class D, long Outputs, int Labels, bool TakesClasses, bool TakesValues>
 using law_of_data = meta::first_violated<
     samples_have_the_shape_of_the_models_input<typename D::Input, Input>,
     the_loss_takes_the_target<typename D::Target, (requires { D::Target::classes; }) ? TakesClasses : TakesValues>,
-    typename as_many_as_outputs_<typename D::Target, Outputs>::type>;
+    typename as_many_as_outputs_<typename D::Target, Outputs, Labels>::type>;
 
 }  // namespace cleave::session

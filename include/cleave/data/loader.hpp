@@ -46,7 +46,8 @@ class Loader {
         inverse_(scaling.deviation),
         order_(static_cast<std::size_t>(of_.size())),
         inputs_(static_cast<std::size_t>(of_.input.size())),
-        outputs_(static_cast<std::size_t>(of_.outputs)) {
+        outputs_(static_cast<std::size_t>(of_.outputs)),
+        labels_(static_cast<std::size_t>(of_.labels)) {
     if (of_.size() < 1) throw Error("a data set has no samples");
     auto const channels = static_cast<std::size_t>(of_.channels());
     if (!mean_.empty() && (mean_.size() != channels || inverse_.size() != channels))
@@ -58,6 +59,7 @@ class Loader {
     rows_ = std::vector<Row>(rows);
     x_.resize(rows * inputs_);
     y_.resize(rows * outputs_);
+    classes_.resize(rows * labels_);
     asked_.assign(static_cast<std::size_t>(how_.batch), never);
     try {
       for (int r = 0; r < how_.readers && ahead_ > 0; ++r) readers_.emplace_back([this] { read_ahead(); });
@@ -120,7 +122,6 @@ class Loader {
   struct Row {
     std::mutex busy;
     long position = -1;
-    int label = -1;
   };
 
   static Loader& me(void const* self) { return *static_cast<Loader*>(const_cast<void*>(self)); }
@@ -128,43 +129,44 @@ class Loader {
   long position(long step, long sample) const {
     return (how_.shuffled ? step - first_step_ : step) * how_.batch + sample;
   }
-  void read(long position, float* x, int* label, float* targets) const {
+  void read(long position, float* x, int* labels, float* targets) const {
     long const n = of_.size(), i = order_[static_cast<std::size_t>(position % n)];
     Draw const draw{how_.seed, static_cast<std::uint32_t>(epoch_), 0, static_cast<std::uint64_t>(of_.number(i))};
-    of_.read(i, of_.varied && how_.shuffled ? &draw : nullptr, x, label, targets);
-    if (!of_.checked) how_.check(of_, i, x, *label, targets);
+    of_.read(i, of_.varied && how_.shuffled ? &draw : nullptr, x, labels, targets);
+    if (!of_.checked) how_.check(of_, i, x, labels, targets);
     std::size_t const plane = mean_.empty() ? 1 : inputs_ / mean_.size();
     for (std::size_t k = 0; !mean_.empty() && k < inputs_; ++k) x[k] = (x[k] - mean_[k / plane]) * inverse_[k / plane];
   }
 
-  /// use(row, its input, its targets): while nobody else does.
+  /// use(input, labels, targets) of a row, while nobody else does.
   template <class Use> void with_row(long position, Use use) {
     auto const r = static_cast<std::size_t>(position % (slots_ * how_.batch));
     Row& row = rows_[r];
     std::lock_guard const lock(row.busy);
     float *const x = x_.data() + r * inputs_, *const y = y_.data() + r * outputs_;
+    int* const classes = classes_.data() + r * labels_;
     if (row.position != position) {
       row.position = -1;
-      read(position, x, &row.label, y);
+      read(position, x, classes, y);
       row.position = position;
     }
-    use(row, x, y);
+    use(x, classes, y);
   }
   void inputs(long step, long first, int count, float* to) {
     ask(position(step, first), count);
     for (long s = first; s < first + count; ++s, to += inputs_)
-      with_row(position(step, s), [&](Row&, float const* x, float const*) { std::copy_n(x, inputs_, to); });
+      with_row(position(step, s), [&](float const* x, int const*, float const*) { std::copy_n(x, inputs_, to); });
   }
   void labels(long step, long first, int count, int* to) {
-    for (long s = first; s < first + count; ++s) answers(position(step, s), to++, nullptr);
+    for (long s = first; s < first + count; ++s, to += labels_) answers(position(step, s), to, nullptr);
   }
   void targets(long step, long first, int count, float* to) {
     for (long s = first; s < first + count; ++s, to += outputs_) answers(position(step, s), nullptr, to);
   }
-  void answers(long position, int* label, float* to) {
-    with_row(position, [&](Row const& row, float const*, float const* y) {
-      if (label) *label = row.label;
-      if (to) std::copy_n(y, outputs_, to);
+  void answers(long position, int* labels, float* targets) {
+    with_row(position, [&](float const*, int const* classes, float const* y) {
+      if (labels) std::copy_n(classes, labels_, labels);
+      if (targets) std::copy_n(y, outputs_, targets);
     });
   }
 
@@ -204,7 +206,7 @@ class Loader {
       ++reading_;
       lock.unlock();
       try {
-        with_row(position, [](Row&, float const*, float const*) {});
+        with_row(position, [](float const*, int const*, float const*) {});
       } catch (...) {  // the rank that asks for it reads it again, and tells
       }
       lock.lock();
@@ -218,11 +220,12 @@ class Loader {
   long slots_;                         // steps of which rows are here
   std::vector<float> mean_, inverse_;  // by channels
   std::vector<int> order_;
-  std::size_t inputs_, outputs_;
+  std::size_t inputs_, outputs_, labels_;  // of a sample
   long epoch_ = 0, first_step_ = 0;
 
   std::vector<Row> rows_;  // (slots, batch)
   std::vector<float> x_, y_;
+  std::vector<int> classes_;
   std::mutex mutex_;  // of what follows
   std::condition_variable changed_;
   std::vector<long> asked_;  // the last position of each row of the batch that a rank has needed

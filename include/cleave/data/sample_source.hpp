@@ -27,12 +27,13 @@ namespace cleave::session {
 /// Samples of a data set, which must outlive it unless `data` owns it.
 struct SampleSource {
   std::shared_ptr<void const> data;
-  /// Writes the input, and the label or the targets; a null draw: as the sample is.
-  void (*read_one)(void const* data, long i, Draw const* draw, float* x, int* label, float* targets) = nullptr;
+  /// Writes the input, and the labels or the targets; a null draw: as the sample is.
+  void (*read_one)(void const* data, long i, Draw const* draw, float* x, int* labels, float* targets) = nullptr;
   int (*label_of)(void const* data, long i) = nullptr;  // null: only known by reading
   long all = 0;                                         // of the data set
   Shape input;
-  int outputs = 0;  // targets of a sample; 0: it has a label
+  int outputs = 0;  // targets of a sample; 0: it has labels
+  int labels = 1;   // of a sample
   int classes = 0;  // labels are below it; 0: unknown
   bool in_memory = false, varied = false, series = false;
   bool checked = false;                          // all samples are, before
@@ -44,8 +45,8 @@ struct SampleSource {
   long number(long i) const { return part ? (*part)[static_cast<std::size_t>(i)] : i; }
   bool has_labels() const { return outputs == 0; }
   int channels() const { return input.dims == 3 ? input[0] : static_cast<int>(input.size()); }
-  void read(long i, Draw const* draw, float* x, int* label, float* targets) const {
-    read_one(data.get(), number(i), draw, x, label, targets);
+  void read(long i, Draw const* draw, float* x, int* to, float* targets) const {
+    read_one(data.get(), number(i), draw, x, to, targets);
   }
   SampleSource only(std::vector<int> numbers) const {
     SampleSource out = *this;
@@ -67,10 +68,11 @@ template <Dataset D> SampleSource source_of(D const& of) {
   if constexpr (requires { of.class_names(); }) s.class_names = of.class_names();
   if constexpr (ClassDataset<D>) {
     s.classes = D::Target::classes;
+    s.labels = D::Target::labels;
   } else {
     s.outputs = D::Target::values;
   }
-  s.read_one = [](void const* self, long i, Draw const* draw, float* to, int* label, float* targets) {
+  s.read_one = [](void const* self, long i, Draw const* draw, float* to, int* labels, float* targets) {
     D const& d = *static_cast<D const*>(self);
     std::span<float> const x(to, static_cast<std::size_t>(D::Input::shape.size()));
     auto const read = [&](auto&& y) {
@@ -80,8 +82,12 @@ template <Dataset D> SampleSource source_of(D const& of) {
       d.read(i, x, y);
     };
     if constexpr (ClassDataset<D>) {
-      *label = -1;
-      read(*label);
+      std::fill_n(labels, D::Target::labels, -1);
+      if constexpr (D::Target::labels == 1) {
+        read(*labels);
+      } else {
+        read(std::span<int>(labels, static_cast<std::size_t>(D::Target::labels)));
+      }
     } else {
       read(std::span<float>(targets, static_cast<std::size_t>(D::Target::values)));
     }
@@ -100,7 +106,7 @@ struct SampleCheck {
   backend::host::Wanted answers;
   int vocabulary = 0;  // of a model that reads tokens
 
-  void operator()(SampleSource const& of, long i, float const* x, int label, float const* targets) const {
+  void operator()(SampleSource const& of, long i, float const* x, int const* labels, float const* targets) const {
     auto const fail = [&](meta::Pieces what) { throw Error({"sample ", of.number(i), ": ", meta::joined(what)}); };
     auto const number = [](float v) {
       char text[32];
@@ -113,8 +119,11 @@ struct SampleCheck {
       if (!std::isfinite(x[k])) fail({"number ", k, " is not finite; leave the sample out"});
     }
     if (of.has_labels()) {
-      if (label < 0 || label >= answers.outputs)
-        fail({"label ", label, ", but there are ", answers.outputs, " classes, 0 to ", answers.outputs - 1});
+      for (int k = 0; k < of.labels; ++k) {
+        if (labels[k] >= 0 && labels[k] < answers.outputs) continue;
+        fail({"label ", labels[k], (of.labels > 1 ? " of position " + std::to_string(k) : ""), ", but there are ",
+              answers.outputs, " classes, 0 to ", answers.outputs - 1});
+      }
       return;
     }
     for (long k = 0; k < of.outputs; ++k) {
@@ -141,9 +150,9 @@ inline void check_class_names(std::vector<std::string> const& trained, std::vect
 inline Scaling scaling_of(SampleSource const& of) {
   ScalingSum sum(of.channels());
   std::vector<float> x(static_cast<std::size_t>(of.input.size())), targets(static_cast<std::size_t>(of.outputs));
-  int label = 0;
+  std::vector<int> labels(static_cast<std::size_t>(of.labels));
   for (long i = 0; i < of.size(); ++i) {
-    of.read(i, nullptr, x.data(), &label, targets.data());
+    of.read(i, nullptr, x.data(), labels.data(), targets.data());
     sum.add(std::span<float const>(x));
   }
   return sum.result();
@@ -165,11 +174,11 @@ inline std::uint64_t checksum_of(SampleSource const& all) {
   long const read = all.in_memory ? all.size() : std::min(all.size(), 1000L);
   for (long k = 0; k < read; ++k) {
     long const i = read > 1 ? k * (all.size() - 1) / (read - 1) : 0;
-    int label = 0;
-    all.read(i, nullptr, x.data(), &label, targets.data());
+    std::vector<int> labels(static_cast<std::size_t>(all.labels));
+    all.read(i, nullptr, x.data(), labels.data(), targets.data());
     for (auto const* values : {&x, &targets})
       for (float const v : *values) sum = checksum_of({std::bit_cast<std::int32_t>(v)}, sum);
-    sum = checksum_of({label}, sum);
+    for (int const label : labels) sum = checksum_of({label}, sum);
   }
   return sum;
 }

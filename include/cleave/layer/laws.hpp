@@ -48,7 +48,9 @@ template <int Percent> struct dropout_keeps_some {
 template <int... Extents> struct input_extents_are_positive {
   static constexpr bool holds = ((Extents >= 1) && ...);
   template <bool Holds> struct tell {
-    static_assert(Holds, "Vector<features>, Image<channels, height, width>: extents are whole numbers from 1");
+    static_assert(Holds,
+                  "Vector<features>, Sequence<positions, features>, Image<channels, height, width>: extents are whole "
+                  "numbers from 1");
   };
 };
 

@@ -12,18 +12,18 @@ namespace cleave::lower {
 
 template <class P> constexpr backend::host::Wanted wanted() {
   auto const& last = P::signatures.op[P::ops::size - 1];
-  return {last.name, last.x.size(), last.target};
+  return {last.name, last.x.size() / last.labels, last.target, last.labels};
 }
-/// x (end - begin, outputs): evaluates the rows [begin, end) below `valid`: the loss of each, and whether its largest
-/// output is at its label. The loss of a user's loss layer that has weights is not known, hence NaN.
+/// x (end - begin, labels, outputs): evaluates the rows [begin, end) below `valid`: the loss of each, and at how many
+/// of its labels the largest output is. The loss of a user's loss layer that has weights is not known, hence NaN.
 template <class P, class T>
 void score_rows(T const* x, int const* label, float const* target, schedule::Range rows, long valid,
                 backend::host::Seen& seen) {
   using A = tensor::accumulate_t<T>;
   using Loss = meta::at<layer::ops_of<typename P::Net>, P::ops::size - 1>;
   constexpr auto const& last = P::signatures.op[P::ops::size - 1];
-  constexpr op::Local one{1, P::batch, last.x, {}, last.y, {}, {}};
-  constexpr long n = last.x.size();
+  constexpr op::Local one{1, P::batch, last.x, {}, last.y, {}, {}, last.labels};
+  constexpr long size = last.x.size(), n = size / last.labels;
   A loss = 0;
   std::vector<A> aux(static_cast<std::size_t>(last.aux(last.x, last.y)));
   op::Pass const pass{.training = false};
@@ -31,21 +31,24 @@ void score_rows(T const* x, int const* label, float const* target, schedule::Ran
   t.aux = aux.data();
   t.loss = &loss;
   t.pass = &pass;
-  for (long row = rows.begin; row < rows.end && row < valid; ++row, x += n, ++label) {
+  for (long row = rows.begin; row < rows.end && row < valid; ++row) {
     t.x = x;
     t.labels = label;
-    if (P::schedule.targets > 0) t.targets = target + (row - rows.begin) * n;
+    if (P::schedule.targets > 0) t.targets = target + (row - rows.begin) * size;
     if constexpr (Loss::inputs == 1 && Loss::weights == 0 && Loss::states == 0) {
       Loss::template forward<one>(backend::host::Context{}, t);
     } else {
       loss = std::numeric_limits<A>::quiet_NaN();
     }
-    long best = 0;
-    for (long i = 1; i < n; ++i) best = static_cast<A>(x[i]) > static_cast<A>(x[best]) ? i : best;
     ++seen.samples;
-    seen.correct += best == *label;
+    seen.labels += last.labels;
     seen.loss += static_cast<double>(loss);
-    if constexpr (P::schedule.targets == 0 && n <= backend::host::most_paired_classes) seen.take(n, *label, best);
+    for (int position = 0; position < last.labels; ++position, x += n, ++label) {
+      long best = 0;
+      for (long i = 1; i < n; ++i) best = static_cast<A>(x[i]) > static_cast<A>(x[best]) ? i : best;
+      seen.correct += best == *label;
+      if constexpr (P::schedule.targets == 0 && n <= backend::host::most_paired_classes) seen.take(n, *label, best);
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include "../backend/gpu/kernels/lookup.hpp"
 #include "../backend/gpu/kernels/norms.hpp"
 #include "../backend/gpu/kernels/product.hpp"
+#include "../backend/gpu/kernels/reshaped.hpp"
 #include "../backend/gpu/kernels/top_k.hpp"
 #include "answers.hpp"
 #include "linked.hpp"

@@ -9,6 +9,7 @@
 #include "../backend/host/kernels/map.hpp"
 #include "../backend/host/kernels/pool.hpp"
 #include "../backend/host/kernels/product.hpp"
+#include "../backend/host/kernels/reshaped.hpp"
 #include "../send/codec.hpp"
 #include "answers.hpp"
 #include "table.hpp"

@@ -20,7 +20,12 @@ template <int Percent> struct Drop : Base {
     using A = tensor::accumulate_t<T>;
     constexpr long n = L.y.size();
     tensor::Random const draw{t.pass->seed, tensor::Purpose::Dropout, t.where.layer};
-    long const index = (t.pass->first + t.where.sample + e / n) * t.where.features + t.where.feature + e % n;
+    long of_sample = e % n;
+    if (t.where.lines > 1) {
+      long const width = n / t.where.lines;
+      of_sample = of_sample / width * (t.where.features / t.where.lines) + of_sample % width;
+    }
+    long const index = (t.pass->first + t.where.sample + e / n) * t.where.features + t.where.feature + of_sample;
     bool const keep = draw.uniform(static_cast<std::uint64_t>(index), t.pass->step) >= Percent / 100.0f;
     return keep ? static_cast<T>(static_cast<A>(value) * (A{100} / A{100 - Percent})) : static_cast<T>(A{0});
   }

@@ -16,6 +16,7 @@ struct Local {
   int batch = 0;   // samples in the whole batch, over all ranks
   Shape x, x2, y;  // one sample
   Shape w0, w1;
+  int labels = 1;  // classes that a sample of a loss is compared with
   friend constexpr bool operator==(Local const&, Local const&) = default;
 };
 
@@ -32,6 +33,7 @@ struct Where {
   std::uint32_t layer = 0;         // the operation's number in the model
   long sample = 0;                 // number of row 0 in the batch, counted from Pass::first
   long feature = 0, features = 0;  // global number of feature 0, and number of features of the whole sample
+  long lines = 1;                  // these are of so many positions, each of which is cut alike
   bool first_slice = true;
 };
 
@@ -50,7 +52,7 @@ template <class T> struct Operands {
   A *dw0 = nullptr, *dw1 = nullptr;        // gradients of the weights over this slice, overwritten
   S* dstats = nullptr;                     // gradient of a tensor without batch letter
   T const* bias = nullptr;                 // of a bias fused to this operation
-  int const* labels = nullptr;             // (rows)
+  int const* labels = nullptr;             // (rows, Local::labels)
   float const* targets = nullptr;          // (rows, features), if the loss uses numbers (Target)
   A* loss = nullptr;                       // the slice's sum of losses
   A scale = 1;                             // the weight of a sample's loss in the mean: 1/batch
@@ -72,7 +74,7 @@ template <Local L, class T> CLEAVE_HD Operands<T> slice_of(Operands<T> t, long i
   move(t.dx, L.x.size());
   move(t.dx2, L.x2.size());
   move(t.aux, aux);
-  move(t.labels, 1);
+  move(t.labels, L.labels);
   move(t.targets, L.x.size());
   if (t.loss) t.loss += i;
   t.where.sample += i * L.rows;
@@ -111,12 +113,17 @@ struct Base {
   static constexpr Target loss_target = Target::Class;     // of a loss
   static constexpr bool sums_batch = false;                // y has no batch letter: it is a sum over the batch
   static constexpr bool reads_x = false, reads_y = false;  // in the backward pass; of a join, x is both its inputs
+  /// The gradients of the weights are computed from what backward_input leaves in `aux`, so it is always called.
+  static constexpr bool weights_after_input = false;
   static constexpr int tokens = 0;      // if set, x holds whole numbers below this, which must come from the data
   static constexpr int sparse_row = 0;  // if set, few rows of the weight's gradient are nonzero: those that x reads
   static constexpr Weight weight(int, Shape) { return {}; }
   static constexpr Shape state(Shape) { return {}; }
   static constexpr std::string_view state_names[] = {"running_mean", "running_var"};  // in checkpoints
   static constexpr long aux(Shape, Shape) { return 0; }
+  static constexpr int labels(Shape) { return 1; }  // of a sample, if this is a loss of classes
+  /// Multiply-adds of a sample's forward pass, if it does more of them than its output has elements and is no product.
+  static constexpr long work(Shape) { return 0; }
   /// The number of equal parts into which a letter of extent n may be split.
   static constexpr int parts(char, int n) { return n; }
 };

@@ -25,7 +25,7 @@ template <class F, class Shards> class Crew {
   struct Crash {};
 
   Crew(Serving const& of, HandsOf<F> hands, int portions, std::chrono::milliseconds deadline, Shards& shards)
-      : outputs_(of.outputs), elements_(of.elements()), portions_(portions), deadline_(deadline), shards_(shards) {
+      : wanted_(of.wanted), elements_(of.elements()), portions_(portions), deadline_(deadline), shards_(shards) {
     int const replicas = static_cast<int>(hands.size());
     if (replicas < 1 || replicas > most_replicas) {
       throw Error({"Sandblaster: 1 to ", most_replicas, " replicas, got ", replicas});
@@ -153,13 +153,13 @@ template <class F, class Shards> class Crew {
     auto const& me = *static_cast<Crew const*>(self);
     std::shared_lock lock(me.lent_);
     if (me.feed_.labels) return me.feed_.labels(me.feed_.self, me.first_ + portion, first, count, out);
-    std::fill_n(out, count, 0);
+    std::fill_n(out, count * me.wanted_.labels, 0);
   }
   static void targets(void const* self, long portion, long first, int count, float* out) {
     auto const& me = *static_cast<Crew const*>(self);
     std::shared_lock lock(me.lent_);
     if (me.feed_.targets) return me.feed_.targets(me.feed_.self, me.first_ + portion, first, count, out);
-    std::fill_n(out, count * me.outputs_, 0.0f);
+    std::fill_n(out, count * me.wanted_.outputs, 0.0f);
   }
 
   void hang() {
@@ -266,7 +266,8 @@ template <class F, class Shards> class Crew {
     changed_.notify_all();
   }
 
-  long outputs_, elements_;
+  backend::host::Wanted wanted_;
+  long elements_;
   int portions_;
   std::chrono::milliseconds deadline_;
   std::chrono::steady_clock::time_point born_ = std::chrono::steady_clock::now();

@@ -33,7 +33,7 @@ struct Serving {
   agree::Terms agreed;
   int shards_of_way = 1;
   Rate rate;
-  long outputs = 0;  // that the loss reads, of a sample
+  backend::host::Wanted wanted;  // by the loss
   std::uint64_t (*fingerprint)(int replicas) = nullptr;
 
   schedule::Program const& program() const { return plan->program; }
@@ -110,12 +110,9 @@ struct Serving {
   }
 };
 template <class P>
-inline constexpr Serving serving{&description<P>,
-                                 agree::terms<typename P::agreed, P::served>(),
-                                 P::shards,
-                                 P::rate,
-                                 lower::wanted<P>().outputs,
-                                 &session::fingerprint<P>};
+inline constexpr Serving serving{&description<P>,    agree::terms<typename P::agreed, P::served>(),
+                                 P::shards,          P::rate,
+                                 lower::wanted<P>(), &session::fingerprint<P>};
 
 /// And the functions of its policies, by formats F.
 template <class F> struct Service : Serving {

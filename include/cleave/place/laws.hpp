@@ -14,6 +14,8 @@ enum class Law : unsigned char {
   Slices,
   Letter,
   Dimensions,
+  Sequence,
+  Heads,
   Window,
   Joined,
   Factors,
@@ -73,6 +75,20 @@ template <int Given, int Wanted> struct the_input_has_the_dimensions {
   static constexpr bool holds = Given == Wanted;
   template <bool Holds> struct tell {
     static_assert(Holds, "shapes do not chain: the layer wants an Image (3 dimensions) and is given something else");
+  };
+};
+template <int Given, int Wanted> struct the_input_is_a_sequence {
+  static constexpr bool holds = Given >= Wanted;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "shapes do not chain: the layer wants a sequence, (positions, features), as from Sequence<positions, "
+                  "features> or Embedding, and is given one vector");
+  };
+};
+template <int Features, int Heads> struct heads_divide_features {
+  static constexpr bool holds = Features % Heads == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Attention<heads>: the features of a position must divide evenly by the heads");
   };
 };
 template <int Extent, int Window> struct the_window_fits {
@@ -193,6 +209,8 @@ template <int A, int B> struct law_of<Law::Groups, A, B> : groups_divide_by_ways
 template <int A, int B> struct law_of<Law::Slices, A, B> : micro_batches_divide_by_ways<A, B> {};
 template <int A, int B> struct law_of<Law::Letter, A, B> : the_layer_has_the_letter_to_cut<static_cast<char>(A)> {};
 template <int A, int B> struct law_of<Law::Dimensions, A, B> : the_input_has_the_dimensions<A, B> {};
+template <int A, int B> struct law_of<Law::Sequence, A, B> : the_input_is_a_sequence<A, B> {};
+template <int A, int B> struct law_of<Law::Heads, A, B> : heads_divide_features<A, B> {};
 template <int A, int B> struct law_of<Law::Window, A, B> : the_window_fits<A, B> {};
 template <int A, int B> struct law_of<Law::Joined, A, B> : joined_shapes_agree<A, B> {};
 template <int A, int B> struct law_of<Law::Factors, A, B> : factors_fit<A, B> {};

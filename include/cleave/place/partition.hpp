@@ -8,6 +8,7 @@ namespace cleave::place {
 
 /// What a sample's forward pass through an operation costs: the multiply-adds of a product, else a value's elements.
 constexpr long cost(Signature const& s) {
+  if (s.work > 0) return s.work;
   if (!s.contracts || s.weights == 0) return s.y.size();
   char const columns = s.w_at.has('o') ? 'o' : 'c';
   int const dim = s.w_at.dim(columns);

@@ -96,6 +96,15 @@ template <int Ops> struct Placer {
       if (placement(from).on[a] == invariant && to.on[a] == replicate) to.on[a] = invariant;
     }
     if (placement(from) == to) return from;
+    for (int a = 0; a < mesh.axes; ++a) {  // from one dimension of a sample to another by way of the whole
+      Placement const have = placement(from).on[a], want = to.on[a];
+      if (have.kind != Kind::Shard || want.kind != Kind::Shard || have.dim == want.dim) continue;
+      if (have.dim == batch || want.dim == batch || mesh.size[a] == 0) continue;
+      Sharding whole_there = placement(from);
+      whole_there.on[a] = invariant;
+      from = converted_along(a, from, whole_there, whole);
+    }
+    if (placement(from) == to) return from;
     ConversionPlan const plan = plan_conversion(placement(from), to, mesh);
     if (!plan.legal) out.verdict = {Law::Unconvertible, s.leaf, 0, s.leaf};
     for (int i = 0; i < plan.steps && plan.legal; ++i) {
@@ -145,7 +154,7 @@ template <int Ops> struct Placer {
       n.local.w0 = cut(s.w[0].shape, n.w, mesh, 0);
     }
     if (s.weights > 1) n.local.w1 = cut(s.w[1].shape, n.w, mesh, 0);
-    if (s.is_loss) out.last = n.in0;
+    if (s.is_loss) out.last = n.in0, n.local.labels = s.labels;
     node_of[k] = added(n);
   }
 };

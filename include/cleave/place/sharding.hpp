@@ -21,6 +21,14 @@ constexpr AxisSet axes_of(Sharding const& s, Placement p) {
   }
   return out;
 }
+/// The dimension of a sample that some axes cut, of which there is one; the first if none is.
+constexpr int dim_cut(Sharding const& s) {
+  int dim = batch + 1;
+  for (Placement const& p : s.on) {
+    if (p.kind == Kind::Shard && p.dim > dim) dim = p.dim;
+  }
+  return dim;
+}
 /// The axes along which they differ.
 constexpr AxisSet changed(Sharding const& a, Sharding const& b) {
   AxisSet out;

@@ -30,11 +30,13 @@ struct Signature {
   std::string_view const* state_names = nullptr;
   Shape x, x2, y, state;
   op::Weight w[2];
-  int in0 = -1, in1 = -2, leaf = 0, weights = 0, states = 0, tokens = 0, sparse_row = 0;
+  int in0 = -1, in1 = -2, leaf = 0, weights = 0, states = 0, tokens = 0, sparse_row = 0, labels = 1;
   int (*parts)(char, int) = nullptr;
   long (*aux)(Shape, Shape) = nullptr;
   bool linear = false, elementwise = false, pointwise = false, contracts = false, is_loss = false, sums_batch = false;
   bool reads_x = false, reads_y = false, written = false, mergeable = false;
+  bool weights_after_input = false;
+  long work = 0;
   Factors factors = Factors::Never;
   op::Target target = op::Target::Class;  // of a loss
   bool stats_input = false;               // the second input has no batch letter: it is a sum over the batch
@@ -45,7 +47,7 @@ template <int N> struct Signatures {
   Verdict verdict;
 };
 
-template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
+template <class Op> constexpr Verdict shape_law_of_sample(Shape x, Shape x2, int leaf) {
   if constexpr (requires { Op::kernel; }) {
     if (x.dims != 3) return {Law::Dimensions, x.dims, 3, leaf};
     int const side = x[1] < x[2] ? x[1] : x[2];
@@ -77,6 +79,20 @@ template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
   return {};
 }
 
+template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
+  if constexpr (requires { Op::of_sequences; }) {
+    if (x.dims < 2) return {Law::Sequence, x.dims, 2, leaf};
+  }
+  if constexpr (requires { Op::heads; }) {
+    if (x[1] % Op::heads != 0) return {Law::Heads, x[1], Op::heads, leaf};
+  }
+  if constexpr (requires { typename Op::of_position; }) {
+    return shape_law<typename Op::of_position>(x.below(), x2, leaf);
+  } else {
+    return shape_law_of_sample<Op>(x, x2, leaf);
+  }
+}
+
 template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   Signature s;
   s.name = Op::name;
@@ -98,6 +114,7 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.state_names = Op::state_names;
   s.tokens = Op::tokens;
   s.sparse_row = Op::sparse_row;
+  s.labels = Op::labels(x);
   s.state = Op::state(x);
   s.parts = Op::parts;
   s.aux = Op::aux;
@@ -110,6 +127,8 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.sums_batch = Op::sums_batch;
   s.reads_x = Op::reads_x;
   s.reads_y = Op::reads_y;
+  s.weights_after_input = Op::weights_after_input;
+  s.work = Op::work(x);
   s.written = std::is_same_v<Op, Reduce>;
   // May be fused to a product: a bias, or a map whose derivative is a function of its output.
   s.mergeable = Op::elementwise && !Op::reads_x && (Op::weights == 1 || requires { typename Op::function; });

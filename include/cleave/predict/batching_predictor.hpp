@@ -30,7 +30,7 @@ struct BatchingOptions {
 template <class Net, class Number = f32> class BatchingPredictor {
  public:
   using Single = Predictor<Net, Number>;
-  static constexpr long inputs = Single::inputs, outputs = Single::outputs;
+  static constexpr long inputs = Single::inputs, outputs = Single::outputs, width = Single::width;
 
   /// Throws Error as Predictor does.
   explicit BatchingPredictor(std::string const& file, BatchingOptions const& how = {})
@@ -63,9 +63,9 @@ template <class Net, class Number = f32> class BatchingPredictor {
     return y;
   }
   std::vector<float> probabilities(std::span<float const> x) const {
-    return session::probabilities_of<Net>((*this)(x), outputs);
+    return session::probabilities_of<Net>((*this)(x), width);
   }
-  std::vector<int> classes(std::span<float const> x) const { return session::classes_of<Net>((*this)(x), outputs); }
+  std::vector<int> classes(std::span<float const> x) const { return session::classes_of<Net>((*this)(x), width); }
   std::vector<std::string> names(std::span<float const> x) const { return session::names_of(classes(x), names_); }
   std::vector<std::string> const& class_names() const { return names_; }
 

@@ -27,13 +27,15 @@ inline constexpr bool answers_with_classes<Predictor<Net, Formats...>> = loss_of
 /// that with the largest probability.
 template <class... Predictors> class Ensemble {
   using First = std::tuple_element_t<0, std::tuple<Predictors...>>;
-  static_assert(((Predictors::inputs == First::inputs && Predictors::outputs == First::outputs) && ...),
+  static_assert(((Predictors::inputs == First::inputs && Predictors::outputs == First::outputs &&
+                  Predictors::width == First::width) &&
+                 ...),
                 "Ensemble: the models have other inputs or outputs; give models of the same samples and classes");
   static_assert((session::answers_with_classes<Predictors> && ...),
                 "Ensemble: each model ends with CrossEntropy; of others take the mean of their outputs");
 
  public:
-  static constexpr long inputs = First::inputs, outputs = First::outputs;
+  static constexpr long inputs = First::inputs, outputs = First::outputs, width = First::width;
   static constexpr int size = sizeof...(Predictors);
 
   explicit Ensemble(Predictors... members) : members_(std::move(members)...) {
@@ -55,8 +57,8 @@ template <class... Predictors> class Ensemble {
   std::vector<int> classes(std::span<float const> x) {
     std::vector<float> const p = probabilities(x);
     std::vector<int> c;
-    for (auto at = p.begin(); at != p.end(); at += outputs)
-      c.push_back(static_cast<int>(std::max_element(at, at + outputs) - at));
+    for (auto at = p.begin(); at != p.end(); at += width)
+      c.push_back(static_cast<int>(std::max_element(at, at + width) - at));
     return c;
   }
   std::vector<std::string> names(std::span<float const> x) { return session::names_of(classes(x), class_names()); }
@@ -64,10 +66,9 @@ template <class... Predictors> class Ensemble {
   /// A metric of classes, of all samples: `answer.evaluate(x, y, Accuracy{})`, of the probabilities.
   template <ClassMetric Metric> Metric evaluate(std::span<float const> x, std::span<int const> y, Metric metric) {
     std::vector<float> const p = probabilities(x);
-    if (y.size() * static_cast<std::size_t>(outputs) != p.size())
-      throw Error({"y: ", y.size(), " labels for ", p.size() / static_cast<std::size_t>(outputs), " samples"});
-    for (std::size_t i = 0; i < y.size(); ++i)
-      metric.add(std::span(p).subspan(i * static_cast<std::size_t>(outputs), static_cast<std::size_t>(outputs)), y[i]);
+    constexpr auto each = static_cast<std::size_t>(width);
+    if (y.size() * each != p.size()) throw Error({"y: ", y.size(), " labels for ", p.size() / each, " answers"});
+    for (std::size_t i = 0; i < y.size(); ++i) metric.add(std::span(p).subspan(i * each, each), y[i]);
     return metric;
   }
 

@@ -61,7 +61,8 @@ template <class Net, class Format> class ForwardBlocks {
   static constexpr int block = 32;  // samples that run at once
   using Block = Of<block>;
   using Single = Of<1>;
-  static constexpr long inputs = Net::input::shape.size(), outputs = lower::wanted<Block>().outputs;
+  static constexpr long inputs = Net::input::shape.size(), width = lower::wanted<Block>().outputs,
+                        outputs = width * lower::wanted<Block>().labels;
   static constexpr schedule::Memory memory = Forward<Block>::layout.memory;
   static constexpr long activation_bytes = std::max(Pass::bytes(memory), Pass::bytes(Forward<Single>::layout.memory));
 

@@ -21,30 +21,30 @@ inline std::size_t samples_of(std::span<float const> x, long inputs) {
   return x.size() / static_cast<std::size_t>(inputs);
 }
 
-/// Of outputs (n, outputs), (n, outputs): the softmax of a sample's outputs for CrossEntropy, the sigmoid of each for
+/// Of outputs (n, width), (n, width): the softmax of each row for CrossEntropy, the sigmoid of each for
 /// BinaryCrossEntropy.
-template <class Net> std::vector<float> probabilities_of(std::vector<float> p, long outputs) {
+template <class Net> std::vector<float> probabilities_of(std::vector<float> p, long width) {
   using law = law_of_probabilities<Net>;
   static_assert(sizeof(typename law::template tell<law::holds>) > 0);
   if constexpr (loss_of<Net>::loss_target == op::Target::Shares) {
     for (float& v : p) v = 1 / (1 + std::exp(-v));
   } else {
-    for (auto at = p.begin(); at != p.end(); at += outputs) {
-      float const top = *std::max_element(at, at + outputs);
+    for (auto at = p.begin(); at != p.end(); at += width) {
+      float const top = *std::max_element(at, at + width);
       float sum = 0;
-      for (auto v = at; v != at + outputs; ++v) sum += * v = std::exp(*v - top);
-      for (auto v = at; v != at + outputs; ++v) *v /= sum;
+      for (auto v = at; v != at + width; ++v) sum += * v = std::exp(*v - top);
+      for (auto v = at; v != at + width; ++v) *v /= sum;
     }
   }
   return p;
 }
-/// Of outputs (n, outputs), (n): the number of each sample's largest output.
-template <class Net> std::vector<int> classes_of(std::vector<float> const& y, long outputs) {
+/// Of outputs (n, width), (n): the number of each row's largest output.
+template <class Net> std::vector<int> classes_of(std::vector<float> const& y, long width) {
   using law = law_of_classes<Net>;
   static_assert(sizeof(typename law::template tell<law::holds>) > 0);
   std::vector<int> c;
-  for (auto at = y.begin(); at != y.end(); at += outputs)
-    c.push_back(static_cast<int>(std::max_element(at, at + outputs) - at));
+  for (auto at = y.begin(); at != y.end(); at += width)
+    c.push_back(static_cast<int>(std::max_element(at, at + width) - at));
   return c;
 }
 /// Throws Error if a class has no name.

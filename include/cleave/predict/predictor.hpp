@@ -41,6 +41,8 @@ template <class Net, class Number> class Predictor {
   static constexpr int block = Blocks::block;
   /// Numbers of a sample's input, and of what the loss reads.
   static constexpr long inputs = Blocks::inputs, outputs = Blocks::outputs;
+  /// Of these, that belong to one class of the answer: all, or those of a position (PerPosition<..., CrossEntropy>).
+  static constexpr long width = Blocks::width;
   /// Of weights and activations: the weights once, whatever the number of copies.
   static constexpr long weight_bytes = Blocks::memory.bytes[static_cast<int>(schedule::Category::Weights)],
                         activation_bytes = Blocks::activation_bytes, bytes = weight_bytes + activation_bytes;
@@ -120,13 +122,13 @@ template <class Net, class Number> class Predictor {
                    n * static_cast<std::size_t>(outputs)});
     blocks_.run(x, out.data());
   }
-  /// Of each class, or label, (n, outputs): the softmax of the outputs for CrossEntropy, the sigmoid of each for
-  /// BinaryCrossEntropy.
+  /// Of each class, or label, (n, outputs): the softmax of each `width` outputs for CrossEntropy, the sigmoid of each
+  /// for BinaryCrossEntropy.
   std::vector<float> probabilities(std::span<float const> x) {
-    return session::probabilities_of<Net>((*this)(x), outputs);
+    return session::probabilities_of<Net>((*this)(x), width);
   }
-  /// The class of each sample, that of its largest output. For CrossEntropy.
-  std::vector<int> classes(std::span<float const> x) { return session::classes_of<Net>((*this)(x), outputs); }
+  /// The class of each sample, or of each of its positions, that of its largest output. For CrossEntropy.
+  std::vector<int> classes(std::span<float const> x) { return session::classes_of<Net>((*this)(x), width); }
   /// Metrics (data/metrics.hpp) of all samples, x (n, inputs) with their classes or (n, outputs) targets y:
   /// `predict.evaluate(x, y, Accuracy{}).value()`, `auto [top1, top5] = predict.evaluate(x, y, Accuracy{},
   /// TopKAccuracy<5>{});`. Throws Error if sizes, labels or targets do not fit.
@@ -149,8 +151,8 @@ template <class Net, class Number> class Predictor {
   /// Of all samples of a data set (data/dataset.hpp): `predict.evaluate(test, Accuracy{})`.
   template <Dataset D, class... Metrics> auto evaluate(D const& all, Metrics... metrics) {
     constexpr auto wanted = lower::wanted<Block>();
-    using law = session::law_of_data<typename Net::input, D, wanted.outputs, wanted.target != op::Target::Numbers,
-                                     wanted.target != op::Target::Class>;
+    using law = session::law_of_data<typename Net::input, D, wanted.outputs, wanted.labels,
+                                     wanted.target != op::Target::Numbers, wanted.target != op::Target::Class>;
     static_assert(sizeof(typename law::template tell<law::holds>) > 0);
     constexpr bool fits = ClassDataset<D> ? (ClassMetric<Metrics> && ...) : (TargetMetric<Metrics> && ...);
     static_assert(fits, "evaluate: of classes a metric takes outputs and an int; of values, outputs and targets");
@@ -195,7 +197,7 @@ template <class Net, class Number> class Predictor {
   }
   /// Whether a metric's k outputs are not all of them.
   template <class M> static constexpr bool chooses() {
-    if constexpr (requires { M::k; }) return M::k < outputs;
+    if constexpr (requires { M::k; }) return M::k < width;
     return true;
   }
   template <bool OfValues, class... Metrics> static constexpr void check_metrics() {
@@ -213,7 +215,7 @@ template <class Net, class Number> class Predictor {
   static session::SampleSource arrays(std::span<float const> x, std::span<int const> labels,
                                       std::span<float const> targets) {
     constexpr backend::host::Wanted wanted = lower::wanted<Block>();
-    session::Arrays const all = session::arrays_of(x, labels, targets, inputs, outputs);
+    session::Arrays const all = session::arrays_of(x, labels, targets, inputs, wanted);
     session::check_inputs(all, Block::tokens.vocabulary);
     session::check_labels("y", all, wanted);
     session::check_targets("y", all, wanted);
@@ -227,19 +229,23 @@ template <class Net, class Number> class Predictor {
     auto const n = static_cast<std::size_t>(all.size()), each = static_cast<std::size_t>(all.outputs);
     std::size_t const at_once = std::min(n, 8 * static_cast<std::size_t>(block) * blocks_.threads());
     std::vector<float> x(at_once * in), y(at_once * out), targets(at_once * each);
-    std::vector<int> labels(at_once);
+    constexpr auto positions = static_cast<std::size_t>(outputs / width);
+    std::vector<int> labels(at_once * positions);
     for (std::size_t first = 0; first < n; first += at_once) {
       std::size_t const count = std::min(at_once, n - first);
       for (std::size_t i = 0; i < count; ++i) {
         auto const sample = static_cast<long>(first + i);
-        all.read(sample, nullptr, &x[i * in], &labels[i], targets.data() + i * each);
-        if (!all.checked) check(all, sample, &x[i * in], labels[i], targets.data() + i * each);
+        all.read(sample, nullptr, &x[i * in], &labels[i * positions], targets.data() + i * each);
+        if (!all.checked) check(all, sample, &x[i * in], &labels[i * positions], targets.data() + i * each);
       }
       blocks_.run(std::span<float const>(x).first(count * in), y.data());
       for (std::size_t i = 0; i < count; ++i) {
         std::span<float const> const of(&y[i * out], out);
         if (all.has_labels()) {
-          if constexpr ((ClassMetric<Metrics> && ...)) (metrics.add(of, labels[i]), ...);
+          if constexpr ((ClassMetric<Metrics> && ...)) {
+            for (std::size_t p = 0; p < positions; ++p)
+              (metrics.add(of.subspan(p * width, width), labels[i * positions + p]), ...);
+          }
         } else {
           if constexpr ((TargetMetric<Metrics> && ...))
             (metrics.add(of, std::span<float const>(&targets[i * each], each)), ...);

@@ -256,7 +256,7 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
   for (int c = 0; c < s.pipeline.pipeline.chunks; ++c) out.slots[c] = s.pipeline.slots(c * ranks.stages + stage);
   bool const answers = stage == ranks.stages - 1;  // the last part has the loss
   int const answer_slots = answers ? out.slots[s.pipeline.pipeline.chunks - 1] : 0;
-  out.labels_apart = aligned(long{most_slices} * request.rows * 4);
+  out.labels_apart = aligned(long{most_slices} * request.rows * s.labels * 4);
   out.labels = region(Category::Activations, answer_slots * out.labels_apart);
   out.targets_apart = aligned(long{most_slices} * request.rows * s.targets * 4);
   if (s.targets > 0) out.targets = region(Category::Activations, answer_slots * out.targets_apart);

@@ -7,7 +7,8 @@
 
 namespace cleave::schedule {
 
-/// Of a value (rows, features): some features of some rows. A rank's tensor holds its box and nothing else.
+/// Of a value (rows, features): some features of some rows. A rank's tensor holds its box and nothing else. Of a
+/// sequence whose positions have features that are cut, each position is a row.
 struct Box {
   long row = 0, rows = 0, feature = 0, features = 0;
   constexpr long size() const { return rows * features; }

@@ -60,6 +60,7 @@ template <int Ops> struct Differentiation {
     for (int k = 0; k < m.count; ++k) {
       out.gradient[k] = -1;
       out.needs[k + 1] = (m.is_op(k) && m.learns(k)) || out.needed(m.node(k).in0) || out.needed(m.node(k).in1);
+      if (m.is_op(k) && m.learns(k) && m.op(k).weights_after_input) out.needs[m.node(k).in0 + 1] = true;
     }
   }
   constexpr void convert(int k) {

@@ -114,7 +114,7 @@ class StepGoal {
     bool const sums = verb() == op::Verb::AllReduce || verb() == op::Verb::ReduceScatter;
     Box const box = held(s, rank);
     long const row = box.row + element / box.features, feature = box.feature + element % box.features;
-    return {name(rank, row * node_->features + feature), sums ? summands : 1};
+    return {name(rank, row * (node_->features / node_->lines) + feature), sums ? summands : 1};
   }
 
   Program const& p_;

@@ -78,7 +78,12 @@ template <int Ops> struct Fusion {
   constexpr bool merges(int k, bool bias) const {
     int const next = k + 1;
     return next < m.count && m.is_op(next) && m.node(next).in0 == k && m.node(next).in1 == -2 && m.op(next).mergeable &&
-           readers(k) == 1 && (m.op(next).weights == 1) == bias;
+           readers(k) == 1 && (m.op(next).weights == 1) == bias && (!bias || lies_along_columns(k, next));
+  }
+  /// Whether the bias `next` has a number for each column of the product before it, which may be k or merged into it.
+  constexpr bool lies_along_columns(int k, int next) const {
+    place::Signature const &product = m.op(k), &bias = m.op(next);
+    return product.w_at.has(product.y_at[bias.x_at.dim(bias.w_at[0])]);
   }
 
   constexpr void forward() {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <string_view>
 
 #include "arena.hpp"
@@ -26,16 +27,17 @@ struct ProgramNode {
   Shape state;           // of a running statistic, over all ways
   std::string_view const* state_names = nullptr;
   long features = 0;      // elements of a whole sample of y, over all ways
-  long feature_unit = 1;  // of these, one index of the first dimension
+  long lines = 1;         // in these, of the dimensions above the one that is cut
+  long feature_unit = 1;  // elements of one index of the dimension that is cut
   long aux = 0;           // numbers kept of a sample for the way back
   long state_size = 0;    // elements of a running statistic on this rank
   int part = 0;           // of a pipeline
 
   /// Over which the gradients of its weights are summed.
   constexpr place::AxisSet summed_over() const { return place::axes_of(w, place::replicate); }
-  /// That cut the first dimension of an output sample.
+  /// That cut an output sample.
   constexpr place::AxisSet feature_axes() const {
-    return samples ? place::axes_of(y, place::shard(place::batch + 1)) : place::AxisSet{};
+    return samples ? place::axes_of(y, place::shard(place::dim_cut(y))) : place::AxisSet{};
   }
   /// Of a conversion: along which.
   constexpr place::AxisSet converted_along() const { return place::changed(x, y); }
@@ -57,6 +59,7 @@ struct Program : Chains<Program> {
   long const* state = nullptr;
   bool const* adds = nullptr;
   long weight_elements = 0, state_elements = 0, most_weight_leaf = 0, most_sum_leaf = 0, targets = 0;
+  int labels = 1;
   long loss_scale = 0;  // the state of the plan's LossScale, if it has one: an element of the states
   int input_value = -1;
   int last = -1;              // the node that the loss reads
@@ -118,7 +121,11 @@ template <class P> class ProgramOf {
       to.local = n.local;
       to.part = n.part;
       to.features = n.whole.size();
-      to.feature_unit = n.whole.stride(0);
+      int const cut = std::max(place::dim_cut(n.x), place::dim_cut(n.y)) - 1;
+      if (n.op < 0 || P::signatures.op[n.op].elementwise) {
+        for (int d = 0; d < cut; ++d) to.lines *= n.whole[d];
+        to.feature_unit = n.whole.stride(cut);
+      }
       if (n.op < 0) continue;
       auto const& s = P::signatures.op[n.op];
       to.name = s.name;
@@ -182,6 +189,7 @@ template <class P> class ProgramOf {
     p.most_weight_leaf = s.most_weight_leaf;
     p.most_sum_leaf = s.most_sum_leaf;
     p.targets = s.targets;
+    p.labels = s.labels;
     p.input_value = s.input_value;
     for (int k = 0; k < count; ++k) {
       if (P::placed.node[k].op == static_cast<int>(P::ops::size) - 1) p.loss_scale = s.state[k];

@@ -25,7 +25,8 @@ struct Schedule : Chains<Schedule> {
   long const* state = nullptr;
   bool const *in_forward_tail = nullptr, *in_backward_tail = nullptr, *adds = nullptr;
   int input_value = -1, input_gradient = -1;
-  long targets = 0;  // numbers of a sample that the loss uses; 0 if it uses a class
+  long targets = 0;  // numbers of a sample that the loss uses; 0 if it uses classes
+  int labels = 1;    // classes of a sample
   PipelineSchedule pipeline;
 
   constexpr int step_of(Do what, int node) const {
@@ -70,6 +71,7 @@ constexpr Schedule view(PlacedModel<Ops> const& m, Fused<Ops> const& fused, Buck
   s.input_value = buffers.input_value;
   s.input_gradient = buffers.input_gradient;
   if constexpr (Ops > 0) {
+    s.labels = m.model.op[Ops - 1].labels;
     if (m.count > 0 && m.model.op[Ops - 1].target != op::Target::Class) s.targets = m.model.op[Ops - 1].x.size();
   }
   return s;

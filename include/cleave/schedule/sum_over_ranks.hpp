@@ -30,7 +30,7 @@ constexpr FromTo shardings_of(ProgramNode const& n, Step const& step) {
 /// What a rank holds of the value of node n.
 constexpr Box box_of(Program const& program, ProgramNode const& n, place::Sharding const& s, Share const& share,
                      int rank, int accumulation) {
-  return box(s, {n.features, n.feature_unit}, program.rows, share, rank, accumulation);
+  return box(s, {n.features / n.lines, n.feature_unit}, program.rows * n.lines, share, rank, accumulation);
 }
 
 /// The axes over which a step is an exchange.

@@ -31,6 +31,9 @@ struct Shape {
     (d == 0 ? s.e0 : d == 1 ? s.e1 : d == 2 ? s.e2 : s.e3) = extent;
     return s;
   }
+  /// Of what lies below one index of dimension 0, and of n such.
+  CLEAVE_HD constexpr Shape below() const { return dims > 1 ? Shape(dims - 1, e1, e2, e3, 1) : Shape(dims); }
+  CLEAVE_HD constexpr Shape times(int n) const { return Shape(dims + 1, n, e0, e1, e2); }
   CLEAVE_HD constexpr Shape flat() const { return Shape(static_cast<int>(size())); }
   friend constexpr bool operator==(Shape, Shape) = default;
 };

@@ -51,8 +51,9 @@ template <class P> struct Probing {
                 out[i] = static_cast<float>(data[static_cast<std::size_t>(first * n + i)]);
             },
             [](void const*, long, long first, int count, int* out) {
-              int const n = static_cast<int>(P::signatures.op[P::ops::size - 1].x.size());
-              for (int i = 0; i < count; ++i) out[i] = static_cast<int>(first + i) * 3 % n;
+              constexpr int labels = P::schedule.labels,
+                            n = static_cast<int>(P::signatures.op[P::ops::size - 1].x.size()) / labels;
+              for (int i = 0; i < count * labels; ++i) out[i] = (static_cast<int>(first) * labels + i) * 3 % n;
             }};
   }
   /// `nudge` is added to element `index` of weight `which` before the step.
@@ -159,6 +160,10 @@ template <class L, class Input, class Split> struct Fed;
 template <class L, int N, class Split> struct Fed<L, Vector<N>, Split> {
   using net = Probed<Vector<N>, Linear<N, ModelParallel<Split>>, L>;
   using whole = Probed<Vector<N>, Linear<N>, L>;
+};
+template <class L, int T, int N, class Split> struct Fed<L, Sequence<T, N>, Split> {
+  using net = Probed<Sequence<T, N>, PerPosition<Linear<N, ModelParallel<Split>>>, L>;
+  using whole = Probed<Sequence<T, N>, PerPosition<Linear<N>>, L>;
 };
 template <class L, int C, int H, int W, class Split> struct Fed<L, Image<C, H, W>, Split> {
   using net = Probed<Image<C, H, W>, Conv<C, 1, ModelParallel<Split>>, L>;

@@ -30,7 +30,8 @@ concept is_temporary_vector = !std::is_reference_v<T> && requires {
 /// A base of the trainers of plan P: `Self` trains steps on a feed.
 template <class P, class Self> class SampleTraining {
  public:
-  /// Trains on samples in memory: x (n, inputs), y (n) classes from 0, or (n, outputs) targets, for a loss that takes
+  /// Trains on samples in memory: x (n, inputs), y (n) classes from 0 (of sequences (n,
+  /// positions)), or (n, outputs) targets, for a loss that takes
   /// them. Each epoch has its own order; samples beyond the last whole batch of an epoch are left out of it. With
   /// `.validation`, the trainer has the weights of the best epoch in the end. `watch` is called after each epoch; if it
   /// returns true, the training ends. The learning rate is that of the plan, unless `.rate` is given. Throws Error,
@@ -115,7 +116,7 @@ template <class P, class Self> class SampleTraining {
  private:
   static constexpr backend::host::Wanted wanted = lower::wanted<P>();
   static SampleSource arrays(std::span<float const> x, std::span<int const> labels, std::span<float const> targets) {
-    Arrays out = arrays_of(x, labels, targets, P::Net::input::shape.size(), wanted.outputs);
+    Arrays out = arrays_of(x, labels, targets, P::Net::input::shape.size(), wanted);
     out.shape = P::Net::input::shape;
     check_inputs(out, P::tokens.vocabulary);
     check_labels("y", out, wanted);
@@ -123,8 +124,8 @@ template <class P, class Self> class SampleTraining {
     return source_of(out);
   }
   template <class D> static SampleSource source(D const& of) {
-    using law = law_of_data<typename P::Net::input, D, wanted.outputs, wanted.target != op::Target::Numbers,
-                            wanted.target != op::Target::Class>;
+    using law = law_of_data<typename P::Net::input, D, wanted.outputs, wanted.labels,
+                            wanted.target != op::Target::Numbers, wanted.target != op::Target::Class>;
     static_assert(sizeof(typename law::template tell<law::holds>) > 0);
     return source_of(of);
   }

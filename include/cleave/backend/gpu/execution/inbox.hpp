@@ -31,7 +31,7 @@ template <class N, class Machine, class Link> class Inbox {
     for (One const& one : ranks.all) {
       for (int round = 0; one.here && round < ranks_.program.rounds; ++round) {
         long const pixels = take(samples(one, round) * input_size_ * 4);
-        long const labels = take(labelled(one, round) * 4);
+        long const labels = take(labelled(one, round) * ranks_.program.labels * 4);
         long const targets = take(labelled(one, round) * ranks_.program.targets * 4);
         at_[static_cast<std::size_t>(one.m.rank)].push_back({pixels, labels, targets});
       }
@@ -75,7 +75,8 @@ template <class N, class Machine, class Link> class Inbox {
                reinterpret_cast<float const*>(there_ + at(one, round).pixels), 1, samples(one, round) * input_size_, 0,
                0);
     copy_lines(one.compute, ranks_.template in_arena<int>(one, ranks_.layout.labels),
-               reinterpret_cast<int const*>(there_ + at(one, round).labels), 1, labelled(one, round), 0, 0);
+               reinterpret_cast<int const*>(there_ + at(one, round).labels), 1,
+               labelled(one, round) * ranks_.program.labels, 0, 0);
     if (ranks_.program.targets > 0) {
       copy_lines(one.compute, ranks_.template in_arena<float>(one, ranks_.layout.targets),
                  reinterpret_cast<float const*>(there_ + at(one, round).targets), 1,

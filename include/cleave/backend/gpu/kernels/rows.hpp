@@ -6,6 +6,7 @@
 
 #include "../../../op/layer_norm.hpp"
 #include "../../../op/loss.hpp"
+#include "../../../op/per_position.hpp"
 #include "../../../op/scaled_loss.hpp"
 #include "../../../op/weighted_loss.hpp"
 #include "kernel.hpp"
@@ -91,6 +92,16 @@ template <class Row, class Loss> struct WeightedRow {
   }
 };
 
+/// As Row, of a sample's positions, over which its loss is the mean.
+template <class Row, int Positions> struct PositionRow {
+  template <class Of, op::Local L, bool WithGradient, class Ctx, class T>
+  CLEAVE_HD static tensor::accumulate_t<T> loss(Ctx const& c, op::Operands<T> t, long b, long rows) {
+    constexpr auto positions = static_cast<tensor::accumulate_t<T>>(Positions);
+    t.scale /= positions;
+    return Row::template loss<Of, L, WithGradient>(c, t, b, rows) / positions;
+  }
+};
+
 /// A slice's sum of losses and, with `WithGradient`, the gradient of its features, in one pass. One block for each
 /// slice: teams take rows in turn, and their sums are added in one order.
 template <class Row, op::Local L, bool WithGradient, class T> struct LossOfSlice {
@@ -163,11 +174,19 @@ template <class Op, class Row> struct LossKernel : ByDefinition<Op> {
 
  private:
   template <op::Local L, bool WithGradient, class T, class Q> static void put(Q q, op::Operands<T> const& t) {
+    if constexpr (L.labels > 1) {
+      put_rows<PositionRow<Row, L.labels>, op::by_position(L), WithGradient>(q, t);
+    } else {
+      put_rows<Row, L, WithGradient>(q, t);
+    }
+  }
+  template <class RowKind, op::Local L, bool WithGradient, class T, class Q>
+  static void put_rows(Q q, op::Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     if constexpr (L.rows <= 64 || L.rows * long{sizeof(A)} > Q::workspace_bytes) {
-      q.template launch<LossOfSlice<Row, L, WithGradient, T>>(t.slices, t);
+      q.template launch<LossOfSlice<RowKind, L, WithGradient, T>>(t.slices, t);
     } else {
-      using K = LossOfRows<Row, L, WithGradient, T>;
+      using K = LossOfRows<RowKind, L, WithGradient, T>;
       constexpr int most = static_cast<int>(Q::workspace_bytes / (L.rows * long{sizeof(A)}));
       A* const losses = reinterpret_cast<A*>(q.workspace);
       for (int first = 0; first < t.slices; first += most) {
@@ -188,6 +207,9 @@ template <class Loss, int... Percent> struct RowOf<op::WeightedLoss<Loss, Percen
 };
 template <> struct RowOf<op::SquaredError> { using is = SquaredRow; };
 template <class F> struct RowOf<op::FeatureLoss<F>> { using is = FeatureRow<F>; };
+template <class Loss>
+requires requires { typename RowOf<Loss>::is; }
+struct RowOf<op::PerPosition<Loss>> : RowOf<Loss> {};
 template <class Loss, class Scale>
 requires requires { typename RowOf<Loss>::is; }
 struct RowOf<op::ScaledLoss<Loss, Scale>> {

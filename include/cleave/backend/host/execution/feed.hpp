@@ -17,9 +17,9 @@
 namespace cleave::backend::host {
 
 /// The source of samples. Each function writes the samples [first, first + count) of a step's batch. `pixels`: inputs
-/// (count, input shape); `labels`: class numbers (count), from 0; `targets`: numbers (count, shape of the loss's
-/// input), for losses of numbers. One of the last two may be null. With both, the loss of MeanSquaredError uses the
-/// targets, and accuracy uses the labels.
+/// (count, input shape); `labels`: class numbers (count, Wanted::labels), from 0; `targets`: numbers (count, shape of
+/// the loss's input), for losses of numbers. One of the last two may be null. With both, the loss of MeanSquaredError
+/// uses the targets, and accuracy uses the labels.
 struct Feed {
   void const* self = nullptr;
   void (*pixels)(void const* self, long step, long first, int count, float* out) = nullptr;
@@ -30,8 +30,9 @@ struct Feed {
 /// What the loss of a plan compares a sample's outputs with.
 struct Wanted {
   std::string_view loss;
-  long outputs = 0;  // of a sample: as many classes, or as many numbers
+  long outputs = 0;  // of a sample, or of each of its positions: as many classes, or as many numbers
   op::Target target = op::Target::Class;
+  int labels = 1;  // classes of a sample: one for each position, if the loss is of each
 };
 /// Whether the loss uses the targets of this feed.
 constexpr bool takes_numbers(Wanted const& w, Feed const& feed) {
@@ -51,9 +52,9 @@ struct SampleRange {
                "; correct the label, or give the model's last layer an output for every class"});
 }
 
-/// Reads labels (count) and, if the loss uses numbers, targets (count, outputs) from the feed, and checks them: an
-/// Error names the first label that is no class, or target that is not finite. Classes become one-hot targets. Samples
-/// that are not in the data are 0.
+/// Reads labels (count, w.labels) and, if the loss uses numbers, targets (count, outputs) from the feed, and checks
+/// them: an Error names the first label that is no class, or target that is not finite. Classes become one-hot targets.
+/// Samples that are not in the data are 0.
 inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& of, int* labels, float* targets) {
   bool const numbers = takes_numbers(w, feed);
   long const valid = std::clamp<long>(of.valid, 0, of.count);
@@ -67,12 +68,12 @@ inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& o
   }
   if (feed.labels) {
     feed.labels(feed.self, of.step, of.first, of.count, labels);
-    for (long i = 0; i < valid; ++i) {
-      if (labels[i] < 0 || labels[i] >= w.outputs) refuse_label(w, of.step, of.first + i, labels[i]);
+    for (long i = 0; i < valid * w.labels; ++i) {
+      if (labels[i] < 0 || labels[i] >= w.outputs) refuse_label(w, of.step, of.first + i / w.labels, labels[i]);
     }
-    std::fill(labels + valid, labels + of.count, 0);
+    std::fill(labels + valid * w.labels, labels + of.count * w.labels, 0);
   } else {
-    std::fill_n(labels, of.count, 0);
+    std::fill_n(labels, of.count * w.labels, 0);
   }
   if (numbers) {
     feed.targets(feed.self, of.step, of.first, of.count, targets);
@@ -92,13 +93,14 @@ inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& o
 
 /// The results of an evaluation pass on one rank; each sample is counted by exactly one rank.
 struct Seen {
-  long samples = 0, correct = 0;
+  long samples = 0, labels = 0, correct = 0;
   double loss = 0;                // the sum over samples
   std::vector<long> confusion{};  // see Score
 
   Seen& operator+=(Seen const& o) {
     samples += o.samples;
     correct += o.correct;
+    labels += o.labels;
     loss += o.loss;
     if (confusion.size() < o.confusion.size()) confusion.resize(o.confusion.size());
     for (std::size_t i = 0; i < o.confusion.size(); ++i) confusion[i] += o.confusion[i];
@@ -114,12 +116,12 @@ struct Seen {
 inline constexpr long most_paired_classes = 100;
 /// The number of such pairs; 0: none are counted.
 constexpr long pairs_of(schedule::Program const& p) {
-  long const classes = p.targets > 0 ? 0 : p.last < 0 ? p.input.size() : p.node[p.last].features;
+  long const classes = p.targets > 0 ? 0 : (p.last < 0 ? p.input.size() : p.node[p.last].features) / p.labels;
   return classes <= most_paired_classes ? classes * classes : 0;
 }
 
-/// The result of an evaluation: means over `samples` samples. Accuracy is the share whose largest output is at their
-/// label; NaN if the feed has no labels.
+/// The result of an evaluation: means over `samples` samples. Accuracy is the share of them, or of all their positions,
+/// whose largest output is at their label; NaN if the feed has no labels.
 struct Score {
   double loss = 0, accuracy = 0;
   long samples = 0;
@@ -129,17 +131,19 @@ struct Score {
 
   static Score of(Seen all, Feed const& feed) {
     double const n = all.samples == 0 ? 1 : static_cast<double>(all.samples);
-    return {all.loss / n, feed.labels ? static_cast<double>(all.correct) / n : std::numeric_limits<double>::quiet_NaN(),
-            all.samples, std::move(all.confusion)};
+    double const right = static_cast<double>(all.correct) / static_cast<double>(std::max(all.labels, 1L));
+    return {all.loss / n, feed.labels ? right : std::numeric_limits<double>::quiet_NaN(), all.samples,
+            std::move(all.confusion)};
   }
   /// The same with `sum(values, count)` over the processes of a run, each of which has seen some of the samples.
   template <class Sum> static Score over_processes(Seen const& mine, long pairs, Feed const& feed, Sum sum) {
-    std::vector<double> all{static_cast<double>(mine.correct), static_cast<double>(mine.samples), mine.loss};
+    std::vector<double> all{static_cast<double>(mine.correct), static_cast<double>(mine.samples),
+                            static_cast<double>(mine.labels), mine.loss};
     all.insert(all.end(), mine.confusion.begin(), mine.confusion.end());
-    all.resize(static_cast<std::size_t>(3 + pairs));
+    all.resize(static_cast<std::size_t>(4 + pairs));
     sum(all.data(), static_cast<int>(all.size()));
-    Seen of{static_cast<long>(all[1]), static_cast<long>(all[0]), all[2]};
-    of.confusion.assign(all.begin() + 3, all.end());
+    Seen of{static_cast<long>(all[1]), static_cast<long>(all[2]), static_cast<long>(all[0]), all[3]};
+    of.confusion.assign(all.begin() + 4, all.end());
     return Score::of(std::move(of), feed);
   }
   /// The accuracy; throws Error if there is none.

@@ -60,14 +60,15 @@ template <class N> class Pointers {
       t.state1 = t.state0 + n.state_size;
     }
     int const slot = layout_.slot(program_, n.part, round_);  // of the loss
-    t.labels = at<int>(layout_.labels + slot * layout_.labels_apart) + row;
+    t.labels = at<int>(layout_.labels + slot * layout_.labels_apart) + row * program_.labels;
     if (s.targets > 0) t.targets = at<float>(layout_.targets + slot * layout_.targets_apart) + row * program_.targets;
     t.loss = at<A>(layout_.losses) + range.begin - share_.replica(m_.replica()).begin + i;
     t.scale = A{1} / static_cast<A>(share_.samples);
     t.where.layer = static_cast<std::uint32_t>(n.op);
     t.where.sample = long{range.begin + i} * program_.rows;
     t.where.features = n.features;
-    t.where.feature = share_.ranks.index(m_.rank, n.feature_axes()) * n.local.y.size();
+    t.where.lines = n.lines;
+    t.where.feature = share_.ranks.index(m_.rank, n.feature_axes()) * n.local.y.size() / n.lines;
     t.where.first_slice = i == 0 && round_ == 0;
     t.pass = pass_;
     return t;

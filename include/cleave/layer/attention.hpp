@@ -1,0 +1,55 @@
+// layer/attention.hpp - Attention<heads, Causal>, PositionEmbedding, Repeat<n, Layers...>: what transformers are made of.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../op/attention.hpp"
+#include "linear.hpp"
+#include "per_position.hpp"
+#include "residual.hpp"
+
+namespace cleave {
+
+/// Of Attention: a position attends to itself and to those before it.
+struct Causal : layer::Option {};
+
+namespace layer {
+template <int Heads, class P, op::Start How = start_of<P>>
+using attention_ops =
+    std::conditional_t<meta::contains<NoBias, P>,
+                       Chain<op::IntoHeads<Heads, How>, op::Attend<meta::contains<Causal, P>>, op::OutOfHeads<How>>,
+                       Chain<op::IntoHeads<Heads, How>, op::BiasOfHeads, op::Attend<meta::contains<Causal, P>>,
+                             op::OutOfHeads<How>, op::PerPosition<op::Bias>>>;
+template <int Heads> struct attention_has_heads {
+  static constexpr bool holds = Heads >= 1;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Attention<heads>: the number of heads is a whole number from 1");
+  };
+};
+}  // namespace layer
+
+/// Self-attention: x (b, T, F), y (b, T, F), in `Heads` heads of F / Heads features: `Attention<4, Causal>`. Weights
+/// are those of PyTorch's MultiheadAttention, transposed: (F, 3, heads, F / heads) for queries, keys and values, then
+/// (heads, F / heads, F), each with a bias unless NoBias. With ModelParallel<SplitColsRows> ranks have whole heads, and
+/// there is one sum over ranks in each pass. Memory grows with T, not with its square.
+template <int Heads, class... Options> struct Attention : layer::attention_ops<Heads, meta::list<Options...>> {
+  using policies = meta::list<Options...>;
+  using takes = meta::list<Causal, NoBias, Glorot>;
+  using law = layer::attention_has_heads<Heads>;
+};
+
+/// y = x + W, x (b, T, F): adds a learned vector for each position, which attention cannot tell otherwise.
+struct PositionEmbedding : layer::Chain<op::AddPositions> {};
+
+/// The layers n times, each time with weights of their own: `Repeat<12, Block>`. Equal blocks share their kernels.
+template <int Times, class... Layers> struct Repeat {
+  static_assert(Times >= 1, "Repeat<n, layers...>: the layers are there n times, at least once");
+  using layers = meta::concat<meta::list<Layers...>, typename Repeat<Times - 1, Layers...>::layers>;
+  using join_layers = meta::list<>;
+  using ops = meta::concat<layer::ops_of<Layers>..., typename Repeat<Times - 1, Layers...>::ops>;
+  static constexpr void connect(auto& graph) {
+    for (int i = 0; i < Times; ++i) layer::connect<Layers...>(graph);
+  }
+};
+template <class... Layers> struct Repeat<1, Layers...> : Path<Layers...> {};
+
+}  // namespace cleave

@@ -1,0 +1,154 @@
+// op/attention.hpp - attention of the positions of a sequence to each other, in heads: "bTKhD->bThD", and its products.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+
+#include "../meta/host_device.hpp"
+#include "bias.hpp"
+#include "product.hpp"
+#include "reshaped.hpp"
+
+namespace cleave::op {
+
+/// x (b, T, F), W (F, 3, Heads, F / Heads): queries, keys and values of each head. A split of columns is one of heads.
+template <int Heads, Start How> struct IntoHeads : Reshaped<IntoHeads<Heads, How>, Product<1, How>> {
+  static constexpr auto name = "into_heads";
+  static constexpr auto equation = "bTi,iKoD->bTKoD";
+  static constexpr bool of_sequences = true;
+  static constexpr int heads = Heads;
+  static constexpr Shape output(Shape x) { return Shape(x[0], 3, Heads, x[1] / Heads); }
+  static constexpr Weight weight(int, Shape x) { return {Shape(x[1], 3, Heads, x[1] / Heads), How, x[1], 3 * x[1]}; }
+  static constexpr Local as(Local l) {
+    int const out = static_cast<int>(l.y.below().size());
+    return {l.rows * l.x[0], l.batch * l.x[0], l.x.below(), {}, Shape(out), Shape(l.x[1], out), {}};
+  }
+};
+/// Of IntoHeads.
+struct BiasOfHeads : Reshaped<BiasOfHeads, Bias> {
+  static constexpr auto equation = "bTKoD,KoD->bTKoD";
+  static constexpr Weight weight(int, Shape x) { return {x.below(), Start::Zeros, 1, 1}; }
+  static constexpr Local as(Local l) {
+    Shape const each = l.x.below().flat();
+    return {l.rows * l.x[0], l.batch * l.x[0], each, {}, each, each, {}};
+  }
+};
+/// x (b, T, heads, D), W (heads, D, F) with F = heads D: y (b, T, F). A split of rows is one of heads.
+template <Start How> struct OutOfHeads : Reshaped<OutOfHeads<How>, Product<1, How>> {
+  static constexpr auto name = "out_of_heads";
+  static constexpr auto equation = "bTiD,iDo->bTo";
+  static constexpr Shape output(Shape x) { return Shape(x[0], static_cast<int>(x.below().size())); }
+  static constexpr Weight weight(int, Shape x) {
+    int const n = static_cast<int>(x.below().size());
+    return {Shape(x[1], x[2], n), How, n, n};
+  }
+  static constexpr Local as(Local l) {
+    Shape const in = l.x.below().flat();
+    return {l.rows * l.x[0], l.batch * l.x[0], in, {}, l.y.below(), Shape(in[0], l.y[1]), {}};
+  }
+};
+
+/// x (b, T, 3, heads, D): queries, keys, values. y (b, T, heads, D): for each position the mean of the values,
+/// weighted by the softmax over positions of query . key / sqrt(D); with `Causal` over this position and those before
+/// it. No (T, T) matrix is stored: the logarithm of each softmax's sum is kept, and its terms are computed again on the
+/// way back. Sources: Vaswani et al., "Attention is all you need", 2017; Dao et al., "FlashAttention", 2022.
+template <bool Causal> struct Attend : Base {
+  static constexpr auto name = Causal ? "causal_attention" : "attention";
+  static constexpr auto equation = "bTKhD->bThD";
+  static constexpr bool reads_x = true, reads_y = true, causal = Causal;
+  static constexpr Shape output(Shape x) { return Shape(x[0], x[2], x[3]); }
+  static constexpr long aux(Shape x, Shape) { return long{x[0]} * x[2]; }
+  static constexpr long work(Shape x) { return (Causal ? 1 : 2) * x[0] * x.below().size() / 3 * x[0]; }
+
+  /// A head of a sample: rows of queries, keys, values and of the output, `step` and `stride` numbers apart.
+  template <Local L> struct Head {
+    static constexpr long positions = L.x[0], heads = L.x[2], width = L.x[3], step = 3 * heads * width,
+                          stride = heads * width;
+    long x, y, aux;  // of position 0
+    CLEAVE_HD constexpr explicit Head(long n)
+        : x(n / heads * positions * step + n % heads * width),
+          y(n / heads * positions * stride + n % heads * width),
+          aux(n / heads * positions * heads + n % heads) {}
+    CLEAVE_HD constexpr long query(long p) const { return x + p * step; }
+    CLEAVE_HD constexpr long key(long p) const { return x + p * step + stride; }
+    CLEAVE_HD constexpr long value(long p) const { return x + p * step + 2 * stride; }
+    CLEAVE_HD constexpr long output(long p) const { return y + p * stride; }
+    CLEAVE_HD constexpr long sum(long p) const { return aux + p * heads; }
+    CLEAVE_HD static constexpr long end(long p) { return Causal ? p + 1 : positions; }  // of the keys it reads
+    CLEAVE_HD static constexpr long begin(long p) { return Causal ? p : 0; }            // of the queries that read it
+  };
+  template <Local L, class A, class T> CLEAVE_HD static A dot(T const* a, T const* b) {
+    A sum = 0;
+    for (int d = 0; d < L.x[3]; ++d) sum += static_cast<A>(a[d]) * static_cast<A>(b[d]);
+    return sum;
+  }
+  template <Local L, class A> CLEAVE_HD static A scale() { return A{1} / std::sqrt(A{L.x[3]}); }
+
+  template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    using Of = Head<L>;
+    ctx.each(L.rows * Of::heads * Of::positions, [&](long e) {
+      Of const h(e / Of::positions);
+      long const p = e % Of::positions;
+      T const* const q = t.x + h.query(p);
+      A top = dot<L, A>(q, t.x + h.key(0)), sum = 0;
+      for (long k = 1; k < Of::end(p); ++k) {
+        A const s = dot<L, A>(q, t.x + h.key(k));
+        top = s > top ? s : top;
+      }
+      A y[Of::width] = {};
+      for (long k = 0; k < Of::end(p); ++k) {
+        A const w = std::exp((dot<L, A>(q, t.x + h.key(k)) - top) * scale<L, A>());
+        T const* const v = t.x + h.value(k);
+        sum += w;
+        for (int d = 0; d < Of::width; ++d) y[d] += w * static_cast<A>(v[d]);
+      }
+      for (int d = 0; d < Of::width; ++d) t.y[h.output(p) + d] = static_cast<T>(y[d] / sum);
+      t.aux[h.sum(p)] = top * scale<L, A>() + std::log(sum);
+    });
+  }
+  /// dS = P (dP - dy . y), with P the softmax and dP (query, key) = dy . value.
+  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    using Of = Head<L>;
+    ctx.each(L.rows * Of::heads * Of::positions, [&](long e) {
+      Of const h(e / Of::positions);
+      long const p = e % Of::positions;
+      auto const weight = [&](long query, long key) {
+        return std::exp(dot<L, A>(t.x + h.query(query), t.x + h.key(key)) * scale<L, A>() - t.aux[h.sum(query)]);
+      };
+      auto const slope = [&](long query, long key, A w) {
+        T const* const dy = t.dy + h.output(query);
+        return w * (dot<L, A>(dy, t.x + h.value(key)) - dot<L, A>(dy, t.y + h.output(query))) * scale<L, A>();
+      };
+      A dq[Of::width] = {}, dk[Of::width] = {}, dv[Of::width] = {};
+      for (long k = 0; k < Of::end(p); ++k) {
+        A const s = slope(p, k, weight(p, k));
+        for (int d = 0; d < Of::width; ++d) dq[d] += s * static_cast<A>(t.x[h.key(k) + d]);
+      }
+      for (long q = Of::begin(p); q < Of::positions; ++q) {
+        A const w = weight(q, p), s = slope(q, p, w);
+        for (int d = 0; d < Of::width; ++d) {
+          dk[d] += s * static_cast<A>(t.x[h.query(q) + d]);
+          dv[d] += w * static_cast<A>(t.dy[h.output(q) + d]);
+        }
+      }
+      for (int d = 0; d < Of::width; ++d) {
+        t.dx[h.query(p) + d] = static_cast<T>(dq[d]);
+        t.dx[h.key(p) + d] = static_cast<T>(dk[d]);
+        t.dx[h.value(p) + d] = static_cast<T>(dv[d]);
+      }
+    });
+  }
+};
+
+/// y = x + W, W (T, F): a learned vector for each position. Of deviation 0.02.
+struct AddPositions : Reshaped<AddPositions, Bias> {
+  static constexpr auto name = "positions";
+  static constexpr auto equation = "bTF,TF->bTF";
+  static constexpr bool of_sequences = true;
+  static constexpr Weight weight(int, Shape x) { return {x, Start::He, 5000, 1}; }
+  static constexpr Local as(Local l) { return {l.rows, l.batch, l.x.flat(), {}, l.x.flat(), l.x.flat(), {}}; }
+};
+
+}  // namespace cleave::op
