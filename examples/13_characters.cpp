@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave.hpp>
 #include <cleave/data/text_file.hpp>
+#include <cleave/predict/sample_text.hpp>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -23,20 +23,8 @@ int main(int argc, char** argv) try {
   trainer.fit(training, test, {.epochs = argc > 2 ? std::atoi(argv[2]) : 2},
               [](Epoch const& e) { std::printf("epoch %d: loss %.3f, held out %.3f\n", e.epoch, e.loss, e.val_loss); });
 
-  auto predict = trainer.predictor();
-  std::vector<float> last(places);
-  int next = 0;
-  test.read(0, last, next);
-  for (std::uint32_t i = 0; i < 200; ++i) {
-    std::vector<float> const p = predict.probabilities(last);
-    float rest = Draw{.seed = 7, .sample = i}.uniform(0);
-    for (next = 0; next < 255 && rest >= p[static_cast<std::size_t>(next)]; ++next)
-      rest -= p[static_cast<std::size_t>(next)];
-    std::putchar(next);
-    std::shift_left(last.begin(), last.end(), 1);
-    last.back() = static_cast<float>(next);
-  }
-  std::putchar('\n');
+  std::string const written = sample_text(trainer.predictor(), "First Citizen: we are accounted", 200, {.seed = 7});
+  std::printf("%s\n", written.c_str());
 } catch (Error const& e) {
   std::fprintf(stderr, "13_characters: %s\n", e.what());
   return 2;

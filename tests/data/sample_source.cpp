@@ -107,22 +107,25 @@ TEST_CASE("what does not fit is told with the sample's number in the data set") 
   session::SampleCheck const check{{"CrossEntropy", 3, op::Target::Class}}, shares{{"", 1, op::Target::Shares}},
       tokens{{"CrossEntropy", 3, op::Target::Class}, 9};
   float x[2] = {1, 2};
-  CHECK_NOTHROW(check(part, 1, x, 2, nullptr));
-  CHECK_THROWS_WITH_AS(check(part, 1, x, 3, nullptr), "sample 17: label 3, but there are 3 classes, 0 to 2", Error);
-  CHECK_THROWS_WITH_AS(check(part, 1, x, -1, nullptr), doctest::Contains("sample 17: label -1"), Error);
-  CHECK_NOTHROW(tokens(part, 1, x, 0, nullptr));
+  int const label[] = {0, 1, 2, 3, -1};
+  CHECK_NOTHROW(check(part, 1, x, &label[2], nullptr));
+  CHECK_THROWS_WITH_AS(check(part, 1, x, &label[3], nullptr), "sample 17: label 3, but there are 3 classes, 0 to 2",
+                       Error);
+  CHECK_THROWS_WITH_AS(check(part, 1, x, &label[4], nullptr), doctest::Contains("sample 17: label -1"), Error);
+  CHECK_NOTHROW(tokens(part, 1, x, &label[0], nullptr));
   x[1] = 2.5f;
-  CHECK_THROWS_WITH_AS(tokens(part, 0, x, 0, nullptr),
+  CHECK_THROWS_WITH_AS(tokens(part, 0, x, &label[0], nullptr),
                        "sample 5: number 1 is 2.5, which is no token of Embedding<9, ...>", Error);
   x[1] = NAN;
-  CHECK_THROWS_WITH_AS(check(part, 1, x, 0, nullptr), "sample 17: number 1 is not finite; leave the sample out", Error);
+  CHECK_THROWS_WITH_AS(check(part, 1, x, &label[0], nullptr), "sample 17: number 1 is not finite; leave the sample out",
+                       Error);
   float target = 1;
-  CHECK_NOTHROW(shares(values, 2, x, 0, &target));
+  CHECK_NOTHROW(shares(values, 2, x, nullptr, &target));
   target = 1.5f;
-  CHECK_THROWS_WITH_AS(shares(values, 2, x, 0, &target), "sample 2: target 0 is 1.5, but labels are from 0 to 1",
+  CHECK_THROWS_WITH_AS(shares(values, 2, x, nullptr, &target), "sample 2: target 0 is 1.5, but labels are from 0 to 1",
                        Error);
   target = INFINITY;
-  CHECK_THROWS_WITH_AS(shares(values, 2, x, 0, &target), doctest::Contains("sample 2: target 0 is inf"), Error);
+  CHECK_THROWS_WITH_AS(shares(values, 2, x, nullptr, &target), doctest::Contains("sample 2: target 0 is inf"), Error);
 }
 TEST_CASE("the checksum tells other sizes, inputs, targets") {
   Line const line;

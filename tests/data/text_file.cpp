@@ -34,3 +34,34 @@ TEST_CASE("a text without a sample is refused") {
   io::write_file(folder / "a.txt", std::vector<unsigned char>{'a', 'b', 'c', 'd'});
   CHECK_THROWS_WITH_AS(TextFile<4>(folder / "a.txt"), doctest::Contains("4 bytes, but a sample takes 5"), Error);
 }
+TEST_CASE("windows: each position has the byte that comes next; in training they begin anywhere") {
+  static_assert(ClassDataset<TextWindows<4>> && VariedDataset<TextWindows<4>>);
+  scratch::Folder const folder;
+  std::string const text = "abcdefghijklm";
+  io::write_file(folder / "a.txt", {reinterpret_cast<unsigned char const*>(text.data()), text.size()});
+  TextWindows<4, 128> const data(folder / "a.txt");
+  CHECK(data.size() == 2);
+  std::vector<float> x(4);
+  std::vector<int> y(4);
+  data.read(1, x, y);
+  CHECK(x == std::vector<float>{'e', 'f', 'g', 'h'});
+  CHECK(y == std::vector<int>{'f', 'g', 'h', 'i'});
+  bool begun[4]{};
+  for (std::uint32_t epoch = 0; epoch < 40; ++epoch) {
+    data.read(1, Draw{.epoch = epoch}, x, y);
+    for (std::size_t k = 0; k < 4; ++k) CHECK(y[k] == static_cast<int>(x[k]) + 1);
+    REQUIRE((x[0] >= 'e' && x[0] <= 'h'));
+    begun[static_cast<int>(x[0]) - 'e'] = true;
+  }
+  CHECK((begun[0] && begun[1] && begun[2] && begun[3]));
+}
+TEST_CASE("windows: a text that is too short, or has a byte that is no token, is refused") {
+  scratch::Folder const folder;
+  io::write_file(folder / "a.txt", std::vector<unsigned char>{'a', 'b', 'c', 'd', 'e', 'f', 'g'});
+  CHECK_THROWS_WITH_AS(TextWindows<4>(folder / "a.txt"),
+                       doctest::Contains("7 bytes, but the fewest for a window are 8"), Error);
+  io::write_file(folder / "b.txt", std::vector<unsigned char>(9, 200));
+  CHECK_THROWS_WITH_AS((TextWindows<4, 128>(folder / "b.txt")),
+                       doctest::Contains("byte 0 is 200, but the vocabulary has tokens 0 to 127"), Error);
+  CHECK_NOTHROW(TextWindows<4>(folder / "b.txt"));
+}

@@ -26,6 +26,11 @@ struct Deep : Sequential<Vector<16>, Residual<Linear<16>, Relu>, Residual<Linear
                          Linear<4>, CrossEntropy> {};
 struct Words : Sequential<Vector<6>, Embedding<50, 8>, Linear<16>, Relu, Linear<4>, CrossEntropy> {};
 struct Tokens : Sequential<Vector<6>, Embedding<50, 8, SendDense>, Linear<16>, Relu, Linear<4>, CrossEntropy> {};
+struct Transformer : Sequential<Vector<6>, Embedding<50, 8>, PositionEmbedding,
+                                Repeat<2, Residual<PerPosition<LayerNorm>, Attention<2, Causal>>,
+                                       Residual<PerPosition<LayerNorm, Linear<16>, Gelu, Linear<8>>>>,
+                                PerPosition<LayerNorm, Linear<50, ModelParallel<Whole>>, CrossEntropy>> {};
+struct Recurrent : Sequential<Sequence<5, 4>, Lstm<8>, Gru<8>, LastPosition, Linear<4>, CrossEntropy> {};
 struct Sent
     : Sequential<Vector<64>, Linear<64, SendFactors>, Relu, Linear<32, SendCheapest>, Relu, Linear<4>, CrossEntropy> {};
 struct Mixed
@@ -63,6 +68,7 @@ template <class F> void each_split(F f) {
   f("paths_columns", meta::type<Of<Paths, Replicas, ModelParallel<SplitCols>>>{});
   f("deep_columns", meta::type<Bare<Deep, ModelParallel<SplitCols>>>{});
   f("mesh", meta::type<Of<Mlp, Mesh<Data<2>, Model<2>>, ModelParallel<SplitColsRows>>>{});
+  f("transformer_columns_rows", meta::type<Of<Transformer, Replicas, ModelParallel<SplitColsRows>, AdamW>>{});
   f("columns_bf16", meta::type<Bare<Mlp, ModelParallel<SplitCols>, Precision<bf16>>>{});
   f("columns_accumulate", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>, Accumulate<3>>>{});
   f("columns_clipped", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>, Clipped>>{});
@@ -71,6 +77,7 @@ template <class F> void each_pipeline(F f) {
   f("stages", meta::type<Staged<Lenet, DataParallel<Sync>, ModelParallel<SplitLayers<2>>>>{});
   f("stages_gpipe_columns",
     meta::type<Staged<Mlp, Replicas, ModelParallel<SplitLayers<2, GPipe>>, ModelParallel<SplitCols>, Adam>>{});
+  f("stages_recurrent", meta::type<Staged<Recurrent, ModelParallel<SplitLayers<2>>>>{});
   f("stages_interleaved_bf16", meta::type<Staged<Deep, DataParallel<Sync, Zero<1>>, Precision<bf16>,
                                                  ModelParallel<SplitLayers<2, Interleaved<2>>>, Momentum>>{});
 }

@@ -11,6 +11,7 @@
 #include <cleave/send/laws.hpp>
 //
 #include <cleave/layer/activation.hpp>
+#include <cleave/layer/attention.hpp>
 #include <cleave/layer/conv.hpp>
 #include <cleave/layer/dropout.hpp>
 #include <cleave/layer/embedding.hpp>
@@ -18,7 +19,9 @@
 #include <cleave/layer/linear.hpp>
 #include <cleave/layer/loss.hpp>
 #include <cleave/layer/norm.hpp>
+#include <cleave/layer/per_position.hpp>
 #include <cleave/layer/pool.hpp>
+#include <cleave/layer/recurrent.hpp>
 #include <cleave/layer/residual.hpp>
 #include <cleave/layer/sequential.hpp>
 #include <cleave/plan/plan.hpp>

@@ -35,23 +35,23 @@ struct Arrays {
   }
   int label(long i) const { return labels[static_cast<std::size_t>(i)]; }
 };
-/// x (n, inputs) with labels (n, w.labels) or targets (n, w.outputs), one of which is empty. Throws Error if sizes do
-/// not fit.
+/// x (n, inputs) with labels (n, of_each) or targets (n, outputs), one of which is empty. Throws Error if sizes do not
+/// fit.
 inline Arrays arrays_of(std::span<float const> x, std::span<int const> labels, std::span<float const> targets,
-                        long inputs, backend::host::Wanted const& w) {
-  auto const each = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(w.outputs),
-             of_each = static_cast<std::size_t>(w.labels);
+                        long inputs, long outputs, int of_each = 1) {
+  auto const each = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(outputs),
+             each_label = static_cast<std::size_t>(of_each);
   if (x.empty() || x.size() % each != 0)
     throw Error({"x: ", x.size(), " numbers are no whole number of samples of ", each});
   std::size_t const n = x.size() / each;
   if (n > std::numeric_limits<int>::max())
     throw Error({"x: ", n, " samples; at most ", std::numeric_limits<int>::max(), " are possible"});
-  if (targets.empty() && labels.size() != n * of_each)
+  if (targets.empty() && labels.size() != n * each_label)
     throw Error({"y: ", labels.size(), " labels for ", n, " samples",
                  (of_each > 1 ? " of " + std::to_string(of_each) + " positions" : "")});
   if (labels.empty() && targets.size() != n * out)
     throw Error({"y: ", targets.size(), " targets for ", n, " samples of ", out});
-  return {static_cast<int>(n), each, targets.empty() ? 0 : out, of_each, x, labels, targets};
+  return {static_cast<int>(n), each, targets.empty() ? 0 : out, each_label, x, labels, targets};
 }
 
 /// Numbers are finite; tokens are whole, from 0 to below the vocabulary.

@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <cmath>
-
 #include "../op/map.hpp"
+#include "../tensor/elementary.hpp"
 #include "graph.hpp"
 
 namespace cleave {
@@ -26,24 +25,26 @@ struct ReluFunction {
 struct GeluFunction {
   static constexpr auto name = "gelu";
   static constexpr bool from_output = false;
-  template <class A> CLEAVE_HD static A below(A x) { return A{0.5} * (A{1} + std::erf(x * A(0.70710678118654752440))); }
+  template <class A> CLEAVE_HD static A below(A x) {
+    return A{0.5} * (A{1} + tensor::erf(x * A(0.70710678118654752440)));
+  }
   template <class A> CLEAVE_HD static A forward(A x) { return x * below(x); }
   template <class A> CLEAVE_HD static A slope(A x) {
-    return below(x) + x * A(0.39894228040143267794) * std::exp(A{-0.5} * x * x);
+    return below(x) + x * A(0.39894228040143267794) * tensor::exp(A{-0.5} * x * x);
   }
 };
 
 struct TanhFunction {
   static constexpr auto name = "tanh";
   static constexpr bool from_output = true;
-  template <class A> CLEAVE_HD static A forward(A x) { return std::tanh(x); }
+  template <class A> CLEAVE_HD static A forward(A x) { return tensor::tanh(x); }
   template <class A> CLEAVE_HD static A slope(A y) { return A{1} - y * y; }
 };
 
 struct SigmoidFunction {
   static constexpr auto name = "sigmoid";
   static constexpr bool from_output = true;
-  template <class A> CLEAVE_HD static A forward(A x) { return A{1} / (A{1} + std::exp(-x)); }
+  template <class A> CLEAVE_HD static A forward(A x) { return tensor::logistic(x); }
   template <class A> CLEAVE_HD static A slope(A y) { return y * (A{1} - y); }
 };
 

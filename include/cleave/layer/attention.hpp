@@ -18,7 +18,7 @@ using attention_ops =
     std::conditional_t<meta::contains<NoBias, P>,
                        Chain<op::IntoHeads<Heads, How>, op::Attend<meta::contains<Causal, P>>, op::OutOfHeads<How>>,
                        Chain<op::IntoHeads<Heads, How>, op::BiasOfHeads, op::Attend<meta::contains<Causal, P>>,
-                             op::OutOfHeads<How>, op::PerPosition<op::Bias>>>;
+                             op::OutOfHeads<How>, op::BiasOutOfHeads>>;
 template <int Heads> struct attention_has_heads {
   static constexpr bool holds = Heads >= 1;
   template <bool Holds> struct tell {

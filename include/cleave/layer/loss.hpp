@@ -6,6 +6,7 @@
 
 #include "../op/loss.hpp"
 #include "../op/weighted_loss.hpp"
+#include "../tensor/elementary.hpp"
 #include "graph.hpp"
 
 namespace cleave {
@@ -18,9 +19,9 @@ struct BinaryCrossEntropyFunction {
   static constexpr auto target = op::Target::Shares;
   template <class A> CLEAVE_HD static A loss(A x, A t) {
     A const magnitude = x < A{0} ? -x : x;
-    return (x < A{0} ? A{0} : x) - x * t + std::log1p(std::exp(-magnitude));
+    return (x < A{0} ? A{0} : x) - x * t + std::log1p(tensor::exp(-magnitude));
   }
-  template <class A> CLEAVE_HD static A slope(A x, A t) { return A{1} / (A{1} + std::exp(-x)) - t; }
+  template <class A> CLEAVE_HD static A slope(A x, A t) { return tensor::logistic(x) - t; }
 };
 
 /// Quadratic up to a distance of `Delta / Per`, linear beyond.

@@ -10,8 +10,7 @@ namespace cleave {
 
 namespace layer {
 template <class Cell, int Units>
-using recurrent = Chain<op::PerPosition<op::Product<Cell::gates * Units, op::Start::Glorot>>, op::PerPosition<op::Bias>,
-                        op::Recurrence<Cell, Units>>;
+using recurrent = Chain<op::GateProduct<Cell::gates * Units>, op::GateBias, op::Recurrence<Cell, Units>>;
 template <int Units> struct recurrent_layer_has_units {
   static constexpr bool holds = Units >= 1;
   template <bool Holds> struct tell {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "../backend/host/execution/functions.hpp"
+#include "../backend/host/kernels/attention.hpp"
 #include "../backend/host/kernels/bias.hpp"
 #include "../backend/host/kernels/convolve.hpp"
 #include "../backend/host/kernels/lookup.hpp"
 #include "../backend/host/kernels/map.hpp"
 #include "../backend/host/kernels/pool.hpp"
 #include "../backend/host/kernels/product.hpp"
+#include "../backend/host/kernels/recurrence.hpp"
 #include "../backend/host/kernels/reshaped.hpp"
 #include "../send/codec.hpp"
 #include "answers.hpp"

@@ -5,9 +5,10 @@
 #include <cmath>
 
 #include "../meta/host_device.hpp"
+#include "../tensor/elementary.hpp"
 #include "bias.hpp"
+#include "per_position.hpp"
 #include "product.hpp"
-#include "reshaped.hpp"
 
 namespace cleave::op {
 
@@ -15,6 +16,7 @@ namespace cleave::op {
 template <int Heads, Start How> struct IntoHeads : Reshaped<IntoHeads<Heads, How>, Product<1, How>> {
   static constexpr auto name = "into_heads";
   static constexpr auto equation = "bTi,iKoD->bTKoD";
+  static constexpr std::string_view weight_names[] = {"in_proj_weight"};
   static constexpr bool of_sequences = true;
   static constexpr int heads = Heads;
   static constexpr Shape output(Shape x) { return Shape(x[0], 3, Heads, x[1] / Heads); }
@@ -27,6 +29,7 @@ template <int Heads, Start How> struct IntoHeads : Reshaped<IntoHeads<Heads, How
 /// Of IntoHeads.
 struct BiasOfHeads : Reshaped<BiasOfHeads, Bias> {
   static constexpr auto equation = "bTKoD,KoD->bTKoD";
+  static constexpr std::string_view weight_names[] = {"in_proj_bias"};
   static constexpr Weight weight(int, Shape x) { return {x.below(), Start::Zeros, 1, 1}; }
   static constexpr Local as(Local l) {
     Shape const each = l.x.below().flat();
@@ -37,6 +40,7 @@ struct BiasOfHeads : Reshaped<BiasOfHeads, Bias> {
 template <Start How> struct OutOfHeads : Reshaped<OutOfHeads<How>, Product<1, How>> {
   static constexpr auto name = "out_of_heads";
   static constexpr auto equation = "bTiD,iDo->bTo";
+  static constexpr std::string_view weight_names[] = {"out_proj.weight"};
   static constexpr Shape output(Shape x) { return Shape(x[0], static_cast<int>(x.below().size())); }
   static constexpr Weight weight(int, Shape x) {
     int const n = static_cast<int>(x.below().size());
@@ -46,6 +50,10 @@ template <Start How> struct OutOfHeads : Reshaped<OutOfHeads<How>, Product<1, Ho
     Shape const in = l.x.below().flat();
     return {l.rows * l.x[0], l.batch * l.x[0], in, {}, l.y.below(), Shape(in[0], l.y[1]), {}};
   }
+};
+
+struct BiasOutOfHeads : PerPosition<Bias> {
+  static constexpr std::string_view weight_names[] = {"out_proj.bias"};
 };
 
 /// x (b, T, 3, heads, D): queries, keys, values. y (b, T, heads, D): for each position the mean of the values,
@@ -98,7 +106,7 @@ template <bool Causal> struct Attend : Base {
       }
       A y[Of::width] = {};
       for (long k = 0; k < Of::end(p); ++k) {
-        A const w = std::exp((dot<L, A>(q, t.x + h.key(k)) - top) * scale<L, A>());
+        A const w = tensor::exp((dot<L, A>(q, t.x + h.key(k)) - top) * scale<L, A>());
         T const* const v = t.x + h.value(k);
         sum += w;
         for (int d = 0; d < Of::width; ++d) y[d] += w * static_cast<A>(v[d]);
@@ -115,7 +123,7 @@ template <bool Causal> struct Attend : Base {
       Of const h(e / Of::positions);
       long const p = e % Of::positions;
       auto const weight = [&](long query, long key) {
-        return std::exp(dot<L, A>(t.x + h.query(query), t.x + h.key(key)) * scale<L, A>() - t.aux[h.sum(query)]);
+        return tensor::exp(dot<L, A>(t.x + h.query(query), t.x + h.key(key)) * scale<L, A>() - t.aux[h.sum(query)]);
       };
       auto const slope = [&](long query, long key, A w) {
         T const* const dy = t.dy + h.output(query);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "../meta/host_device.hpp"
+#include "../tensor/elementary.hpp"
 #include "operands.hpp"
 
 namespace cleave::op {
@@ -44,7 +45,7 @@ template <int Percent> struct SoftmaxWithSmoothing : Base {
         T const* const x = t.x + b * n;
         A top = static_cast<A>(x[0]), sum = 0, sum_x = 0;
         for (long i = 1; i < n; ++i) top = static_cast<A>(x[i]) > top ? static_cast<A>(x[i]) : top;
-        for (long i = 0; i < n; ++i) sum += std::exp(static_cast<A>(x[i]) - top);
+        for (long i = 0; i < n; ++i) sum += tensor::exp(static_cast<A>(x[i]) - top);
         for (long i = 0; smoothed && i < n; ++i) sum_x += static_cast<A>(x[i]);
         total += std::log(sum) + top - of_target(static_cast<A>(x[t.labels[b]]), sum_x, n);
       }
@@ -58,9 +59,9 @@ template <int Percent> struct SoftmaxWithSmoothing : Base {
       T const* const x = t.x + b * n;
       A top = static_cast<A>(x[0]), sum = 0;
       for (long i = 1; i < n; ++i) top = static_cast<A>(x[i]) > top ? static_cast<A>(x[i]) : top;
-      for (long i = 0; i < n; ++i) sum += std::exp(static_cast<A>(x[i]) - top);
+      for (long i = 0; i < n; ++i) sum += tensor::exp(static_cast<A>(x[i]) - top);
       for (long i = 0; i < n; ++i) {
-        A const p = std::exp(static_cast<A>(x[i]) - top) / sum;
+        A const p = tensor::exp(static_cast<A>(x[i]) - top) / sum;
         t.dx[b * n + i] = static_cast<T>((p - target<A>(i == t.labels[b], n)) * t.scale);
       }
     });

@@ -36,7 +36,6 @@ constexpr Local by_position(Local l) {
 
 /// Op, which has one input and keeps nothing between steps, on x (b, T, ...) as on b T samples.
 template <class Op> struct PerPosition : Reshaped<PerPosition<Op>, Op> {
-  static_assert(Op::inputs == 1 && Op::states == 0 && !Op::sums_batch, "an operation on one position sees no other");
   using of_position = Op;
   static constexpr bool of_sequences = true;
   static constexpr EquationPerPosition letters{Op::equation};
@@ -67,5 +66,8 @@ requires(Op::is_loss) struct PerPosition<Op> : Op {
     Op::template backward_input<by_position(L)>(ctx, t);
   }
 };
+
+/// Op cannot be used on each position: a plan with it does not compile.
+template <class Op> struct SeesAllPositions : Op { static constexpr bool sees_all_positions = true; };
 
 }  // namespace cleave::op

@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <cmath>
-
 #include "../meta/host_device.hpp"
-#include "operands.hpp"
+#include "../tensor/elementary.hpp"
+#include "bias.hpp"
+#include "per_position.hpp"
+#include "product.hpp"
 
 namespace cleave::op {
-
-template <class A> CLEAVE_HD A logistic(A x) { return A{1} / (A{1} + std::exp(-x)); }
 
 // A cell computes one unit at one position. `x` and `h`: the parts of its gates that come from the input and from the
 // outputs of the position before; `h_before` and `state_before`: its output and state there. `kept`: its gates, and
@@ -21,7 +20,7 @@ struct RnnCell {
   static constexpr auto name = "rnn";
   static constexpr int gates = 1, kept = 1;
   template <class A> CLEAVE_HD static A forward(A const* x, A const* h, A, A, A* keep) {
-    return keep[0] = std::tanh(x[0] + h[0]);
+    return keep[0] = tensor::tanh(x[0] + h[0]);
   }
   template <class A> CLEAVE_HD static void backward(A dh, A, A, A, A* keep, A* dx) {
     dx[0] = keep[0] = dh * (A{1} - keep[0] * keep[0]);
@@ -34,15 +33,15 @@ struct LstmCell {
   static constexpr auto name = "lstm";
   static constexpr int gates = 4, kept = 5;
   template <class A> CLEAVE_HD static A forward(A const* x, A const* h, A, A state_before, A* keep) {
-    keep[0] = logistic(x[0] + h[0]);
-    keep[1] = logistic(x[1] + h[1]);
-    keep[2] = std::tanh(x[2] + h[2]);
-    keep[3] = logistic(x[3] + h[3]);
+    keep[0] = tensor::logistic(x[0] + h[0]);
+    keep[1] = tensor::logistic(x[1] + h[1]);
+    keep[2] = tensor::tanh(x[2] + h[2]);
+    keep[3] = tensor::logistic(x[3] + h[3]);
     keep[4] = keep[1] * state_before + keep[0] * keep[2];
-    return keep[3] * std::tanh(keep[4]);
+    return keep[3] * tensor::tanh(keep[4]);
   }
   template <class A> CLEAVE_HD static void backward(A dh, A handed_on, A, A state_before, A* keep, A* dx) {
-    A const i = keep[0], f = keep[1], g = keep[2], o = keep[3], bent = std::tanh(keep[4]);
+    A const i = keep[0], f = keep[1], g = keep[2], o = keep[3], bent = tensor::tanh(keep[4]);
     A const dc = dh * o * (A{1} - bent * bent) + handed_on;
     dx[0] = keep[0] = dc * g * i * (A{1} - i);
     dx[1] = keep[1] = dc * state_before * f * (A{1} - f);
@@ -58,9 +57,9 @@ struct GruCell {
   static constexpr auto name = "gru";
   static constexpr int gates = 3, kept = 4;
   template <class A> CLEAVE_HD static A forward(A const* x, A const* h, A h_before, A, A* keep) {
-    keep[0] = logistic(x[0] + h[0]);
-    keep[1] = logistic(x[1] + h[1]);
-    keep[2] = std::tanh(x[2] + keep[0] * h[2]);
+    keep[0] = tensor::logistic(x[0] + h[0]);
+    keep[1] = tensor::logistic(x[1] + h[1]);
+    keep[2] = tensor::tanh(x[2] + keep[0] * h[2]);
     keep[3] = h[2];
     return (A{1} - keep[1]) * keep[2] + keep[1] * h_before;
   }
@@ -74,11 +73,20 @@ struct GruCell {
   }
 };
 
+/// The parts of the gates that come from the input.
+template <int Columns> struct GateProduct : PerPosition<Product<Columns, Start::Glorot>> {
+  static constexpr std::string_view weight_names[] = {"weight_ih_l0"};
+};
+struct GateBias : PerPosition<Bias> {
+  static constexpr std::string_view weight_names[] = {"bias_ih_l0"};
+};
+
 /// x (b, T, gates H): the parts of the gates that come from the input; W (H, gates H), bias (gates H); y (b, T, H).
 /// Output and state before the first position are 0. Columns are ordered by gate, then by unit.
 template <class Cell, int H> struct Recurrence : Base {
   static constexpr auto name = Cell::name;
   static constexpr auto equation = "bTG,HG->bTH";
+  static constexpr std::string_view weight_names[] = {"weight_hh_l0", "bias_hh_l0"};
   static constexpr int weights = 2, gates = Cell::gates, kept = Cell::kept;
   static constexpr bool reads_x = true, reads_y = true, weights_after_input = true, of_sequences = true;
   static constexpr long columns = long{gates} * H;
@@ -87,8 +95,14 @@ template <class Cell, int H> struct Recurrence : Base {
     return which == 0 ? Weight{Shape(H, gates * H), Start::Glorot, 3 * H, 3 * H}
                       : Weight{Shape(gates * H), Start::Zeros, 1, 1};
   }
-  static constexpr long aux(Shape x, Shape) { return long{x[0]} * kept * H; }
+  /// What is kept of each position, and room for the gradient of one.
+  static constexpr long aux(Shape x, Shape) { return (long{x[0]} * kept + 1) * H; }
   static constexpr long work(Shape x) { return long{x[0]} * H * columns; }
+  template <Local L> static constexpr long aux_of_sample = aux(L.x, L.y);
+  /// Where in aux that of position p of sample b begins.
+  template <Local L> CLEAVE_HD static constexpr long place(long b, long p) {
+    return b * aux_of_sample<L> + p * kept * H;
+  }
 
   /// A unit of one position: its gates and what is kept of it, as Cell wants them, and back.
   template <class A> struct Unit { A x[gates], h[gates], keep[kept]; };
@@ -116,9 +130,9 @@ template <class Cell, int H> struct Recurrence : Base {
             u.h[g] = sum;
           }
           A const h_before = p > 0 ? static_cast<A>(t.y[(at - 1) * H + k]) : A{0};
-          A const state_before = p > 0 ? t.aux[((at - 1) * kept + kept - 1) * H + k] : A{0};
+          A const state_before = p > 0 ? t.aux[place<L>(b, p) - H + k] : A{0};
           A const h = Cell::forward(u.x, u.h, h_before, state_before, u.keep);
-          store(u.keep, t.aux + at * kept * H, k);
+          store(u.keep, t.aux + place<L>(b, p), k);
           t.y[at * H + k] = static_cast<T>(h);
         }
       }
@@ -131,7 +145,7 @@ template <class Cell, int H> struct Recurrence : Base {
     ctx.each(L.rows, [&](long b) {
       for (long p = positions - 1; p >= 0; --p) {
         long const at = b * positions + p;
-        A const* const after = t.aux + (at + 1) * kept * H;
+        A const* const after = t.aux + place<L>(b, p + 1);
         for (long k = 0; k < H; ++k) {
           A dh = static_cast<A>(t.dy[at * H + k]), handed_on = 0;
           if (p + 1 < positions) {
@@ -139,11 +153,11 @@ template <class Cell, int H> struct Recurrence : Base {
             if (kept > gates) handed_on = after[columns + k];
           }
           A const h_before = p > 0 ? static_cast<A>(t.y[(at - 1) * H + k]) : A{0};
-          A const state_before = p > 0 ? t.aux[((at - 1) * kept + kept - 1) * H + k] : A{0};
+          A const state_before = p > 0 ? t.aux[place<L>(b, p) - H + k] : A{0};
           A dx[gates], keep[kept];
-          load(keep, t.aux + at * kept * H, k);
+          load(keep, t.aux + place<L>(b, p), k);
           Cell::backward(dh, handed_on, h_before, state_before, keep, dx);
-          store(keep, t.aux + at * kept * H, k);
+          store(keep, t.aux + place<L>(b, p), k);
           for (int g = 0; g < gates; ++g) t.dx[at * columns + long{g} * H + k] = static_cast<T>(dx[g]);
         }
       }
@@ -156,13 +170,14 @@ template <class Cell, int H> struct Recurrence : Base {
       long const i = e / columns, o = e % columns;
       A sum = 0;
       for (long at = 0; at < L.rows * positions; ++at) {
-        if (at % positions > 0) sum += static_cast<A>(t.y[(at - 1) * H + i]) * t.aux[at * kept * H + o];
+        if (at % positions > 0)
+          sum += static_cast<A>(t.y[(at - 1) * H + i]) * t.aux[place<L>(at / positions, at % positions) + o];
       }
       t.dw0[e] = sum;
     });
     ctx.each(columns, [&](long o) {
       A sum = 0;
-      for (long at = 0; at < L.rows * positions; ++at) sum += t.aux[at * kept * H + o];
+      for (long at = 0; at < L.rows * positions; ++at) sum += t.aux[place<L>(at / positions, at % positions) + o];
       t.dw1[o] = sum;
     });
   }

@@ -17,7 +17,9 @@ struct Parameter {
   Shape shape;                 // whole, over all ranks
 
   /// Matrices, filters and embeddings; not biases, nor scales and shifts of norms.
-  constexpr bool is_matrix() const { return shape.dims > 1; }
+  constexpr bool is_matrix() const {
+    return shape.dims > 1 && operation != "bias" && operation.find("norm") == std::string_view::npos;
+  }
 };
 
 /// Factors of a tensor's learning rate and of its weight decay, from 0 on. With rate 0 it stays as it is.

@@ -16,6 +16,7 @@ enum class Law : unsigned char {
   Dimensions,
   Sequence,
   Heads,
+  OnePosition,
   Window,
   Joined,
   Factors,
@@ -41,7 +42,10 @@ struct Verdict {
 template <int Columns, int Ways> struct columns_divide_by_ways {
   static constexpr bool holds = Columns % Ways == 0;
   template <bool Holds> struct tell {
-    static_assert(Holds, "SplitCols: the layer's output columns must divide evenly by the ways of the split");
+    static_assert(
+        Holds,
+        "SplitCols: the layer's output columns must divide evenly by the ways of the split; of Attention these "
+        "are its heads");
   };
 };
 template <int Rows, int Ways> struct rows_divide_by_ways {
@@ -83,6 +87,14 @@ template <int Given, int Wanted> struct the_input_is_a_sequence {
     static_assert(Holds,
                   "shapes do not chain: the layer wants a sequence, (positions, features), as from Sequence<positions, "
                   "features> or Embedding, and is given one vector");
+  };
+};
+template <int, int> struct the_layer_sees_one_position {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "PerPosition: its layers see one position alone: no BatchNorm, Branches<Concat, ...> or layer of "
+                  "whole sequences; of the losses CrossEntropy, since others are means over all positions already");
   };
 };
 template <int Features, int Heads> struct heads_divide_features {
@@ -210,6 +222,7 @@ template <int A, int B> struct law_of<Law::Slices, A, B> : micro_batches_divide_
 template <int A, int B> struct law_of<Law::Letter, A, B> : the_layer_has_the_letter_to_cut<static_cast<char>(A)> {};
 template <int A, int B> struct law_of<Law::Dimensions, A, B> : the_input_has_the_dimensions<A, B> {};
 template <int A, int B> struct law_of<Law::Sequence, A, B> : the_input_is_a_sequence<A, B> {};
+template <int A, int B> struct law_of<Law::OnePosition, A, B> : the_layer_sees_one_position<A, B> {};
 template <int A, int B> struct law_of<Law::Heads, A, B> : heads_divide_features<A, B> {};
 template <int A, int B> struct law_of<Law::Window, A, B> : the_window_fits<A, B> {};
 template <int A, int B> struct law_of<Law::Joined, A, B> : joined_shapes_agree<A, B> {};

@@ -27,7 +27,7 @@ enum class Factors : unsigned char { Never, Always, WhereCheaper };
 struct Signature {
   op::Subscripts x_at, x2_at, w_at, y_at;
   std::string_view name;
-  std::string_view const* state_names = nullptr;
+  std::string_view const *weight_names = nullptr, *state_names = nullptr;
   Shape x, x2, y, state;
   op::Weight w[2];
   int in0 = -1, in1 = -2, leaf = 0, weights = 0, states = 0, tokens = 0, sparse_row = 0, labels = 1;
@@ -83,6 +83,7 @@ template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
   if constexpr (requires { Op::of_sequences; }) {
     if (x.dims < 2) return {Law::Sequence, x.dims, 2, leaf};
   }
+  if constexpr (requires { Op::sees_all_positions; }) return {Law::OnePosition, 0, 0, leaf};
   if constexpr (requires { Op::heads; }) {
     if (x[1] % Op::heads != 0) return {Law::Heads, x[1], Op::heads, leaf};
   }
@@ -111,6 +112,7 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.w_at = op::Subscripts(equation.w, s.w[0].shape.dims);
   s.y_at = op::Subscripts(equation.y, 1 + s.y.dims);
   s.states = Op::states;
+  s.weight_names = Op::weight_names;
   s.state_names = Op::state_names;
   s.tokens = Op::tokens;
   s.sparse_row = Op::sparse_row;

@@ -215,7 +215,7 @@ template <class Net, class Number> class Predictor {
   static session::SampleSource arrays(std::span<float const> x, std::span<int const> labels,
                                       std::span<float const> targets) {
     constexpr backend::host::Wanted wanted = lower::wanted<Block>();
-    session::Arrays const all = session::arrays_of(x, labels, targets, inputs, wanted);
+    session::Arrays const all = session::arrays_of(x, labels, targets, inputs, wanted.outputs, wanted.labels);
     session::check_inputs(all, Block::tokens.vocabulary);
     session::check_labels("y", all, wanted);
     session::check_targets("y", all, wanted);

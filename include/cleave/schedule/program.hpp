@@ -25,7 +25,7 @@ struct ProgramNode {
   op::Local local;
   op::Weight weight[2];  // whole, over all ways
   Shape state;           // of a running statistic, over all ways
-  std::string_view const* state_names = nullptr;
+  std::string_view const *weight_names = nullptr, *state_names = nullptr;
   long features = 0;      // elements of a whole sample of y, over all ways
   long lines = 1;         // in these, of the dimensions above the one that is cut
   long feature_unit = 1;  // elements of one index of the dimension that is cut
@@ -130,6 +130,7 @@ template <class P> class ProgramOf {
       auto const& s = P::signatures.op[n.op];
       to.name = s.name;
       to.state = s.state;
+      to.weight_names = s.weight_names;
       to.state_names = s.state_names;
       to.leaf = s.leaf;
       to.weights = s.weights;

@@ -23,16 +23,23 @@ struct Kept {
   std::string_view op{};  // name of the operation that has it
 };
 
-/// Learned tensors first, "3.weight" and "3.bias" for layer 3; then the optimizer's state; then running statistics.
+/// Learned tensors first, "3.weight" and "3.bias" for layer 3, or what its operations call them; then the optimizer's
+/// state; then running statistics.
 [[gnu::cold]] inline std::vector<Kept> kept(Description const& plan) {
   std::vector<Kept> out;
   schedule::Program const& p = plan.program;
   for (int i = 0; i < p.weights; ++i) {
     schedule::ProgramNode const& n = p.node[p.weight[i].node];
     int const which = p.weight[i].which;
-    bool const bias = which == 1 || n.name == "bias";
-    out.push_back({std::to_string(n.leaf) + (bias ? ".bias" : ".weight"), n.weight[which].shape, n.w,
-                   p.weight[i].offset, backend::host::Region::Weights, n.name});
+    std::string name = meta::joined({n.leaf, ".", n.weight_names[which]});
+    int same = 1;  // of a layer with several operations that call their weights alike
+    for (int before = 0; before < i; ++before) {
+      schedule::ProgramNode const& other = p.node[p.weight[before].node];
+      same += other.leaf == n.leaf && other.weight_names[p.weight[before].which] == n.weight_names[which];
+    }
+    if (same > 1) meta::append(name, {"_", same});
+    out.push_back(
+        {std::move(name), n.weight[which].shape, n.w, p.weight[i].offset, backend::host::Region::Weights, n.name});
   }
   for (int m = 0; m < plan.moments; ++m) {
     for (int i = 0; i < p.weights; ++i) {

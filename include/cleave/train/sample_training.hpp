@@ -116,7 +116,7 @@ template <class P, class Self> class SampleTraining {
  private:
   static constexpr backend::host::Wanted wanted = lower::wanted<P>();
   static SampleSource arrays(std::span<float const> x, std::span<int const> labels, std::span<float const> targets) {
-    Arrays out = arrays_of(x, labels, targets, P::Net::input::shape.size(), wanted);
+    Arrays out = arrays_of(x, labels, targets, P::Net::input::shape.size(), wanted.outputs, wanted.labels);
     out.shape = P::Net::input::shape;
     check_inputs(out, P::tokens.vocabulary);
     check_labels("y", out, wanted);

@@ -14,6 +14,20 @@ namespace cleave {
 
 namespace session {
 
+/// A tensor as PyTorch has it: dimensions that only here are apart together, and its rows and columns.
+struct AsMatrix {
+  Shape shape;
+  bool matrix = false;
+
+  explicit AsMatrix(Kept const& k) : shape(k.shape) {
+    bool const out_of_heads = k.op == "out_of_heads", heads = out_of_heads || k.op == "into_heads";
+    matrix = heads || (k.shape.dims == 2 && (k.op == "product" || k.op == "rnn" || k.op == "lstm" || k.op == "gru"));
+    int const rows = out_of_heads ? k.shape[0] * k.shape[1] : k.shape[0];
+    if (matrix) shape = Shape(rows, static_cast<int>(k.shape.size() / rows));
+    if (k.op == "bias") shape = k.shape.flat();
+  }
+};
+
 /// A tensor of a model, and what PyTorch calls it. There, the weight of Linear is (out, in); here it is (in, out).
 struct TorchTensor {
   Kept here, there;
@@ -47,9 +61,10 @@ template <class = void> std::vector<TorchTensor> torch_tensors(Description const
     if (std::count_if(names.begin(), names.end(), of) > 1)
       throw Error({"torch names: layer ", layer, " is named twice"});
     ++found[static_cast<std::size_t>(at - names.begin())];
-    TorchTensor t{k, k, k.op == "product" && k.shape.dims == 2};
+    AsMatrix const as(k);
+    TorchTensor t{k, k, as.matrix};
     t.there.name = at->module + k.name.substr(k.name.find('.'));
-    if (t.exchanged) t.there.shape = Shape(k.shape[1], k.shape[0]);
+    t.there.shape = as.matrix ? Shape(as.shape[1], as.shape[0]) : as.shape;
     out.push_back(std::move(t));
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -104,7 +119,7 @@ void session::SampleTraining<P, Self>::save_torch(std::string const& path, Torch
   std::vector<TorchTensor> const all = torch_tensors(description_of(trainer), names);
   std::vector<std::vector<A>> values;
   std::vector<io::NamedTensor> tensors;
-  for (TorchTensor const& t : all) values.push_back(t.reordered(whole(trainer, t.here), t.here.shape));
+  for (TorchTensor const& t : all) values.push_back(t.reordered(whole(trainer, t.here), AsMatrix(t.here).shape));
   for (std::size_t i = 0; i < all.size(); ++i)
     tensors.push_back({all[i].there.name,
                        sizeof(A) == 8 ? io::Dtype::F64 : io::Dtype::F32,

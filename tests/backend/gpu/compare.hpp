@@ -93,7 +93,7 @@ template <class Op, op::Local L, class T> struct Tensors {
     poison(aux, rows * Op::aux(L.x, L.y) + 1);
     poison(dw0, L.w0.size());
     poison(dw1, L.w1.size());
-    for (long b = 0; b < rows; ++b) labels.push_back(static_cast<int>(b * 7 % L.x.size()));
+    for (long b = 0; b < rows * L.labels; ++b) labels.push_back(static_cast<int>(b * 7 % (L.x.size() / L.labels)));
   }
   op::Operands<T> operands() {
     op::Operands<T> t;
@@ -211,6 +211,7 @@ template <class Op, op::Local L, bool WithBias = false, class Map = void> void c
 /// The extents of an operation on `rows` samples.
 template <class Op> constexpr op::Local local(int rows, Shape x, Shape x2 = {}) {
   op::Local l{rows, rows, x, x2, {}, {}, {}};
+  l.labels = Op::labels(x);
   if constexpr (Op::inputs == 2 && requires { Op::output(x, x2); }) {
     l.y = Op::output(x, x2);
   } else {

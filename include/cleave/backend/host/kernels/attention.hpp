@@ -1,0 +1,187 @@
+// backend/host/kernels/attention.hpp - attention on the host: blocks of queries and keys as products, a softmax that is merged.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <algorithm>
+
+#include "../../../op/attention.hpp"
+#include "gemm.hpp"
+#include "kernel.hpp"
+
+namespace cleave::backend::host {
+
+/// One head of one sample at a time. No more is kept than a block of scores, whatever the length of a sequence.
+template <bool Causal> struct Kernel<op::Attend<Causal>> {
+  using Op = op::Attend<Causal>;
+
+  template <op::Local L, bool, class, class T> static void forward(Context c, op::Operands<T> const& t) {
+    for (long n = 0; n < L.rows * Op::template Head<L>::heads; ++n) {
+      each_block<L>([&]<int Rows>(Constant<Rows>, long q) { Blocks<L, T>{c, t, n}.template outputs<Rows>(q); });
+    }
+  }
+  template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
+    for (long n = 0; n < L.rows * Op::template Head<L>::heads; ++n) {
+      Blocks<L, T> const head{c, t, n};
+      if constexpr (L.x[0] <= block<L>) {
+        head.gradients();
+      } else {
+        each_block<L>([&]<int Rows>(Constant<Rows>, long q) { head.template of_queries<Rows>(q); });
+        each_block<L>([&]<int Keys>(Constant<Keys>, long k) { head.template of_keys<Keys>(k); });
+      }
+    }
+  }
+  template <op::Local, class T> static void backward_weight(Context, op::Operands<T> const&) {}
+
+ private:
+  template <int N> using Constant = std::integral_constant<int, N>;
+  /// Positions that are computed together: all of a short sequence.
+  template <op::Local L> static constexpr int block = L.x[0] <= 128 ? L.x[0] : 64;
+  template <op::Local L, class F> static void each_block(F f) {
+    constexpr int positions = L.x[0], rest = positions % block<L>;
+    for (long p = 0; p + block<L> <= positions; p += block<L>) f(Constant<block<L>>{}, p);
+    if constexpr (rest > 0) f(Constant<rest>{}, long{positions - rest});
+  }
+
+  template <op::Local L, class T> struct Blocks {
+    using A = tensor::accumulate_t<T>;
+    using Of = typename Op::template Head<L>;
+    static constexpr int most = block<L>, width = Of::width, lanes = 16;
+    Context c;
+    op::Operands<T> const& t;
+    Of at;
+
+    Blocks(Context context, op::Operands<T> const& operands, long n) : c(context), t(operands), at(n) {}
+
+    /// Block (rows, keys) of query . key, unscaled.
+    template <int R, int K> void scores(A* s, long q, long k) const {
+      gemm<A, R, K, width>(c.workspace, rows<Of::step>(t.x + at.query(q), tensor::Factor<T>{}),
+                           rows<Of::step>(t.x + at.key(k), tensor::Factor<T>{}), Store<A, most>{s});
+    }
+    /// The number of keys in the block from k on that query q reads.
+    static int seen(long q, long k, int keys) {
+      return Causal ? static_cast<int>(std::clamp<long>(q + 1 - k, 0, keys)) : keys;
+    }
+    static A largest(A const* s, int n, A top) {
+      A line[lanes];
+      std::fill_n(line, lanes, top);
+      int k = 0;
+      for (; k + lanes <= n; k += lanes)
+        for (int i = 0; i < lanes; ++i) line[i] = s[k + i] > line[i] ? s[k + i] : line[i];
+      for (; k < n; ++k) line[0] = s[k] > line[0] ? s[k] : line[0];
+      for (A const v : line) top = v > top ? v : top;
+      return top;
+    }
+    static A sum(A const* s, int n) {
+      A line[lanes] = {}, all = 0;
+      int k = 0;
+      for (; k + lanes <= n; k += lanes)
+        for (int i = 0; i < lanes; ++i) line[i] += s[k + i];
+      for (; k < n; ++k) line[0] += s[k];
+      for (A const v : line) all += v;
+      return all;
+    }
+
+    template <int R> void outputs(long q) const {
+      alignas(64) A s[most * most], y[R * width] = {};
+      A top[R], total[R] = {};
+      std::fill_n(top, R, -std::numeric_limits<A>::infinity());
+      each_block<L>([&]<int K>(Constant<K>, long k) {
+        if (seen(q + R - 1, k, K) == 0) return;
+        scores<R, K>(s, q, k);
+        for (int r = 0; r < R; ++r) {
+          A* const row = s + r * most;
+          int const n = seen(q + r, k, K);
+          A const before = top[r], now = largest(row, n, before);
+          if (n == 0) {
+            std::fill_n(row, K, A{0});
+            continue;
+          }
+          A const scale = Op::template scale<L, A>();
+          tensor::each(n, [&](long i) { row[i] = tensor::exp((row[i] - now) * scale); });
+          std::fill(row + n, row + K, A{0});
+          if (k > 0 && now > before) {
+            A const shrunk = tensor::exp((before - now) * scale);
+            total[r] *= shrunk;
+            for (int d = 0; d < width; ++d) y[r * width + d] *= shrunk;
+          }
+          top[r] = now;
+          total[r] += sum(row, n);
+        }
+        gemm<A, R, width, K, true>(c.workspace, rows<most>(s, tensor::Factor<A>{}),
+                                   columns<Of::step>(t.x + at.value(k), tensor::Factor<T>{}), Store<A, width>{y});
+      });
+      for (int r = 0; r < R; ++r) {
+        T* const to = t.y + at.output(q + r);
+        for (int d = 0; d < width; ++d) to[d] = static_cast<T>(y[r * width + d] / total[r]);
+        t.aux[at.sum(q + r)] = top[r] * Op::template scale<L, A>() + std::log(total[r]);
+      }
+    }
+
+    /// The softmax p (rows, keys) again, and the gradient ds of the scores.
+    template <int R, int K> void slopes(A* p, A* ds, long q, long k) const {
+      scores<R, K>(p, q, k);
+      gemm<A, R, K, width>(c.workspace, rows<Of::stride>(t.dy + at.output(q), tensor::Factor<T>{}),
+                           rows<Of::step>(t.x + at.value(k), tensor::Factor<T>{}), Store<A, most>{ds});
+      A const scale = Op::template scale<L, A>();
+      for (int r = 0; r < R; ++r) {
+        A *const row = p + r * most, *const slope = ds + r * most;
+        int const n = seen(q + r, k, K);
+        A const sums = t.aux[at.sum(q + r)],
+                mean = Op::template dot<L, A>(t.dy + at.output(q + r), t.y + at.output(q + r));
+        tensor::each(n, [&](long i) {
+          row[i] = tensor::exp(row[i] * scale - sums);
+          slope[i] = row[i] * (slope[i] - mean) * scale;
+        });
+        std::fill(row + n, row + K, A{0});
+        std::fill(slope + n, slope + K, A{0});
+      }
+    }
+    template <int R, int K> void add_query(A* dq, A const* ds, long k) const {
+      gemm<A, R, width, K, true>(c.workspace, rows<most>(ds, tensor::Factor<A>{}),
+                                 columns<Of::step>(t.x + at.key(k), tensor::Factor<T>{}), Store<A, width>{dq});
+    }
+    template <int R, int K> void add_key(A* dk, A* dv, A const* p, A const* ds, long q) const {
+      gemm<A, K, width, R, true>(c.workspace, columns<most>(ds, tensor::Factor<A>{}),
+                                 columns<Of::step>(t.x + at.query(q), tensor::Factor<T>{}), Store<A, width>{dk});
+      gemm<A, K, width, R, true>(c.workspace, columns<most>(p, tensor::Factor<A>{}),
+                                 columns<Of::stride>(t.dy + at.output(q), tensor::Factor<T>{}), Store<A, width>{dv});
+    }
+    static void store(T* to, A const* from, int count) {
+      for (int r = 0; r < count; ++r)
+        for (int d = 0; d < width; ++d) to[r * Of::step + d] = static_cast<T>(from[r * width + d]);
+    }
+
+    template <int R> void of_queries(long q) const {
+      alignas(64) A p[most * most], ds[most * most], dq[R * width] = {};
+      each_block<L>([&]<int K>(Constant<K>, long k) {
+        if (seen(q + R - 1, k, K) == 0) return;
+        slopes<R, K>(p, ds, q, k);
+        add_query<R, K>(dq, ds, k);
+      });
+      store(t.dx + at.query(q), dq, R);
+    }
+    template <int K> void of_keys(long k) const {
+      alignas(64) A p[most * most], ds[most * most], dk[K * width] = {}, dv[K * width] = {};
+      each_block<L>([&]<int R>(Constant<R>, long q) {
+        if (seen(q + R - 1, k, K) == 0) return;
+        slopes<R, K>(p, ds, q, k);
+        add_key<R, K>(dk, dv, p, ds, q);
+      });
+      store(t.dx + at.key(k), dk, K);
+      store(t.dx + at.value(k), dv, K);
+    }
+    /// Of a sequence of one block.
+    void gradients() const {
+      alignas(64) A p[most * most], ds[most * most], dq[most * width] = {}, dk[most * width] = {},
+                                                               dv[most * width] = {};
+      slopes<most, most>(p, ds, 0, 0);
+      add_query<most, most>(dq, ds, 0);
+      add_key<most, most>(dk, dv, p, ds, 0);
+      store(t.dx + at.query(0), dq, most);
+      store(t.dx + at.key(0), dk, most);
+      store(t.dx + at.value(0), dv, most);
+    }
+  };
+};
+
+}  // namespace cleave::backend::host

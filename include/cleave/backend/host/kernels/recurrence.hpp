@@ -1,0 +1,134 @@
+// backend/host/kernels/recurrence.hpp - recurrent cells on the host: a product of all samples at each position, then the units.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../../../op/recurrence.hpp"
+#include "gemm.hpp"
+#include "kernel.hpp"
+#include "product.hpp"
+
+namespace cleave::backend::host {
+
+template <class Cell, int H> struct Kernel<op::Recurrence<Cell, H>> {
+  using Op = op::Recurrence<Cell, H>;
+  static constexpr bool takes_slices = true;
+  static constexpr int gates = Op::gates, kept = Op::kept;
+  static constexpr long columns_of_w = Op::columns;
+  template <op::Local L> static constexpr long positions = L.x[0];
+
+  template <op::Local L, bool, class, class T> static void forward(Context c, op::Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    if constexpr (L.rows == 1) {
+      return each_sample<L>(t, [&](op::Operands<T> const& one) { Op::template forward<L>(c, one); });
+    } else {
+      long const samples = long{L.rows} * t.slices;
+      for (long p = 0; p < positions<L>; ++p) {
+        A* const here = t.aux + Op::template place<L>(0, p);
+        if (p > 0) {
+          T const* const before = t.y + (p - 1) * H;
+          gemm<A, L.rows, columns_of_w, H, false, most_slices<L>>(
+              c.workspace, rows<positions<L> * H>(before, tensor::Factor<T>{}),
+              columns<columns_of_w>(t.w0, tensor::Factor<T>{}), Store<A, Op::template aux_of_sample<L>>{here},
+              t.slices);
+        } else {
+          for (long b = 0; b < samples; ++b)
+            tensor::each(columns_of_w, [&](long o) { here[b * Op::template aux_of_sample<L> + o] = 0; });
+        }
+        for (long b = 0; b < samples; ++b) units<L>(t, b, p);
+      }
+    }
+  }
+  template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    if constexpr (L.rows == 1) {
+      return each_sample<L>(t, [&](op::Operands<T> const& one) { Op::template backward_input<L>(c, one); });
+    } else {
+      long const samples = long{L.rows} * t.slices;
+      for (long p = positions<L> - 1; p >= 0; --p) {
+        A* const room = t.aux + Op::template place<L>(0, positions<L>);
+        if (p + 1 < positions<L>) {
+          A const* const after = t.aux + Op::template place<L>(0, p + 1);
+          gemm<A, L.rows, H, columns_of_w, false, most_slices<L>>(
+              c.workspace, rows<Op::template aux_of_sample<L>>(after, tensor::Factor<A>{}),
+              rows<columns_of_w>(t.w0, tensor::Factor<T>{}), Store<A, Op::template aux_of_sample<L>>{room}, t.slices);
+        } else {
+          for (long b = 0; b < samples; ++b)
+            tensor::each(H, [&](long k) { room[b * Op::template aux_of_sample<L> + k] = 0; });
+        }
+        for (long b = 0; b < samples; ++b) units_back<L>(t, b, p);
+      }
+    }
+  }
+  /// The outputs of the positions before, times the gradients that backward_input has left.
+  template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    tensor::each(H * columns_of_w, [&](long e) { t.dw0[e] = 0; });
+    tensor::each(columns_of_w, [&](long o) { t.dw1[o] = 0; });
+    for (long b = 0; b < L.rows; ++b) {
+      for (long p = 0; p < positions<L>; ++p) {
+        A const* const g = t.aux + Op::template place<L>(b, p);
+        A* const sum = t.dw1;
+        tensor::each(columns_of_w, [&](long o) { sum[o] += g[o]; });
+      }
+      if constexpr (positions < L >> 1) {
+        A const* const second = t.aux + Op::template place<L>(b, 1);
+        gemm<A, H, columns_of_w, positions<L> - 1, true>(
+            c.workspace, columns<H>(t.y + b * positions<L> * H, tensor::Factor<T>{}),
+            columns<long{kept} * H>(second, tensor::Factor<A>{}), Store<A, columns_of_w>{t.dw0});
+      }
+    }
+  }
+
+ private:
+  template <op::Local L> static constexpr long most_slices = L.batch > L.rows ? L.batch / L.rows : 1;
+  template <op::Local L, class T, class F> static void each_sample(op::Operands<T> const& t, F f) {
+    for (int i = 0; i < t.slices; ++i) f(op::slice_of<L>(t, i, Op::template aux_of_sample<L>));
+  }
+
+  template <op::Local L, class T> static void units(op::Operands<T> const& t, long b, long p) {
+    using A = tensor::accumulate_t<T>;
+    long const at = b * positions<L> + p;
+    T const* const x = t.x + at * columns_of_w;
+    T* const y = t.y + at * H;
+    T const* const bias = t.w1;
+    A* const aux = t.aux + Op::template place<L>(b, p);
+    bool const first = p == 0;
+    A const zero = 0;
+    T const none = static_cast<T>(zero);
+    tensor::each(H, [&](long k) {
+      typename Op::template Unit<A> u;
+      for (int g = 0; g < gates; ++g) {
+        u.x[g] = static_cast<A>(x[long{g} * H + k]);
+        u.h[g] = aux[long{g} * H + k] + static_cast<A>(bias[long{g} * H + k]);
+      }
+      A const h_before = static_cast<A>(first ? none : y[k - H]);
+      A const state_before = first ? zero : aux[k - H];
+      y[k] = static_cast<T>(Cell::forward(u.x, u.h, h_before, state_before, u.keep));
+      for (int j = 0; j < kept; ++j) aux[long{j} * H + k] = u.keep[j];
+    });
+  }
+  template <op::Local L, class T> static void units_back(op::Operands<T> const& t, long b, long p) {
+    using A = tensor::accumulate_t<T>;
+    long const at = b * positions<L> + p;
+    T const* const dy = t.dy + at * H;
+    T const* const y = t.y + at * H;
+    T* const to = t.dx + at * columns_of_w;
+    A* const aux = t.aux + Op::template place<L>(b, p);
+    A const* const room = t.aux + Op::template place<L>(b, positions<L>);
+    bool const first = p == 0, last = p + 1 == positions<L>;
+    A const zero = 0;
+    T const none = static_cast<T>(zero);
+    tensor::each(H, [&](long k) {
+      A const h_before = static_cast<A>(first ? none : y[k - H]);
+      A const state_before = first ? zero : aux[k - H];
+      A const handed_on = last || kept == gates ? zero : aux[long{kept} * H + columns_of_w + k];
+      A dx[gates], keep[kept];
+      for (int j = 0; j < kept; ++j) keep[j] = aux[long{j} * H + k];
+      Cell::backward(static_cast<A>(dy[k]) + room[k], handed_on, h_before, state_before, keep, dx);
+      for (int j = 0; j < kept; ++j) aux[long{j} * H + k] = keep[j];
+      for (int g = 0; g < gates; ++g) to[long{g} * H + k] = static_cast<T>(dx[g]);
+    });
+  }
+};
+
+}  // namespace cleave::backend::host

@@ -1,0 +1,39 @@
+// backend/gpu/kernels/reshaped.cpp - operations on positions and on heads on a device, by the kernels of what they are.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cleave/backend/gpu/kernels/norms.hpp>
+#include <cleave/backend/gpu/kernels/product.hpp>
+#include <cleave/backend/gpu/kernels/reshaped.hpp>
+#include <cleave/op/attention.hpp>
+#include <cleave/op/recurrence.hpp>
+
+#include "../compare.hpp"
+
+using namespace cleave;
+using namespace cleave::testing;
+
+TEST_CASE("positions: products, biases, norms") {
+  using Product = op::PerPosition<op::Product<9>>;
+  compare_products<Product, local<Product>(3, Shape(5, 17))>();
+  static_assert(backend::gpu::takes_tail<Product>);
+  using Bias = op::PerPosition<op::Bias>;
+  compare_all<Bias, local<Bias>(3, Shape(5, 17))>();
+  using Norm = op::PerPosition<op::LayerNorm>;
+  compare_all<Norm, local<Norm>(3, Shape(5, 33))>();
+}
+TEST_CASE("positions: losses of few rows, and of more than a block takes") {
+  using Loss = op::PerPosition<op::SoftmaxCrossEntropy>;
+  compare_all<Loss, local<Loss>(3, Shape(5, 10))>();
+  compare_all<Loss, local<Loss>(40, Shape(5, 10))>();
+  compare_all<Loss, local<Loss>(2, Shape(1, 10))>();
+}
+TEST_CASE("heads: products, biases, attention") {
+  using Into = op::IntoHeads<3, op::Start::He>;
+  compare_all<Into, local<Into>(2, Shape(5, 12))>();
+  compare_all<op::BiasOfHeads, local<op::BiasOfHeads>(2, Shape(5, 3, 3, 4))>();
+  using Out = op::OutOfHeads<op::Start::He>;
+  compare_all<Out, local<Out>(2, Shape(5, 3, 4))>();
+  compare_all<op::Attend<true>, local<op::Attend<true>>(2, Shape(7, 3, 2, 4))>();
+  compare_all<op::Attend<false>, local<op::Attend<false>>(2, Shape(7, 3, 2, 4))>();
+  compare_all<op::AddPositions, local<op::AddPositions>(3, Shape(4, 6))>();
+}
+TEST_CASE("the last position") { compare_all<op::LastPosition, local<op::LastPosition>(3, Shape(4, 6))>(); }
