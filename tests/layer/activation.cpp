@@ -33,7 +33,7 @@ TEST_CASE("one's own layer") {
     CHECK_MESSAGE(report.ok, report.text);
   }
 }
-TEST_CASE_TEMPLATE("slopes", Layer, Relu, Gelu, Tanh, Sigmoid) {
+TEST_CASE_TEMPLATE("slopes", Layer, Relu, Gelu, Silu, Tanh, Sigmoid) {
   auto const report = check_layer<Layer, Vector<8>>();
   CHECK_MESSAGE(report.ok, report.text);
 }

@@ -20,12 +20,27 @@ struct OneRank : Plan<Gpt2, Batch<8>, AdamW> {};
 struct FourRanks : Plan<Gpt2, Batch<8>, AdamW, ModelParallel<SplitColsRows, Ways<4>>> {};
 static_assert(OneRank::schedule.weight_elements == 124'439'808 + 50257 * 768);
 
+/// Llama of 7 billion weights.
+struct LlamaBlock : Path<Residual<PerPosition<RmsNorm>, Attention<32, Causal, Rotary, NoBias>>,
+                         Residual<PerPosition<RmsNorm, SwiGlu<11008>, Linear<4096, NoBias>>>> {};
+struct Llama : Sequential<Vector<2048>, Embedding<32000, 4096>, Repeat<32, LlamaBlock>, PerPosition<RmsNorm>,
+                          PerPosition<Linear<32000, NoBias, ModelParallel<Whole>>, CrossEntropy>> {};
+struct EightRanks : Plan<Llama, Batch<8>, AdamW, ModelParallel<SplitColsRows, Ways<8>>> {};
+template <class P> constexpr long weights_of() {
+  long n = 0;
+  for (auto const& op : P::signatures.op)
+    for (int w = 0; w < op.weights; ++w) n += op.w[w].shape.size();
+  return n;
+}
+static_assert(weights_of<EightRanks>() == 6'738'415'616);
+
 template <class P> constexpr int sums_forward() {
   int n = 0;
   for (int k = 0; k < P::placed.count; ++k) n += P::placed.node[k].conversion.forward == op::Verb::AllReduce;
   return n;
 }
 static_assert(sums_forward<FourRanks>() == 2 * 12);
+static_assert(sums_forward<EightRanks>() == 2 * 32);
 
 }  // namespace
 
@@ -33,6 +48,13 @@ TEST_CASE("gradients, with every cut of the products") {
   for (auto const& report :
        {check_layer<Attention<2>, Sequence<3, 4>>(), check_layer<Attention<2, Causal, Glorot>, Sequence<5, 4>>(),
         check_layer<Attention<1, NoBias>, Sequence<4, 3>>()}) {
+    CHECK_MESSAGE(report.ok, report.text);
+  }
+}
+TEST_CASE("rotary positions, root mean squares and gates") {
+  for (auto const& report :
+       {check_layer<Attention<2, Causal, Rotary>, Sequence<3, 8>>(),
+        check_layer<PerPosition<RmsNorm>, Sequence<3, 4>>(), check_layer<PerPosition<SwiGlu<4>>, Sequence<3, 4>>()}) {
     CHECK_MESSAGE(report.ok, report.text);
   }
 }

@@ -111,6 +111,10 @@ TEST_CASE("BatchNorm in f32 far from zero: as in f64, and the same bits on any n
     for (int n : {2, 3}) CHECK(trained<Single>(Device(n, 2), mean) == device);
   }
 }
+TEST_CASE("RmsNorm") {
+  for (auto const& report : {check_layer<RmsNorm, Vector<8>>(), check_layer<RmsNorm, Image<2, 3, 2>>()})
+    CHECK_MESSAGE(report.ok, report.text);
+}
 TEST_CASE("LayerNorm") {
   {
     auto const report = check_layer<LayerNorm, Vector<8>>();

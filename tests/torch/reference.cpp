@@ -131,6 +131,7 @@ int main(int, char** argv) {
                                                                             "F.adaptive_avg_pool2d(x, 1)");
   show<Vector<any<35, 1, 40>>, Relu>(to, "relu", "F.relu(x)");
   show<Vector<any<36, 1, 40>>, Gelu>(to, "gelu", "F.gelu(x)");
+  show<Vector<any<36, 1, 40>>, Silu>(to, "silu", "F.silu(x)");
   show<Vector<any<37, 1, 40>>, Tanh>(to, "tanh", "torch.tanh(x)");
   show<Vector<any<38, 1, 40>>, Sigmoid>(to, "sigmoid", "torch.sigmoid(x)");
   show<Image<any<39, 5, 9>, any<40, 1, 6>, any<41, 1, 6>>, LocalResponseNorm<5, GentleConstants>>(
@@ -171,6 +172,12 @@ int main(int, char** argv) {
   using Headed = Sequence<any<72, 1, 9>, 3 * any<73, 1, 5>>;
   show<Headed, Attention<3>>(to, "attention", attention("False"));
   show<Headed, Attention<3, Causal>>(to, "causal_attention", attention("True"));
+  show<Sequence<any<72, 1, 9>, 12>, Attention<3, Causal, Rotary, NoBias>>(
+      to, "rotary",
+      "F.linear(F.scaled_dot_product_attention(*rotated(F.linear(x, w[0].flatten(1).T).unflatten(2, (3, 3, 4))), "
+      "is_causal=True).transpose(1, 2).flatten(2), w[1].flatten(0, 1).T)");
+  show<Some, PerPosition<RmsNorm>>(to, "rms_norm", "F.rms_norm(x, w[0].shape, w[0], 1e-6)");
+  show<Some, PerPosition<SwiGlu<any<74, 1, 9>>>>(to, "swiglu", "F.silu(F.linear(x, w[0].T)) * F.linear(x, w[1].T)");
   show<Headed, PositionEmbedding>(to, "position_embedding", "x + w[0]");
   show_loss<BinaryCrossEntropy, Vector<any<58, 1, 20>>, Linear<any<59, 2, 12>>>(to, "binary_cross_entropy",
                                                                                 "F.linear(x, w[0].T, w[1])");

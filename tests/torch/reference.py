@@ -30,13 +30,23 @@ def worst(a, b):
     return ((a - b).abs().max() / (b.abs().max() + 1e-12)).item()
 
 
+def rotated(qkv):
+    """Queries and keys of (b, T, 3, heads, D) turned by their positions, and values: each (b, heads, T, D)."""
+    q, k, v = (h.transpose(1, 2) for h in qkv.unbind(2))
+    half = q.shape[-1] // 2
+    angle = torch.outer(torch.arange(q.shape[2]), 10000.0 ** (-torch.arange(half).double() / half))
+    c, s = torch.cat([angle.cos()] * 2, 1), torch.cat([angle.sin()] * 2, 1)
+    turn = lambda h: h * c + torch.cat([-h[..., half:], h[..., :half]], -1) * s
+    return turn(q), turn(k), v
+
+
 failed = 0
 cases = sorted(pathlib.Path(sys.argv[1]).glob("*.safetensors"))
 for path in cases:
     layer, kind, clip, t = read(path)
     x = t["x"].clone().requires_grad_()
     w = [t[f"w{i}"].clone().requires_grad_() for i in range(sum(k.startswith("w") for k in t))]
-    y = eval(layer, {"F": F, "torch": torch, "x": x, "w": w})
+    y = eval(layer, {"F": F, "torch": torch, "x": x, "w": w, "rotated": rotated})
     labels = t["labels"].long()
     y = y.reshape(len(labels), -1)  # of each position, if each has a label
     target = F.one_hot(labels, y.shape[1]).double()

@@ -1,4 +1,4 @@
-// layer/activation.hpp - Relu, Gelu, Tanh, Sigmoid, and `Elementwise<F>` for your function with its derivative.
+// layer/activation.hpp - Relu, Gelu, Silu, Tanh, Sigmoid, and `Elementwise<F>` for your function with its derivative.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -48,10 +48,22 @@ struct SigmoidFunction {
   template <class A> CLEAVE_HD static A slope(A y) { return y * (A{1} - y); }
 };
 
+/// x sigmoid(x). Source: Elfwing et al., "Sigmoid-weighted linear units", 2018.
+struct SiluFunction {
+  static constexpr auto name = "silu";
+  static constexpr bool from_output = false;
+  template <class A> CLEAVE_HD static A forward(A x) { return x * tensor::logistic(x); }
+  template <class A> CLEAVE_HD static A slope(A x) {
+    A const s = tensor::logistic(x);
+    return s + x * s * (A{1} - s);
+  }
+};
+
 }  // namespace layer
 
 struct Relu : Elementwise<layer::ReluFunction> {};
 struct Gelu : Elementwise<layer::GeluFunction> {};
+struct Silu : Elementwise<layer::SiluFunction> {};
 struct Tanh : Elementwise<layer::TanhFunction> {};
 struct Sigmoid : Elementwise<layer::SigmoidFunction> {};
 

@@ -1,8 +1,9 @@
-// layer/attention.hpp - Attention<heads, Causal>, PositionEmbedding, Repeat<n, Layers...>: what transformers are made of.
+// layer/attention.hpp - Attention<heads, Causal>, PositionEmbedding, SwiGlu<n>, Repeat<n, Layers...>: parts of transformers.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "../op/attention.hpp"
+#include "activation.hpp"
 #include "linear.hpp"
 #include "per_position.hpp"
 #include "residual.hpp"
@@ -11,14 +12,19 @@ namespace cleave {
 
 /// Of Attention: a position attends to itself and to those before it.
 struct Causal : layer::Option {};
+/// Of Attention: queries and keys are turned by angles that grow with the position (rotary position embedding).
+struct Rotary : layer::Option {};
 
 namespace layer {
-template <int Heads, class P, op::Start How = start_of<P>>
+template <bool There, class... Ops> using ops_if = std::conditional_t<There, meta::list<Ops...>, meta::list<>>;
+template <class Ops> struct chain_of_;
+template <class... Ops> struct chain_of_<meta::list<Ops...>> { using type = Chain<Ops...>; };
+template <int Heads, class P, op::Start How = start_of<P>, bool Biased = !meta::contains<NoBias, P>>
 using attention_ops =
-    std::conditional_t<meta::contains<NoBias, P>,
-                       Chain<op::IntoHeads<Heads, How>, op::Attend<meta::contains<Causal, P>>, op::OutOfHeads<How>>,
-                       Chain<op::IntoHeads<Heads, How>, op::BiasOfHeads, op::Attend<meta::contains<Causal, P>>,
-                             op::OutOfHeads<How>, op::BiasOutOfHeads>>;
+    typename chain_of_<meta::concat<meta::list<op::IntoHeads<Heads, How>>, ops_if<Biased, op::BiasOfHeads>,
+                                    ops_if<meta::contains<Rotary, P>, op::RotatePositions>,
+                                    meta::list<op::Attend<meta::contains<Causal, P>>, op::OutOfHeads<How>>,
+                                    ops_if<Biased, op::BiasOutOfHeads>>>::type;
 template <int Heads> struct attention_has_heads {
   static constexpr bool holds = Heads >= 1;
   template <bool Holds> struct tell {
@@ -33,12 +39,17 @@ template <int Heads> struct attention_has_heads {
 /// there is one sum over ranks in each pass. Memory grows with T, not with its square.
 template <int Heads, class... Options> struct Attention : layer::attention_ops<Heads, meta::list<Options...>> {
   using policies = meta::list<Options...>;
-  using takes = meta::list<Causal, NoBias, Glorot>;
+  using takes = meta::list<Causal, Rotary, NoBias, Glorot>;
   using law = layer::attention_has_heads<Heads>;
 };
 
 /// y = x + W, x (b, T, F): adds a learned vector for each position, which attention cannot tell otherwise.
 struct PositionEmbedding : layer::Chain<op::AddPositions> {};
+
+/// silu(x W) * (x V) without biases, the gate of Llama: `PerPosition<RmsNorm, SwiGlu<256>, Linear<64, NoBias>>`.
+/// Source: Shazeer, "GLU variants improve transformer", 2020.
+template <int Features>
+struct SwiGlu : Branches<Times, Path<Linear<Features, NoBias>, Silu>, Path<Linear<Features, NoBias>>> {};
 
 /// The layers n times, each time with weights of their own: `Repeat<12, Block>`. Equal blocks share their kernels.
 template <int Times, class... Layers> struct Repeat {

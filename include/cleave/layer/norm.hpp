@@ -1,4 +1,4 @@
-// layer/norm.hpp - LocalResponseNorm<n>, LayerNorm, GroupNorm<n>, BatchNorm.
+// layer/norm.hpp - LocalResponseNorm<n>, LayerNorm, RmsNorm, GroupNorm<n>, BatchNorm.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -6,6 +6,7 @@
 #include "../op/group_norm.hpp"
 #include "../op/layer_norm.hpp"
 #include "../op/response_norm.hpp"
+#include "../op/rms_norm.hpp"
 #include "conv.hpp"
 #include "graph.hpp"
 
@@ -42,6 +43,8 @@ struct LocalResponseNorm : layer::Chain<layer::response_norm<Channels, layer::Re
 };
 
 struct LayerNorm : layer::Chain<op::LayerNorm> {};
+/// Without a mean and a shift; epsilon 1e-6.
+struct RmsNorm : layer::Chain<op::RmsNorm> {};
 
 template <int Groups> struct group_norm_has_groups {
   static constexpr bool holds = Groups >= 1;

@@ -21,7 +21,7 @@ template <int Heads, Start How> struct IntoHeads : Reshaped<IntoHeads<Heads, How
   static constexpr int heads = Heads;
   static constexpr Shape output(Shape x) { return Shape(x[0], 3, Heads, x[1] / Heads); }
   static constexpr Weight weight(int, Shape x) { return {Shape(x[1], 3, Heads, x[1] / Heads), How, x[1], 3 * x[1]}; }
-  static constexpr Local as(Local l) {
+  CLEAVE_HD static constexpr Local as(Local l) {
     int const out = static_cast<int>(l.y.below().size());
     return {l.rows * l.x[0], l.batch * l.x[0], l.x.below(), {}, Shape(out), Shape(l.x[1], out), {}};
   }
@@ -31,7 +31,7 @@ struct BiasOfHeads : Reshaped<BiasOfHeads, Bias> {
   static constexpr auto equation = "bTKoD,KoD->bTKoD";
   static constexpr std::string_view weight_names[] = {"in_proj_bias"};
   static constexpr Weight weight(int, Shape x) { return {x.below(), Start::Zeros, 1, 1}; }
-  static constexpr Local as(Local l) {
+  CLEAVE_HD static constexpr Local as(Local l) {
     Shape const each = l.x.below().flat();
     return {l.rows * l.x[0], l.batch * l.x[0], each, {}, each, each, {}};
   }
@@ -46,7 +46,7 @@ template <Start How> struct OutOfHeads : Reshaped<OutOfHeads<How>, Product<1, Ho
     int const n = static_cast<int>(x.below().size());
     return {Shape(x[1], x[2], n), How, n, n};
   }
-  static constexpr Local as(Local l) {
+  CLEAVE_HD static constexpr Local as(Local l) {
     Shape const in = l.x.below().flat();
     return {l.rows * l.x[0], l.batch * l.x[0], in, {}, l.y.below(), Shape(in[0], l.y[1]), {}};
   }
@@ -150,13 +150,49 @@ template <bool Causal> struct Attend : Base {
   }
 };
 
+/// Queries and keys of x (b, T, 3, heads, D) turned by angles that grow with the position, so that their products
+/// depend on the distance: features d and d + D / 2 together, by p / 10000^(2 d / D) at position p. Source: Su et al.,
+/// "RoFormer", 2021; the pairs are those of Llama and GPT-NeoX.
+struct RotatePositions : Base {
+  static constexpr auto name = "rotary_positions";
+  static constexpr auto equation = "bTKhD->bTKhD";
+  static constexpr bool of_pairs = true;
+  static constexpr Shape output(Shape x) { return x; }
+
+  template <Local L, class Ctx, class T>
+  CLEAVE_HD static void rotate(Ctx ctx, T const* from, T* to, [[maybe_unused]] double direction) {
+    using A = tensor::accumulate_t<T>;
+    constexpr long positions = L.x[0], heads = L.x[2], width = L.x[3], half = width / 2, one = 3 * heads * width;
+    ctx.each(positions * half, [&](long e) {
+      long const p = e / half, d = e % half;
+      double const angle = static_cast<double>(p) / std::pow(10000.0, 2.0 * static_cast<double>(d) / width);
+      A const c = static_cast<A>(std::cos(angle)), s = static_cast<A>(direction * std::sin(angle));
+      for (long b = 0; b < L.rows; ++b) {
+        for (long h = 0; h < 3 * heads; ++h) {
+          long const i = (b * positions + p) * one + h * width + d;
+          A const x = static_cast<A>(from[i]), y = static_cast<A>(from[i + half]);
+          bool const turns = h < 2 * heads;
+          to[i] = turns ? static_cast<T>(x * c - y * s) : from[i];
+          to[i + half] = turns ? static_cast<T>(y * c + x * s) : from[i + half];
+        }
+      }
+    });
+  }
+  template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
+    rotate<L>(ctx, t.x, t.y, 1);
+  }
+  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
+    rotate<L>(ctx, t.dy, t.dx, -1);
+  }
+};
+
 /// y = x + W, W (T, F): a learned vector for each position. Of deviation 0.02.
 struct AddPositions : Reshaped<AddPositions, Bias> {
   static constexpr auto name = "positions";
   static constexpr auto equation = "bTF,TF->bTF";
   static constexpr bool of_sequences = true;
   static constexpr Weight weight(int, Shape x) { return {x, Start::He, 5000, 1}; }
-  static constexpr Local as(Local l) { return {l.rows, l.batch, l.x.flat(), {}, l.x.flat(), l.x.flat(), {}}; }
+  CLEAVE_HD static constexpr Local as(Local l) { return {l.rows, l.batch, l.x.flat(), {}, l.x.flat(), l.x.flat(), {}}; }
 };
 
 }  // namespace cleave::op

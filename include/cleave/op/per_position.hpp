@@ -24,7 +24,7 @@ struct EquationPerPosition {
 };
 
 /// The positions of L, dimension 0 of x, as samples.
-constexpr Local by_position(Local l) {
+CLEAVE_HD constexpr Local by_position(Local l) {
   int const positions = l.x[0];
   l.rows *= positions;
   l.batch *= positions;
@@ -40,7 +40,7 @@ template <class Op> struct PerPosition : Reshaped<PerPosition<Op>, Op> {
   static constexpr bool of_sequences = true;
   static constexpr EquationPerPosition letters{Op::equation};
   static constexpr std::string_view equation{letters.text.data(), letters.size};
-  static constexpr Local as(Local l) { return by_position(l); }
+  CLEAVE_HD static constexpr Local as(Local l) { return by_position(l); }
   static constexpr Shape output(Shape x) { return Op::output(x.below()).times(x[0]); }
   static constexpr Weight weight(int which, Shape x) { return Op::weight(which, x.below()); }
   static constexpr long aux(Shape x, Shape y) { return x[0] * Op::aux(x.below(), y.below()); }

@@ -17,6 +17,7 @@ enum class Law : unsigned char {
   Sequence,
   Heads,
   OnePosition,
+  Pairs,
   Window,
   Joined,
   Factors,
@@ -95,6 +96,12 @@ template <int, int> struct the_layer_sees_one_position {
     static_assert(Holds,
                   "PerPosition: its layers see one position alone: no BatchNorm, Branches<Concat, ...> or layer of "
                   "whole sequences; of the losses CrossEntropy, since others are means over all positions already");
+  };
+};
+template <int Features, int> struct features_of_a_head_are_pairs {
+  static constexpr bool holds = Features % 2 == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Rotary: it turns pairs of features, so a head has an even number of them");
   };
 };
 template <int Features, int Heads> struct heads_divide_features {
@@ -223,6 +230,7 @@ template <int A, int B> struct law_of<Law::Letter, A, B> : the_layer_has_the_let
 template <int A, int B> struct law_of<Law::Dimensions, A, B> : the_input_has_the_dimensions<A, B> {};
 template <int A, int B> struct law_of<Law::Sequence, A, B> : the_input_is_a_sequence<A, B> {};
 template <int A, int B> struct law_of<Law::OnePosition, A, B> : the_layer_sees_one_position<A, B> {};
+template <int A, int B> struct law_of<Law::Pairs, A, B> : features_of_a_head_are_pairs<A, B> {};
 template <int A, int B> struct law_of<Law::Heads, A, B> : heads_divide_features<A, B> {};
 template <int A, int B> struct law_of<Law::Window, A, B> : the_window_fits<A, B> {};
 template <int A, int B> struct law_of<Law::Joined, A, B> : joined_shapes_agree<A, B> {};

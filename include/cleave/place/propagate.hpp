@@ -192,17 +192,21 @@ constexpr Shardings<N> propagate_shardings(Signatures<N> const& model, DeviceMes
   return pass.out;
 }
 
-/// The wishes of a plan, whose words `letters` are for one axis ('W' or 0: none; '~': columns and rows in turn).
+/// The wishes of a plan, whose words `letters` are for one axis ('W' or 0: none; '~': rows of what comes in columns,
+/// else columns).
 template <int N>
 constexpr Wishes<N> wishes(Signatures<N> const& model, char const (&letters)[N], Request const& request,
                            int axis = data_axis + 1) {
   Wishes<N> out;
-  bool rows_next = false;
+  bool columns[N + 1]{};  // whether the value of an operation is in columns; of the input, first: it is not
   for (int k = 0; k < N; ++k) {
+    Signature const& s = model.op[k];
     char const letter = letters[k];
-    if (!model.op[k].contracts || request.mesh.ways() == 1 || letter == 'W') continue;
-    out.of[k][axis] = letter == '~' ? (rows_next ? 'i' : 'o') : letter;
-    if (letter == '~') rows_next = !rows_next;
+    bool const in_columns = columns[s.in0 + 1] || (s.in1 >= 0 && columns[s.in1 + 1]);
+    if (!s.contracts) columns[k + 1] = in_columns;
+    if (!s.contracts || request.mesh.ways() == 1 || letter == 'W') continue;
+    out.of[k][axis] = letter == '~' ? (in_columns ? 'i' : 'o') : letter;
+    columns[k + 1] = out.of[k][axis] == 'o';
   }
   return out;
 }

@@ -87,6 +87,9 @@ template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
   if constexpr (requires { Op::heads; }) {
     if (x[1] % Op::heads != 0) return {Law::Heads, x[1], Op::heads, leaf};
   }
+  if constexpr (requires { Op::of_pairs; }) {
+    if (x[x.dims - 1] % 2 != 0) return {Law::Pairs, x[x.dims - 1], 2, leaf};
+  }
   if constexpr (requires { typename Op::of_position; }) {
     return shape_law<typename Op::of_position>(x.below(), x2, leaf);
   } else {

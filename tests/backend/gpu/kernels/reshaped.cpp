@@ -5,6 +5,7 @@
 #include <cleave/backend/gpu/kernels/reshaped.hpp>
 #include <cleave/op/attention.hpp>
 #include <cleave/op/recurrence.hpp>
+#include <cleave/op/rms_norm.hpp>
 
 #include "../compare.hpp"
 
@@ -18,6 +19,10 @@ TEST_CASE("positions: products, biases, norms") {
   using Bias = op::PerPosition<op::Bias>;
   compare_all<Bias, local<Bias>(3, Shape(5, 17))>();
   using Norm = op::PerPosition<op::LayerNorm>;
+  compare_all<Norm, local<Norm>(3, Shape(5, 33))>();
+}
+TEST_CASE("root mean squares") {
+  using Norm = op::PerPosition<op::RmsNorm>;
   compare_all<Norm, local<Norm>(3, Shape(5, 33))>();
 }
 TEST_CASE("positions: losses of few rows, and of more than a block takes") {
@@ -34,6 +39,7 @@ TEST_CASE("heads: products, biases, attention") {
   compare_all<Out, local<Out>(2, Shape(5, 3, 4))>();
   compare_all<op::Attend<true>, local<op::Attend<true>>(2, Shape(7, 3, 2, 4))>();
   compare_all<op::Attend<false>, local<op::Attend<false>>(2, Shape(7, 3, 2, 4))>();
+  compare_all<op::RotatePositions, local<op::RotatePositions>(2, Shape(7, 3, 2, 4))>();
   compare_all<op::AddPositions, local<op::AddPositions>(3, Shape(4, 6))>();
 }
 TEST_CASE("the last position") { compare_all<op::LastPosition, local<op::LastPosition>(3, Shape(4, 6))>(); }
