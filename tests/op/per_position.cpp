@@ -64,6 +64,24 @@ TEST_CASE("a loss of positions is the mean of theirs, each against its own class
   CHECK(dx[1] == doctest::Approx(-0.5 / 3));
   CHECK(dx[4] == doctest::Approx((1 / (1 + std::exp(-2.0)) - 1) / 3));
 }
+TEST_CASE("a position whose class is ignored counts as nothing, and of a sample of such positions nothing is left") {
+  using P = op::PerPosition<op::SoftmaxCrossEntropy>;
+  static constexpr op::Local l{2, 2, Shape(3, 2), {}, Shape(1), {}, {}, 3};
+  std::vector<float> const x{0, 0, 5, 7, 2, 0, 1, 2, 3, 4, 5, 6};
+  std::vector<int> const labels{1, op::ignored, 0, op::ignored, op::ignored, op::ignored};
+  std::vector<float> dx(12, 9);
+  float loss = 0;
+  op::Operands<float> t;
+  t.x = x.data();
+  t.dx = dx.data();
+  t.labels = labels.data();
+  t.loss = &loss;
+  P::forward<l>(test::Serial{}, t);
+  CHECK(loss == doctest::Approx((std::log(2.0) + std::log1p(std::exp(-2.0))) / 2));
+  P::backward_input<l>(test::Serial{}, t);
+  CHECK(dx[1] == doctest::Approx(-0.5 / 2));
+  for (std::size_t i : {2u, 3u, 6u, 7u, 8u, 9u, 10u, 11u}) CHECK(dx[i] == 0);
+}
 TEST_CASE("a slice of samples has as many labels as positions") {
   static constexpr op::Local l{2, 6, Shape(3, 4), {}, Shape(1), {}, {}, 3};
   int const labels[18]{};

@@ -17,6 +17,7 @@ inline void check_labels(std::string const& name, auto const& set, backend::host
   long const classes = set.classes > 0 ? set.classes : w.outputs;
   for (std::size_t i = 0; i < set.labels.size(); ++i) {
     long const label = set.labels[i];
+    if (w.labels > 1 && label == op::ignored) continue;
     if (label >= 0 && label < classes) continue;
     throw Error({name, ", sample ", i / static_cast<std::size_t>(w.labels), ": label ", label, ", but there are ",
                  classes, " classes, 0 to ", classes - 1,

@@ -17,6 +17,7 @@ namespace cleave {
 template <int N, int Positions = 1> struct Class {
   static_assert(N >= 1 && Positions >= 1, "Class<n, positions>: the numbers of classes and positions are at least 1");
   static constexpr int classes = N, labels = Positions;
+  static constexpr int ignored = -1;  // of a position that does not count: padding behind the end of a sequence
   using Read = std::conditional_t<Positions == 1, int&, std::span<int>>;
 };
 /// The target of a sample that has n numbers, or n labels of 0 or 1.

@@ -82,7 +82,7 @@ template <Dataset D> SampleSource source_of(D const& of) {
       d.read(i, x, y);
     };
     if constexpr (ClassDataset<D>) {
-      std::fill_n(labels, D::Target::labels, -1);
+      std::fill_n(labels, D::Target::labels, op::ignored - 1);  // is refused, unless it is read
       if constexpr (D::Target::labels == 1) {
         read(*labels);
       } else {
@@ -120,6 +120,7 @@ struct SampleCheck {
     }
     if (of.has_labels()) {
       for (int k = 0; k < of.labels; ++k) {
+        if (of.labels > 1 && labels[k] == op::ignored) continue;
         if (labels[k] >= 0 && labels[k] < answers.outputs) continue;
         fail({"label ", labels[k], (of.labels > 1 ? " of position " + std::to_string(k) : ""), ", but there are ",
               answers.outputs, " classes, 0 to ", answers.outputs - 1});

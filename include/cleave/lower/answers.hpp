@@ -41,9 +41,10 @@ void score_rows(T const* x, int const* label, float const* target, schedule::Ran
       loss = std::numeric_limits<A>::quiet_NaN();
     }
     ++seen.samples;
-    seen.labels += last.labels;
     seen.loss += static_cast<double>(loss);
     for (int position = 0; position < last.labels; ++position, x += n, ++label) {
+      if (last.labels > 1 && *label == op::ignored) continue;
+      ++seen.labels;
       long best = 0;
       for (long i = 1; i < n; ++i) best = static_cast<A>(x[i]) > static_cast<A>(x[best]) ? i : best;
       seen.correct += best == *label;

@@ -87,6 +87,9 @@ template <Local L, class T> CLEAVE_HD Operands<T> slice_of(Operands<T> t, long i
 /// with classes as one-hot vectors; or either, with numbers from 0 to 1.
 enum class Target : unsigned char { Class, Numbers, Either, Shares };
 
+/// The class of a position that no loss or metric counts, in models that compare each position: padding.
+inline constexpr int ignored = -1;
+
 /// The initialisation of a learned tensor.
 enum class Start : unsigned char { Zeros, Ones, He, Glorot };
 

@@ -46,7 +46,8 @@ template <class Op> struct PerPosition : Reshaped<PerPosition<Op>, Op> {
   static constexpr long aux(Shape x, Shape y) { return x[0] * Op::aux(x.below(), y.below()); }
 };
 
-/// A loss of classes, one for each position; that of a sample is the mean over its positions.
+/// A loss of classes, one for each position; that of a sample is the mean over its positions whose class is not
+/// `ignored`, 0 if all are.
 template <class Op>
 requires(Op::is_loss) struct PerPosition<Op> : Op {
   using of_position = Op;
@@ -57,13 +58,54 @@ requires(Op::is_loss) struct PerPosition<Op> : Op {
   static constexpr long aux(Shape x, Shape y) { return x[0] * Op::aux(x.below(), y); }
   static constexpr int labels(Shape x) { return x[0]; }
 
-  template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
-    Op::template forward<by_position(L)>(ctx, t);
-    ctx.each(1, [&](long) { *t.loss /= static_cast<tensor::accumulate_t<T>>(L.x[0]); });
+  /// Of sample b: 1 / how many positions count.
+  template <Local L, class T> CLEAVE_HD static tensor::accumulate_t<T> share(Operands<T> const& t, long b) {
+    int counted = 0;
+    for (long p = 0; p < L.x[0]; ++p) counted += t.labels[b * L.x[0] + p] != ignored;
+    return tensor::accumulate_t<T>{1} / static_cast<tensor::accumulate_t<T>>(counted > 1 ? counted : 1);
   }
-  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> t) {
-    t.scale /= static_cast<tensor::accumulate_t<T>>(L.x[0]);
-    Op::template backward_input<by_position(L)>(ctx, t);
+  template <Local L, class T> CLEAVE_HD static Operands<T> position(Operands<T> const& t, long at) {
+    constexpr Local one = one_position(L);
+    return slice_of<one>(t, at, Op::aux(one.x, one.y));
+  }
+  template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    A total = 0;
+    for (long b = 0; b < L.rows; ++b) {
+      A sum = 0;
+      for (long p = b * L.x[0]; p < (b + 1) * L.x[0]; ++p) {
+        if (t.labels[p] == ignored) continue;
+        Operands<T> at = position<L>(t, p);
+        A loss = 0;
+        at.loss = &loss;
+        Op::template forward<one_position(L)>(ctx, at);
+        sum += loss;
+      }
+      total += sum * share<L>(t, b);
+    }
+    ctx.each(1, [&](long) { *t.loss = total; });
+  }
+  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    for (long b = 0; b < L.rows; ++b) {
+      A const scale = t.scale * share<L>(t, b);
+      for (long p = b * L.x[0]; p < (b + 1) * L.x[0]; ++p) {
+        Operands<T> at = position<L>(t, p);
+        at.scale = scale;
+        if (t.labels[p] == ignored) {
+          ctx.each(L.x.below().size(), [&](long i) { at.dx[i] = static_cast<T>(A{0}); });
+        } else {
+          Op::template backward_input<one_position(L)>(ctx, at);
+        }
+      }
+    }
+  }
+
+ private:
+  CLEAVE_HD static constexpr Local one_position(Local l) {
+    l = by_position(l);
+    l.rows = 1;
+    return l;
   }
 };
 

@@ -67,7 +67,8 @@ template <class... Predictors> class Ensemble {
   template <ClassMetric Metric> Metric evaluate(std::span<float const> x, std::span<int const> y, Metric metric) {
     std::vector<float> const p = probabilities(x);
     constexpr auto each = static_cast<std::size_t>(width);
-    if (y.size() * each != p.size()) throw Error({"y: ", y.size(), " labels for ", p.size() / each, " answers"});
+    if (y.size() * each != p.size())
+      throw Error({"y: ", y.size(), " labels for ", p.size() / each, (outputs > width ? " positions" : " samples")});
     for (std::size_t i = 0; i < y.size(); ++i) metric.add(std::span(p).subspan(i * each, each), y[i]);
     return metric;
   }

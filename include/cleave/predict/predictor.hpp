@@ -244,7 +244,8 @@ template <class Net, class Number> class Predictor {
         if (all.has_labels()) {
           if constexpr ((ClassMetric<Metrics> && ...)) {
             for (std::size_t p = 0; p < positions; ++p)
-              (metrics.add(of.subspan(p * width, width), labels[i * positions + p]), ...);
+              if (positions == 1 || labels[i * positions + p] != op::ignored)
+                (metrics.add(of.subspan(p * width, width), labels[i * positions + p]), ...);
           }
         } else {
           if constexpr ((TargetMetric<Metrics> && ...))

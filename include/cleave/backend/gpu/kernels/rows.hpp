@@ -34,7 +34,7 @@ template <class Op> struct SoftmaxRow {
       sum_x = Of::template over<Sum>(c, sum_x);
     }
     if (!there) return 0;
-    int const label = t.labels[b];
+    int const label = t.labels[b] == op::ignored ? 0 : t.labels[b];  // its result is not used then
     if constexpr (WithGradient) {
       for (long i = me; i < n; i += Of::size) {
         A const p = std::exp(static_cast<A>(x[i]) - top) / sum;
@@ -92,13 +92,19 @@ template <class Row, class Loss> struct WeightedRow {
   }
 };
 
-/// As Row, of a sample's positions, over which its loss is the mean.
+/// As Row, of a sample's positions, over which its loss is the mean; what is `ignored` counts as nothing.
 template <class Row, int Positions> struct PositionRow {
   template <class Of, op::Local L, bool WithGradient, class Ctx, class T>
   CLEAVE_HD static tensor::accumulate_t<T> loss(Ctx const& c, op::Operands<T> t, long b, long rows) {
-    constexpr auto positions = static_cast<tensor::accumulate_t<T>>(Positions);
-    t.scale /= positions;
-    return Row::template loss<Of, L, WithGradient>(c, t, b, rows) / positions;
+    using A = tensor::accumulate_t<T>;
+    bool const there = b < rows;
+    int const* const labels = t.labels + (there ? b / Positions : 0) * Positions;
+    A counted = 0;
+    for (int p = Of::member(c); p < Positions; p += Of::size) counted += labels[p] == op::ignored ? A{0} : A{1};
+    counted = Of::template over<Sum>(c, counted);
+    A const share = there && t.labels[b] != op::ignored ? A{1} / counted : A{0};
+    t.scale *= share;
+    return Row::template loss<Of, L, WithGradient>(c, t, b, rows) * share;
   }
 };
 

@@ -17,7 +17,8 @@
 namespace cleave::backend::host {
 
 /// The source of samples. Each function writes the samples [first, first + count) of a step's batch. `pixels`: inputs
-/// (count, input shape); `labels`: class numbers (count, Wanted::labels), from 0; `targets`: numbers (count, shape of
+/// (count, input shape); `labels`: class numbers (count, Wanted::labels), from 0, or
+/// op::ignored where there are several; `targets`: numbers (count, shape of
 /// the loss's input), for losses of numbers. One of the last two may be null. With both, the loss of MeanSquaredError
 /// uses the targets, and accuracy uses the labels.
 struct Feed {
@@ -69,6 +70,7 @@ inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& o
   if (feed.labels) {
     feed.labels(feed.self, of.step, of.first, of.count, labels);
     for (long i = 0; i < valid * w.labels; ++i) {
+      if (w.labels > 1 && labels[i] == op::ignored) continue;
       if (labels[i] < 0 || labels[i] >= w.outputs) refuse_label(w, of.step, of.first + i / w.labels, labels[i]);
     }
     std::fill(labels + valid * w.labels, labels + of.count * w.labels, 0);
