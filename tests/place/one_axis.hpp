@@ -260,19 +260,23 @@ constexpr Verdict cut_law(Signature const& s, op::Equation const& e, char letter
 
 }  // namespace algebra
 
-/// `letters[k]` is the split that the plan asks of operation k ('W' or 0: none; '~': columns and rows in turn).
+/// `letters[k]` is the split that the plan asks of operation k ('W' or 0: none; '~': rows if the last
+/// product before it, on some way, was cut by columns, else columns).
 template <int N>
 constexpr Placed<N> place(Signatures<N> const& model, op::Equation const* equations, char const (&letters)[N],
                           Request request) {
   algebra::Placer<N> placer{model, equations, request};
   placer.out.verdict = model.verdict;
-  bool rows_next = false;
+  bool columns[N]{};  // the last product on some way to operation k was, or k is one
+  auto const behind_columns = [&](int in) { return in >= 0 && columns[in]; };
   for (int k = 0; k < N && placer.out.verdict.law == Law::None; ++k) {
     Signature const& s = model.op[k];
     char letter = 0;
+    bool const rows_next = behind_columns(s.in0) || behind_columns(s.in1);
+    columns[k] = !s.contracts && rows_next;
     if (s.contracts && request.mesh.size[1] > 1) {
       letter = letters[k] == 'W' ? '\0' : letters[k] == '~' ? (rows_next ? 'i' : 'o') : letters[k];
-      if (letters[k] == '~') rows_next = !rows_next;
+      columns[k] = letter == 'o';
       placer.out.verdict = algebra::cut_law(s, equations[k], letter, request);
       if (placer.out.verdict.law != Law::None) break;
       // Only before any node has read the input in another placement.
