@@ -16,7 +16,8 @@ struct SplitCols {
 struct SplitRows {
   static constexpr char letter = 'i';
 };
-/// Columns, then rows, then columns: each pair meets without a conversion and costs one sum per pass.
+/// Rows of what comes in columns, else columns: each pair meets without a conversion and costs one sum per pass, also
+/// where two layers in columns come before one in rows (SwiGlu).
 struct SplitColsRows {
   static constexpr char letter = '~';
 };
