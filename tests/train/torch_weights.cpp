@@ -149,3 +149,30 @@ TEST_CASE("a file without checksums, as PyTorch writes it, is read") {
   io::write_file(file.path, scratch::bytes(bytes));
   CHECK(Predictor<One>(file.path, {{0, "fc"}})(std::vector<float>{10, 100})[0] == 320.5f);
 }
+TEST_CASE("recurrent layers and attention have the tensors of PyTorch's modules") {
+  File const file;
+  struct Layers : Sequential<Sequence<3, 4>, Lstm<6>, Gru<4>, Attention<2>, PerPosition<Linear<3>, CrossEntropy>> {};
+  struct Some : Plan<Layers, Batch<4>> {};
+  TorchNames const modules{{0, "lstm"}, {1, "gru"}, {2, "attn"}, {3, "fc"}};
+  Trainer<Some> trainer(1, 7), other(1, 8);
+  trainer.save_torch(file.path, modules);
+  in_file(file.path, "lstm.bias_ih_l0", {24});
+  in_file(file.path, "gru.weight_hh_l0", {12, 4});
+  in_file(file.path, "attn.in_proj_bias", {12});
+  in_file(file.path, "attn.out_proj.weight", {4, 4});
+  std::vector<float> const input = in_file(file.path, "lstm.weight_ih_l0", {24, 4}),
+                           heads = in_file(file.path, "attn.in_proj_weight", {12, 4});
+  auto const kept = session::kept<Some>();
+  auto const matches = [&](std::string const& name, std::vector<float> const& there, std::size_t columns) {
+    auto const at = std::find_if(kept.begin(), kept.end(), [&](auto const& k) { return k.name == name; });
+    auto const here = session::whole(trainer, *at);  // (4, columns)
+    for (std::size_t i = 0; i < 4; ++i)
+      for (std::size_t o = 0; o < columns; ++o) CHECK(there[o * 4 + i] == here[i * columns + o]);
+  };
+  matches("0.weight_ih_l0", input, 24);
+  matches("2.in_proj_weight", heads, 12);
+  other.load_torch(file.path, modules);
+  for (session::Kept const& k : kept) {
+    if (k.region == backend::host::Region::Weights) CHECK(session::whole(trainer, k) == session::whole(other, k));
+  }
+}
