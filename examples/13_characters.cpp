@@ -23,7 +23,7 @@ int main(int argc, char** argv) try {
   trainer.fit(training, test, {.epochs = argc > 2 ? std::atoi(argv[2]) : 2},
               [](Epoch const& e) { std::printf("epoch %d: loss %.3f, held out %.3f\n", e.epoch, e.loss, e.val_loss); });
 
-  std::string const written = sample_text(trainer.predictor(), "First Citizen: we are accounted", 200, {.seed = 7});
+  std::string const written = sample_text(trainer.predictor(), "to be, or not to be: that", 200, {.seed = 7});
   std::printf("%s\n", written.c_str());
 } catch (Error const& e) {
   std::fprintf(stderr, "13_characters: %s\n", e.what());

@@ -160,6 +160,18 @@ EOF
       awk '/accuracy/ { a = $NF } END { exit !(a > 0.9) }' pictures.txt
     fi
     ;;
+  texts)  # models of sequences learn a line, and go on with it
+    for i in $(seq 300); do echo "to be, or not to be: that is the question"; done >plays.txt
+    "$bin/18_gpt" plays.txt 30 >gpt.txt
+    "$bin/19_lstm" plays.txt 60 >lstm.txt
+    for text in gpt lstm; do
+      tail -4 $text.txt
+      awk '/^epoch/ { held_out = $NF } /^to be, or not to be: that is the question$/ { ++n } END { exit !(held_out < 0.2 && n > 2) }' $text.txt
+    done
+    refuses "nothing.txt: cannot open this file" "$bin/18_gpt" nothing.txt
+    printf 'x%.0s\377' $(seq 200) >bytes.txt
+    refuses "bytes.txt: byte 1 is 255, but the vocabulary has tokens 0 to 127" "$bin/19_lstm" bytes.txt
+    ;;
   exercises)  # what each of them is to show
     "$bin/exercise_01_out_of_memory" >memory.txt
     cat memory.txt
