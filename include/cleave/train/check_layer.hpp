@@ -5,6 +5,7 @@
 #include "../layer/conv.hpp"
 #include "../layer/input.hpp"
 #include "../layer/loss.hpp"
+#include "../layer/per_position.hpp"
 #include "../layer/sequential.hpp"
 #include "../plan/plan.hpp"
 #include "checkpoint.hpp"
