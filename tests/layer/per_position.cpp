@@ -6,8 +6,9 @@
 using namespace cleave;
 
 TEST_CASE("what treats all elements alike stays as it is, the rest is of each position") {
-  static_assert(std::is_same_v<PerPosition<Linear<3, NoBias>, Relu, Dropout<10>>::ops,
-                               meta::concat<meta::list<op::PerPosition<op::Product<3>>>, Relu::ops, Dropout<10>::ops>>);
+  static_assert(
+      std::is_same_v<PerPosition<Linear<3, NoBias>, Relu, Dropout<10>>::ops,
+                     meta::concat<meta::list<op::OnEachPosition<op::Product<3>>>, Relu::ops, Dropout<10>::ops>>);
   struct Net : Sequential<Sequence<5, 4>, PerPosition<Linear<3>, CrossEntropy>> {};
   static_assert(session::Probe<Net>::schedule.labels == 5 && session::Probe<Net>::schedule.weight_elements == 15);
 }

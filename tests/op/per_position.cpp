@@ -12,22 +12,22 @@
 using namespace cleave;
 
 TEST_CASE("positions are a letter behind the batch of each value, and of no weight or loss") {
-  static_assert(op::PerPosition<op::Product<3>>::equation == "bTi,io->bTo");
-  static_assert(op::PerPosition<op::Bias>::equation == "bTo*,o->bTo*");
-  static_assert(op::PerPosition<op::LayerNorm>::equation == "bTFGH,FGH->bTFGH");
-  static_assert(op::PerPosition<op::SoftmaxCrossEntropy>::equation == "bTFGH->b");
+  static_assert(op::OnEachPosition<op::Product<3>>::equation == "bTi,io->bTo");
+  static_assert(op::OnEachPosition<op::Bias>::equation == "bTo*,o->bTo*");
+  static_assert(op::OnEachPosition<op::LayerNorm>::equation == "bTFGH,FGH->bTFGH");
+  static_assert(op::OnEachPosition<op::SoftmaxCrossEntropy>::equation == "bTFGH->b");
 }
 TEST_CASE("shapes and weights are those of one position") {
-  using P = op::PerPosition<op::Product<3>>;
+  using P = op::OnEachPosition<op::Product<3>>;
   static_assert(P::output(Shape(5, 4)) == Shape(5, 3));
   static_assert(P::weight(0, Shape(5, 4)).shape == Shape(4, 3));
   static_assert(P::weight(0, Shape(5, 4)).fan_in == 4);
-  static_assert(op::PerPosition<op::LayerNorm>::aux(Shape(5, 4), Shape(5, 4)) == 10);
+  static_assert(op::OnEachPosition<op::LayerNorm>::aux(Shape(5, 4), Shape(5, 4)) == 10);
   constexpr op::Local l = op::by_position({2, 6, Shape(5, 4), {}, Shape(5, 3), Shape(4, 3), {}});
   static_assert(l.rows == 10 && l.batch == 30 && l.x == Shape(4) && l.y == Shape(3) && l.w0 == Shape(4, 3));
 }
 TEST_CASE("positions are computed as samples are") {
-  using P = op::PerPosition<op::Product<2>>;
+  using P = op::OnEachPosition<op::Product<2>>;
   static constexpr op::Local l = test::local<P>(2, Shape(3, 2)), alone = test::local<op::Product<2>>(6, Shape(2));
   std::vector<float> const x{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, w{1, -1, 2, 0.5f};
   auto y = test::zeros(12), wanted = test::zeros(12);
@@ -41,7 +41,7 @@ TEST_CASE("positions are computed as samples are") {
   CHECK(y == wanted);
 }
 TEST_CASE("a loss of positions is the mean of theirs, each against its own class") {
-  using P = op::PerPosition<op::SoftmaxCrossEntropy>;
+  using P = op::OnEachPosition<op::SoftmaxCrossEntropy>;
   static_assert(P::labels(Shape(3, 2)) == 3 && P::output(Shape(3, 2)) == Shape(1));
   static constexpr op::Local l = [] {
     op::Local of = test::local<P>(1, Shape(3, 2));
@@ -65,7 +65,7 @@ TEST_CASE("a loss of positions is the mean of theirs, each against its own class
   CHECK(dx[4] == doctest::Approx((1 / (1 + std::exp(-2.0)) - 1) / 3));
 }
 TEST_CASE("a position whose class is ignored counts as nothing, and of a sample of such positions nothing is left") {
-  using P = op::PerPosition<op::SoftmaxCrossEntropy>;
+  using P = op::OnEachPosition<op::SoftmaxCrossEntropy>;
   static constexpr op::Local l{2, 2, Shape(3, 2), {}, Shape(1), {}, {}, 3};
   std::vector<float> const x{0, 0, 5, 7, 2, 0, 1, 2, 3, 4, 5, 6};
   std::vector<int> const labels{1, op::ignored, 0, op::ignored, op::ignored, op::ignored};

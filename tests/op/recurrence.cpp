@@ -71,13 +71,13 @@ TEST_CASE("gru: gates r, z, n, where r is of what comes from the output before, 
   CHECK(of.y[1] == doctest::Approx((1 - z) * n + z * h0));
 }
 TEST_CASE("the last position: its gradient, and none for those before") {
-  static constexpr op::Local l = test::local<op::LastPosition>(2, Shape(2, 2));
+  static constexpr op::Local l = test::local<op::TakeLast>(2, Shape(2, 2));
   std::vector<float> const x{1, 2, 3, 4, 5, 6, 7, 8}, dy{1, 2, 3, 4};
   auto y = test::zeros(4), dx = test::zeros(8);
   op::Operands<float> t;
   t.x = x.data(), t.y = y.data(), t.dy = dy.data(), t.dx = dx.data();
-  op::LastPosition::forward<l>(test::Serial{}, t);
-  op::LastPosition::backward_input<l>(test::Serial{}, t);
+  op::TakeLast::forward<l>(test::Serial{}, t);
+  op::TakeLast::backward_input<l>(test::Serial{}, t);
   CHECK(y == std::vector<float>{3, 4, 7, 8});
   CHECK(dx == std::vector<float>{0, 0, 1, 2, 0, 0, 3, 4});
 }

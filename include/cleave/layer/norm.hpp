@@ -44,7 +44,7 @@ struct LocalResponseNorm : layer::Chain<layer::response_norm<Channels, layer::Re
 
 struct LayerNorm : layer::Chain<op::LayerNorm> {};
 /// Without a mean and a shift; epsilon 1e-6.
-struct RmsNorm : layer::Chain<op::RmsNorm> {};
+struct RmsNorm : layer::Chain<op::RootMeanSquareNorm> {};
 
 template <int Groups> struct group_norm_has_groups {
   static constexpr bool holds = Groups >= 1;

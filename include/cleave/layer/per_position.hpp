@@ -23,7 +23,7 @@ template <class Op> constexpr auto per_position_() {
   if constexpr (is_the_same_per_position<Op>()) {
     return meta::type<Op>{};
   } else if constexpr (sees_one_position<Op>()) {
-    return meta::type<op::PerPosition<Op>>{};
+    return meta::type<op::OnEachPosition<Op>>{};
   } else {
     return meta::type<op::SeesAllPositions<Op>>{};
   }

@@ -38,6 +38,6 @@ template <int Units> struct Gru : layer::recurrent<op::GruCell, Units> {
 };
 
 /// y (b, F): what the last position of x (b, T, F) has: `Lstm<64>, LastPosition, Linear<2>` classifies whole sequences.
-struct LastPosition : layer::Chain<op::LastPosition> {};
+struct LastPosition : layer::Chain<op::TakeLast> {};
 
 }  // namespace cleave

@@ -52,7 +52,7 @@ template <Start How> struct OutOfHeads : Reshaped<OutOfHeads<How>, Product<1, Ho
   }
 };
 
-struct BiasOutOfHeads : PerPosition<Bias> {
+struct BiasOutOfHeads : OnEachPosition<Bias> {
   static constexpr std::string_view weight_names[] = {"out_proj.bias"};
 };
 
@@ -69,11 +69,11 @@ template <bool Causal> struct Attend : Base {
   static constexpr long work(Shape x) { return (Causal ? 1 : 2) * x[0] * x.below().size() / 3 * x[0]; }
 
   /// A head of a sample: rows of queries, keys, values and of the output, `step` and `stride` numbers apart.
-  template <Local L> struct Head {
+  template <Local L> struct OneHead {
     static constexpr long positions = L.x[0], heads = L.x[2], width = L.x[3], step = 3 * heads * width,
                           stride = heads * width;
     long x, y, aux;  // of position 0
-    CLEAVE_HD constexpr explicit Head(long n)
+    CLEAVE_HD constexpr explicit OneHead(long n)
         : x(n / heads * positions * step + n % heads * width),
           y(n / heads * positions * stride + n % heads * width),
           aux(n / heads * positions * heads + n % heads) {}
@@ -94,7 +94,7 @@ template <bool Causal> struct Attend : Base {
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
-    using Of = Head<L>;
+    using Of = OneHead<L>;
     ctx.each(L.rows * Of::heads * Of::positions, [&](long e) {
       Of const h(e / Of::positions);
       long const p = e % Of::positions;
@@ -118,7 +118,7 @@ template <bool Causal> struct Attend : Base {
   /// dS = P (dP - dy . y), with P the softmax and dP (query, key) = dy . value.
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
-    using Of = Head<L>;
+    using Of = OneHead<L>;
     ctx.each(L.rows * Of::heads * Of::positions, [&](long e) {
       Of const h(e / Of::positions);
       long const p = e % Of::positions;

@@ -35,7 +35,7 @@ CLEAVE_HD constexpr Local by_position(Local l) {
 }
 
 /// Op, which has one input and keeps nothing between steps, on x (b, T, ...) as on b T samples.
-template <class Op> struct PerPosition : Reshaped<PerPosition<Op>, Op> {
+template <class Op> struct OnEachPosition : Reshaped<OnEachPosition<Op>, Op> {
   using of_position = Op;
   static constexpr bool of_sequences = true;
   static constexpr EquationPerPosition letters{Op::equation};
@@ -49,7 +49,7 @@ template <class Op> struct PerPosition : Reshaped<PerPosition<Op>, Op> {
 /// A loss of classes, one for each position; that of a sample is the mean over its positions whose class is not
 /// `ignored`, 0 if all are.
 template <class Op>
-requires(Op::is_loss) struct PerPosition<Op> : Op {
+requires(Op::is_loss) struct OnEachPosition<Op> : Op {
   using of_position = Op;
   static constexpr bool of_sequences = true;
   static constexpr EquationPerPosition letters{Op::equation};

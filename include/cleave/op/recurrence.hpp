@@ -74,10 +74,10 @@ struct GruCell {
 };
 
 /// The parts of the gates that come from the input.
-template <int Columns> struct GateProduct : PerPosition<Product<Columns, Start::Glorot>> {
+template <int Columns> struct GateProduct : OnEachPosition<Product<Columns, Start::Glorot>> {
   static constexpr std::string_view weight_names[] = {"weight_ih_l0"};
 };
-struct GateBias : PerPosition<Bias> {
+struct GateBias : OnEachPosition<Bias> {
   static constexpr std::string_view weight_names[] = {"bias_ih_l0"};
 };
 
@@ -184,7 +184,7 @@ template <class Cell, int H> struct Recurrence : Base {
 };
 
 /// y (b, F): the last position of x (b, T, F).
-struct LastPosition : Base {
+struct TakeLast : Base {
   static constexpr auto name = "last_position";
   static constexpr auto equation = "bTF->bF";
   static constexpr bool of_sequences = true, linear = true;

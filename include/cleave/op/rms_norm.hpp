@@ -10,7 +10,7 @@
 namespace cleave::op {
 
 /// Over all features of a sample. Source: Zhang, Sennrich, "Root mean square layer normalization", 2019; epsilon 1e-6.
-struct RmsNorm : Base {
+struct RootMeanSquareNorm : Base {
   static constexpr auto name = "rms_norm";
   static constexpr auto equation = "bFGH,FGH->bFGH";
   static constexpr int weights = 1;

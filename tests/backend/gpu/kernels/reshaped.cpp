@@ -13,20 +13,20 @@ using namespace cleave;
 using namespace cleave::testing;
 
 TEST_CASE("positions: products, biases, norms") {
-  using Product = op::PerPosition<op::Product<9>>;
+  using Product = op::OnEachPosition<op::Product<9>>;
   compare_products<Product, local<Product>(3, Shape(5, 17))>();
   static_assert(backend::gpu::takes_tail<Product>);
-  using Bias = op::PerPosition<op::Bias>;
+  using Bias = op::OnEachPosition<op::Bias>;
   compare_all<Bias, local<Bias>(3, Shape(5, 17))>();
-  using Norm = op::PerPosition<op::LayerNorm>;
+  using Norm = op::OnEachPosition<op::LayerNorm>;
   compare_all<Norm, local<Norm>(3, Shape(5, 33))>();
 }
 TEST_CASE("root mean squares") {
-  using Norm = op::PerPosition<op::RmsNorm>;
+  using Norm = op::OnEachPosition<op::RootMeanSquareNorm>;
   compare_all<Norm, local<Norm>(3, Shape(5, 33))>();
 }
 TEST_CASE("positions: losses of few rows, and of more than a block takes") {
-  using Loss = op::PerPosition<op::SoftmaxCrossEntropy>;
+  using Loss = op::OnEachPosition<op::SoftmaxCrossEntropy>;
   compare_all<Loss, local<Loss>(3, Shape(5, 10))>();
   compare_all<Loss, local<Loss>(40, Shape(5, 10))>();
   compare_all<Loss, local<Loss>(2, Shape(1, 10))>();
@@ -42,4 +42,4 @@ TEST_CASE("heads: products, biases, attention") {
   compare_all<op::RotatePositions, local<op::RotatePositions>(2, Shape(7, 3, 2, 4))>();
   compare_all<op::AddPositions, local<op::AddPositions>(3, Shape(4, 6))>();
 }
-TEST_CASE("the last position") { compare_all<op::LastPosition, local<op::LastPosition>(3, Shape(4, 6))>(); }
+TEST_CASE("the last position") { compare_all<op::TakeLast, local<op::TakeLast>(3, Shape(4, 6))>(); }

@@ -215,7 +215,7 @@ template <> struct RowOf<op::SquaredError> { using is = SquaredRow; };
 template <class F> struct RowOf<op::FeatureLoss<F>> { using is = FeatureRow<F>; };
 template <class Loss>
 requires requires { typename RowOf<Loss>::is; }
-struct RowOf<op::PerPosition<Loss>> : RowOf<Loss> {};
+struct RowOf<op::OnEachPosition<Loss>> : RowOf<Loss> {};
 template <class Loss, class Scale>
 requires requires { typename RowOf<Loss>::is; }
 struct RowOf<op::ScaledLoss<Loss, Scale>> {

@@ -15,12 +15,12 @@ template <bool Causal> struct Kernel<op::Attend<Causal>> {
   using Op = op::Attend<Causal>;
 
   template <op::Local L, bool, class, class T> static void forward(Context c, op::Operands<T> const& t) {
-    for (long n = 0; n < L.rows * Op::template Head<L>::heads; ++n) {
+    for (long n = 0; n < L.rows * Op::template OneHead<L>::heads; ++n) {
       each_block<L>([&]<int Rows>(Constant<Rows>, long q) { Blocks<L, T>{c, t, n}.template outputs<Rows>(q); });
     }
   }
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
-    for (long n = 0; n < L.rows * Op::template Head<L>::heads; ++n) {
+    for (long n = 0; n < L.rows * Op::template OneHead<L>::heads; ++n) {
       Blocks<L, T> const head{c, t, n};
       if constexpr (L.x[0] <= block<L>) {
         head.gradients();
@@ -44,7 +44,7 @@ template <bool Causal> struct Kernel<op::Attend<Causal>> {
 
   template <op::Local L, class T> struct Blocks {
     using A = tensor::accumulate_t<T>;
-    using Of = typename Op::template Head<L>;
+    using Of = typename Op::template OneHead<L>;
     static constexpr int most = block<L>, width = Of::width, lanes = 16;
     Context c;
     op::Operands<T> const& t;
