@@ -17,10 +17,9 @@
 namespace cleave::backend::host {
 
 /// The source of samples. Each function writes the samples [first, first + count) of a step's batch. `pixels`: inputs
-/// (count, input shape); `labels`: class numbers (count, Wanted::labels), from 0, or
-/// op::ignored where there are several; `targets`: numbers (count, shape of
-/// the loss's input), for losses of numbers. One of the last two may be null. With both, the loss of MeanSquaredError
-/// uses the targets, and accuracy uses the labels.
+/// (count, input shape); `labels`: class numbers (count, Wanted::labels), from 0, or op::ignored where there are
+/// several; `targets`: numbers (count, shape of the loss's input), for losses of numbers. One of the last two may be
+/// null. With both, the loss of MeanSquaredError uses the targets, and accuracy uses the labels.
 struct Feed {
   void const* self = nullptr;
   void (*pixels)(void const* self, long step, long first, int count, float* out) = nullptr;
