@@ -16,12 +16,12 @@ constexpr op::Local local{2, 2, Shape(3), {}, Shape(3, 3), Shape(5, 3), {}};
 
 TEST_CASE("y is the token's row; dW is the sum over its places, in their order; an invalid token gives NaN") {
   static_assert(Table::output(Shape(3)) == Shape(3, 3) && Table::weight(0, Shape(3)).shape == Shape(5, 3));
-  std::vector<float> const x{4, 0, 4, 2, 4, 0};
+  std::vector<std::int32_t> const x{4, 0, 4, 2, 4, 0};
   std::vector<float> w(15), y(18), dy(18), dw(15, 7), again(15, 8), dx(6, 9);
   for (std::size_t i = 0; i < 15; ++i) w[i] = static_cast<float>(i);
   for (std::size_t i = 0; i < 18; ++i) dy[i] = 0.1f * static_cast<float>(i + 1);
   op::Operands<float> t;
-  t.x = x.data();
+  t.tokens = x.data();
   t.w0 = w.data();
   t.y = y.data();
   t.dy = dy.data();
@@ -39,7 +39,7 @@ TEST_CASE("y is the token's row; dW is the sum over its places, in their order; 
     for (std::size_t f = 0; f < 3; ++f) {
       float sum = 0;
       for (std::size_t k = 0; k < 6; ++k) {
-        if (x[k] == static_cast<float>(v)) sum += dy[3 * k + f];
+        if (x[k] == static_cast<std::int32_t>(v)) sum += dy[3 * k + f];
       }
       CHECK(dw[3 * v + f] == sum);
     }
@@ -48,8 +48,8 @@ TEST_CASE("y is the token's row; dW is the sum over its places, in their order; 
   backend::host::Kernel<Table>::backward_weight<local>(c, t);
   CHECK(again == dw);
 
-  std::vector<float> const none{-1, 5, 1e30f, std::nanf(""), 1, 1};
-  t.x = none.data();
+  std::vector<std::int32_t> const none{-1, 5, 1 << 30, -(1 << 30), 1, 1};
+  t.tokens = none.data();
   Table::forward<local>(c, t);
   for (std::size_t i = 0; i < 12; ++i) CHECK(std::isnan(y[i]));
   CHECK(y[12] == w[3]);

@@ -243,7 +243,9 @@ template <int Ops> struct Builder : Draft<Ops> {
   }
 
   constexpr void forward() {
-    out.input_value = buffer(elements(placed_input()), true, rows_cut(-1), false, Category::Activations);
+    bool tokens = false;  // these have 32 bits
+    for (int k = 0; k < placed.count; ++k) tokens = tokens || (placed.node[k].op >= 0 && op(k).tokens > 0);
+    out.input_value = buffer(elements(placed_input()), true, rows_cut(-1), tokens, Category::Activations);
     for (int k = 0; k < placed.count; ++k) {
       if (out.head[k] != k) {  // already part of its head's step
         out.value[k] = out.value[out.head[k]];

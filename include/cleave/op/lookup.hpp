@@ -9,9 +9,9 @@
 
 namespace cleave::op {
 
-/// x (b, T) holds token numbers, whole and from 0; W (Vocabulary, Features); y (b, T, Features). A token outside the
-/// vocabulary gives a row of NaN, so that the run ends with the loss. If `Sparse`, only nonzero rows of the gradient
-/// are sent.
+/// Tokens (b, T), whole numbers from 0 in 32 bits, whatever the number format; W (Vocabulary, Features); y (b, T,
+/// Features). A token outside the vocabulary gives a row of NaN, so that the run ends with the loss. If `Sparse`, only
+/// nonzero rows of the gradient are sent.
 template <int Vocabulary, int Features, bool Sparse> struct Lookup : Base {
   static constexpr auto name = "embedding";
   static constexpr auto equation = "bT,VF->bTF";
@@ -20,17 +20,11 @@ template <int Vocabulary, int Features, bool Sparse> struct Lookup : Base {
   static constexpr Shape output(Shape x) { return Shape(static_cast<int>(x.size()), Features); }
   static constexpr Weight weight(int, Shape) { return {Shape(Vocabulary, Features), Start::He, 2, 1}; }  // deviation 1
 
-  /// -1: not in the vocabulary.
-  template <class T> CLEAVE_HD static long row(T token) {
-    using A = tensor::accumulate_t<T>;
-    A const v = static_cast<A>(token);
-    return v >= 0 && v < A{Vocabulary} ? static_cast<long>(v) : -1;
-  }
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     ctx.each(L.rows * L.y.size(), [&](long e) {
-      long const from = row(t.x[e / Features]);
-      t.y[e] = from < 0 ? static_cast<T>(A{NAN}) : t.w0[from * Features + e % Features];
+      long const from = t.tokens[e / Features];
+      t.y[e] = from < 0 || from >= Vocabulary ? static_cast<T>(A{NAN}) : t.w0[from * Features + e % Features];
     });
   }
   /// Tokens have no derivative.
@@ -44,8 +38,8 @@ template <int Vocabulary, int Features, bool Sparse> struct Lookup : Base {
     ctx.each(Features, [&](long f) {
       for (long v = 0; v < Vocabulary; ++v) t.dw0[v * Features + f] = 0;
       for (long k = 0; k < L.rows * L.x.size(); ++k) {
-        long const to = row(t.x[k]);
-        if (to >= 0) t.dw0[to * Features + f] += static_cast<A>(t.dy[k * Features + f]);
+        long const to = t.tokens[k];
+        if (to >= 0 && to < Vocabulary) t.dw0[to * Features + f] += static_cast<A>(t.dy[k * Features + f]);
       }
     });
   }

@@ -42,6 +42,7 @@ template <class T> struct Operands {
   using A = tensor::accumulate_t<T>;
   using S = tensor::batch_sum_t<T>;
   T const *x = nullptr, *x2 = nullptr;     // inputs
+  std::int32_t const* tokens = nullptr;    // in the place of x, if the operation reads tokens
   T const *w0 = nullptr, *w1 = nullptr;    // weights
   T* y = nullptr;                          // output
   A* aux = nullptr;                        // (rows, aux): kept by the forward pass for the backward pass
@@ -69,6 +70,7 @@ template <Local L, class T> CLEAVE_HD Operands<T> slice_of(Operands<T> t, long i
   };
   move(t.x, L.x.size());
   move(t.x2, L.x2.size());
+  move(t.tokens, L.x.size());
   move(t.y, L.y.size());
   move(t.dy, L.y.size());
   move(t.dx, L.x.size());
@@ -118,7 +120,7 @@ struct Base {
   static constexpr bool reads_x = false, reads_y = false;  // in the backward pass; of a join, x is both its inputs
   /// The gradients of the weights are computed from what backward_input leaves in `aux`, so it is always called.
   static constexpr bool weights_after_input = false;
-  static constexpr int tokens = 0;      // if set, x holds whole numbers below this, which must come from the data
+  static constexpr int tokens = 0;      // if set, it reads whole numbers below this, which come from the data
   static constexpr int sparse_row = 0;  // if set, few rows of the weight's gradient are nonzero: those that x reads
   static constexpr Weight weight(int, Shape) { return {}; }
   static constexpr std::string_view weight_names[] = {"weight", "bias"};  // in checkpoints; within a layer unique

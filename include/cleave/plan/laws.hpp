@@ -224,13 +224,18 @@ template <bool Ordered, int Said> struct workspace_is_for_libraries {
                   "say Fastest, or leave Workspace out");
   };
 };
-template <int Vocabulary, int Largest> struct tokens_are_whole_in_the_format {
-  static constexpr bool holds = Vocabulary <= Largest;
+template <int Vocabulary> struct tokens_are_whole_as_they_are_read {
+  static constexpr bool holds = Vocabulary <= 1 << 24;
   template <bool Holds> struct tell {
-    static_assert(
-        Holds,
-        "Embedding: token numbers come as the plan's numbers, which are whole up to 256 in bf16 and fp8, up to "
-        "2048 in f16, up to 16,777,216 in f32; say a wider Precision or a smaller vocabulary");
+    static_assert(Holds,
+                  "Embedding: data give token numbers as float, which are whole up to 16,777,216; say a smaller "
+                  "vocabulary");
+  };
+};
+template <bool Alone> struct tokens_are_for_embeddings {
+  static constexpr bool holds = Alone;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Embedding: its model's input is token numbers, and another layer computes with them");
   };
 };
 template <bool First> struct tokens_come_from_the_data {

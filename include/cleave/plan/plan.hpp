@@ -206,7 +206,8 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::factors_go_between_ranks<factors && !infers, cuts_batch && !served>,
                     plan::leaf<Net, plan::factored(signatures)>>,
       meta::enforce<plan::tokens_come_from_the_data<tokens.first>, reader>,
-      meta::enforce<plan::tokens_are_whole_in_the_format<tokens.vocabulary, tensor::largest_whole<number>>, reader>>;
+      meta::enforce<plan::tokens_are_whole_as_they_are_read<tokens.vocabulary>, reader>,
+      meta::enforce<plan::tokens_are_for_embeddings<tokens.alone>, reader>>;
 
   static constexpr auto shardings =
       plan::shardings<Net, model_policy, typename stage_policy::first, meta::holds<model_law>>(signatures, request,

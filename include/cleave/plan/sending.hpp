@@ -122,7 +122,7 @@ template <int N> constexpr bool sends_parts_of_gradients(place::Signatures<N> co
 /// The largest vocabulary of a model, or the first of a layer that does not read the data.
 struct Tokens {
   int vocabulary = 0, leaf = 0;
-  bool first = true;
+  bool first = true, alone = true;  // alone: nothing else reads the data
 };
 template <int N> constexpr Tokens tokens(place::Signatures<N> const& model) {
   Tokens t;
@@ -130,6 +130,8 @@ template <int N> constexpr Tokens tokens(place::Signatures<N> const& model) {
     if (!t.first || op.tokens <= (op.in0 < 0 ? t.vocabulary : 0)) continue;
     t = {op.tokens, op.leaf, op.in0 < 0};
   }
+  for (auto const& op : model.op)
+    t.alone = t.alone && (t.vocabulary == 0 || op.tokens > 0 || (op.in0 != -1 && op.in1 != -1));
   return t;
 }
 

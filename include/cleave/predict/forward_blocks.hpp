@@ -195,8 +195,15 @@ template <class Net, class Format> class ForwardBlocks {
     for (std::size_t i = 0; i < n;) {
       std::size_t const rows = runner.rows(n - i);
       Pass& by = rows == 1 ? *runner.single : *runner.blocks;
-      Number* const unused = load(x + i * static_cast<std::size_t>(inputs), static_cast<long>(rows), by.input());
-      if (rows > 1) std::fill(unused, by.input() + block * inputs, Number{});  // a valid sample, also of tokens
+      float const* const from = x + i * static_cast<std::size_t>(inputs);
+      auto const read = static_cast<long>(rows) * inputs, all = (rows == 1 ? 1 : long{block}) * inputs;
+      if constexpr (Block::tokens.vocabulary > 0) {
+        std::transform(from, from + read, by.tokens(),
+                       [](float v) { return v >= 0 && v < 0x1p24f ? static_cast<int>(v) : -1; });
+        std::fill(by.tokens() + read, by.tokens() + all, 0);
+      } else {
+        std::fill(load(from, static_cast<long>(rows), by.input()), by.input() + all, Number{});  // valid samples
+      }
       (rows == 1 ? runner.of_single : runner.of_block).of([&] { by.run(); });
       Number const* const y = by.output();
       for (std::size_t k = 0; k < rows * static_cast<std::size_t>(outputs); ++k) *out++ = static_cast<float>(y[k]);

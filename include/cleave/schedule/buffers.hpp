@@ -39,7 +39,10 @@ template <int Ops> struct BufferAssignment {
   constexpr int sum(int k) { return buffer(k, m.node(k).local.y.size(), false, {}, true, Category::Activations); }
 
   constexpr void forward() {
-    out.input_value = tensor(-1, Category::Activations);
+    bool tokens = false;  // then of 32 bits
+    for (int k = 0; k < m.count; ++k) tokens = tokens || (m.is_op(k) && m.op(k).tokens > 0);
+    out.input_value =
+        buffer(-1, m.shape(-1).size() * m.request.rows, true, m.batch_axes(-1), tokens, Category::Activations);
     for (int k = 0; k < m.count; ++k) {
       if (fused.in_forward_tail[k]) continue;
       out.value[k] = out.aux[k] = -1;

@@ -16,7 +16,7 @@ struct ProgramNode {
   std::string_view name;   // of the operation
   int in0 = -1, in1 = -2;  // nodes; -1 the model's input, -2 none
   int leaf = -1;           // the layer
-  int weights = 0, states = 0;
+  int weights = 0, states = 0, tokens = 0;
   bool is_loss = false, sums_batch = false, stats_input = false;
   place::AxisSet batch_axes;  // that cut the batch
   place::Sharding x, y, w;    // of the first input, the output, and the weights or running statistics
@@ -65,6 +65,7 @@ struct Program : Chains<Program> {
   int last = -1;              // the node that the loss reads
   place::AxisSet input_axes;  // that cut the batch that ranks are given
   Shape input;                // one sample
+  bool tokens = false;        // which are whole numbers, in 32 bits
   place::DeviceMesh mesh;     // of unknown replicas
   int rows = 1, rounds = 1;
   bool waits_for_norm = false, served = false;
@@ -134,6 +135,7 @@ template <class P> class ProgramOf {
       to.state_names = s.state_names;
       to.leaf = s.leaf;
       to.weights = s.weights;
+      to.tokens = s.tokens;
       for (int w = 0; w < 2; ++w) to.weight[w] = s.w[w];
       to.states = s.states;
       to.samples = s.y_at.has('b');
@@ -194,6 +196,7 @@ template <class P> class ProgramOf {
     p.input_value = s.input_value;
     for (int k = 0; k < count; ++k) {
       if (P::placed.node[k].op == static_cast<int>(P::ops::size) - 1) p.loss_scale = s.state[k];
+      p.tokens = p.tokens || node.of[k].tokens > 0;
     }
     p.last = P::placed.last;
     p.input_axes = place::axes_of(P::placed.input, place::shard(place::batch));

@@ -118,10 +118,6 @@ template <class T> using batch_sum_t = std::conditional_t<std::is_same_v<accumul
 CLEAVE_HD constexpr f64 mean_of(f64 sum, long n) { return sum * (1 / static_cast<f64>(n)); }
 CLEAVE_HD inline Twofold mean_of(Twofold sum, long n) { return sum / static_cast<f64>(n); }
 
-/// Whole numbers up to this value are exact in the format; fp8 is stored as bf16.
-template <class T> inline constexpr int largest_whole = sizeof(T) == 2 ? 256 : 1 << 24;
-template <> inline constexpr int largest_whole<f16> = 2048;
-
 /// A format that a plan can train in is one that has a name.
 template <class T> inline constexpr std::string_view name_of = "?";
 template <> inline constexpr std::string_view name_of<f32> = "f32";

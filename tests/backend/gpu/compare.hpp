@@ -59,6 +59,7 @@ template <class Op, op::Local L, class T> struct Tensors {
   Many<A> aux, state0, state1, dw0, dw1;
   Many<S> stats, dstats;
   Many<int> labels;
+  Many<std::int32_t> tokens;  // also such that are of no vocabulary
   Many<A> loss = {std::numeric_limits<A>::quiet_NaN()};
   Many<op::Pass> pass = {{3, 5, true}};
 
@@ -93,11 +94,12 @@ template <class Op, op::Local L, class T> struct Tensors {
     poison(aux, rows * Op::aux(L.x, L.y) + 1);
     poison(dw0, L.w0.size());
     poison(dw1, L.w1.size());
+    for (long i = 0; i < rows * L.x.size(); ++i) tokens.push_back(static_cast<std::int32_t>(i * 7 % 13) - 1);
     for (long b = 0; b < rows * L.labels; ++b) labels.push_back(static_cast<int>(b * 7 % (L.x.size() / L.labels)));
   }
   op::Operands<T> operands() {
     op::Operands<T> t;
-    t.x = x.data(), t.x2 = x2.data(), t.w0 = w0.data(), t.w1 = w1.data(), t.bias = bias.data();
+    t.x = x.data(), t.tokens = tokens.data(), t.x2 = x2.data(), t.w0 = w0.data(), t.w1 = w1.data(), t.bias = bias.data();
     t.y = y.data(), t.dy = dy.data(), t.dx = dx.data(), t.dx2 = dx2.data();
     t.aux = aux.data(), t.state0 = state0.data(), t.state1 = state1.data();
     t.stats = stats.data(), t.dstats = dstats.data(), t.dw0 = dw0.data(), t.dw1 = dw1.data();

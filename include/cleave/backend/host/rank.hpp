@@ -177,7 +177,13 @@ template <class N> class Rank : public Arena<N> {
   void load_input(Feed const& feed, long step) {
     schedule::Range const mine = m_.slices(share_, program_.input_axes, round_);
     long const size = program_.input.size(), rows = program_.rows, before = share_.first * rows;
-    T* x = at<T>(layout_.buffer_in(program_, program_.input_value, round_));
+    long const place = layout_.buffer_in(program_, program_.input_value, round_);
+    if (program_.tokens) {
+      auto* const tokens = at<float>(place);
+      feed.pixels(feed.self, step, before + mine.begin * rows, static_cast<int>(mine.size() * rows), tokens);
+      return make_tokens(tokens, mine.size() * rows * size);
+    }
+    T* x = at<T>(place);
     if constexpr (std::is_same_v<T, float>) {
       feed.pixels(feed.self, step, before + mine.begin * rows, static_cast<int>(mine.size() * rows), x);
     } else {

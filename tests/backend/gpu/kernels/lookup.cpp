@@ -11,7 +11,6 @@ template <int Features, class T> void rows() {
   using Op = op::Lookup<11, Features, false>;
   constexpr op::Local l = local<Op>(5, Shape(4));
   Tensors<Op, l, T> tried;
-  for (std::size_t i = 0; i < tried.x.size(); ++i) tried.x[i] = static_cast<T>(static_cast<float>(i * 7 % 13) - 1);
   auto wanted = tried;
   auto t = tried.operands(), o = wanted.operands();
   Machine m;

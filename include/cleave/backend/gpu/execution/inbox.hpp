@@ -49,6 +49,8 @@ template <class N, class Machine, class Link> class Inbox {
       for (int round = 0; one.here && round < ranks_.program.rounds; ++round) {
         feed.pixels(feed.self, step, before + fed(one, round).begin * each, static_cast<int>(samples(one, round)),
                     in<float>(at(one, round).pixels));
+        if (ranks_.program.tokens)
+          host::make_tokens(in<float>(at(one, round).pixels), samples(one, round) * input_size_);
         long const first = told(one, round).begin * each;
         host::take_answers(feed, ranks_.functions.wanted,
                            {step, before + first, static_cast<int>(labelled(one, round)), valid - first},
@@ -71,9 +73,14 @@ template <class N, class Machine, class Link> class Inbox {
     ranks_.machine.copy(s, reinterpret_cast<std::byte*>(to), there_, sizeof(Control<A>));
   }
   void load(One& one, int round) {
-    copy_lines(one.compute, ranks_.template in_arena<T>(one, ranks_.layout.buffer[ranks_.program.input_value]),
-               reinterpret_cast<float const*>(there_ + at(one, round).pixels), 1, samples(one, round) * input_size_, 0,
-               0);
+    long const from = at(one, round).pixels, to = ranks_.layout.buffer[ranks_.program.input_value];
+    if (ranks_.program.tokens) {
+      copy_lines(one.compute, ranks_.template in_arena<int>(one, to), reinterpret_cast<int const*>(there_ + from), 1,
+                 samples(one, round) * input_size_, 0, 0);
+    } else {
+      copy_lines(one.compute, ranks_.template in_arena<T>(one, to), reinterpret_cast<float const*>(there_ + from), 1,
+                 samples(one, round) * input_size_, 0, 0);
+    }
     copy_lines(one.compute, ranks_.template in_arena<int>(one, ranks_.layout.labels),
                reinterpret_cast<int const*>(there_ + at(one, round).labels), 1,
                labelled(one, round) * ranks_.program.labels, 0, 0);

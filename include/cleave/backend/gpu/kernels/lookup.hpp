@@ -34,7 +34,7 @@ template <class Op, op::Local L, class T> struct LookupSum {
           }
         };
         for (long k = s * tokens; k < (s + 1) * tokens; ++k) {
-          if (Op::row(t.x[k]) == row) every([&](long f, A& v) { v += static_cast<A>(t.dy[k * features + f]); });
+          if (t.tokens[k] == row) every([&](long f, A& v) { v += static_cast<A>(t.dy[k * features + f]); });
         }
         turn.put(weights(t.to.dw0, [&](auto f) { every([&](long at, A& v) { f(row * features + at, v); }); }));
       }

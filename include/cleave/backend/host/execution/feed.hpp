@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -89,6 +91,15 @@ inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& o
   } else if (w.target != op::Target::Class) {
     std::fill_n(targets, of.count * w.outputs, 0.0f);
     for (long i = 0; i < of.count; ++i) targets[i * w.outputs + labels[i]] = 1;
+  }
+}
+
+/// Tokens that a feed has written as f32, in their place as whole numbers; -1 for what is none.
+inline void make_tokens(float* from, long count) {
+  for (long i = 0; i < count; ++i) {
+    float const v = from[i];
+    std::int32_t const token = v >= 0 && v < 0x1p24f ? static_cast<std::int32_t>(v) : -1;
+    std::memcpy(from + i, &token, sizeof token);
   }
 }
 

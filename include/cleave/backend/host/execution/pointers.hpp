@@ -36,7 +36,11 @@ template <class N> class Pointers {
     long const row = long{i} * program_.rows;
     op::Operands<T> t;
     auto const rows_of = [&](T* p, Shape shape) { return p ? p + row * shape.size() : nullptr; };
-    t.x = rows_of(buffer<T>(value(n.in0)), n.local.x);
+    if (n.tokens > 0) {
+      t.tokens = buffer<std::int32_t>(program_.input_value) + row * n.local.x.size();
+    } else {
+      t.x = rows_of(buffer<T>(value(n.in0)), n.local.x);
+    }
     if (n.in1 > -2) {
       if (n.stats_input) {
         t.stats = buffer<S>(value(n.in1));

@@ -21,8 +21,8 @@ template <int Vocabulary, int Features, bool Sparse> struct Kernel<op::Lookup<Vo
     A* const dw = t.dw0;
     tensor::each(long{Vocabulary} * Features, [&](long e) { dw[e] = 0; });
     for (long k = 0; k < L.rows * L.x.size(); ++k) {
-      long const row = Op::row(t.x[k]);
-      if (row < 0) continue;
+      long const row = t.tokens[k];
+      if (row < 0 || row >= Vocabulary) continue;
       A* const to = dw + row * Features;
       T const* const dy = t.dy + k * Features;
       tensor::each(Features, [&](long f) { to[f] += static_cast<A>(dy[f]); });
