@@ -66,7 +66,8 @@ requires(Op::is_loss) struct OnEachPosition<Op> : Op {
   }
   template <Local L, class T> CLEAVE_HD static Operands<T> position(Operands<T> const& t, long at) {
     constexpr Local one = one_position(L);
-    return slice_of<one>(t, at, Op::aux(one.x, one.y));
+    constexpr long kept = Op::aux(one.x, one.y);
+    return slice_of<one>(t, at, kept);
   }
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
