@@ -66,8 +66,7 @@ requires(Op::is_loss) struct OnEachPosition<Op> : Op {
   }
   template <Local L, class T> CLEAVE_HD static Operands<T> position(Operands<T> const& t, long at) {
     constexpr Local one = one_position(L);
-    constexpr long kept = Op::aux(one.x, one.y);
-    return slice_of<one>(t, at, kept);
+    return slice_of<one>(t, at, kept<L>);
   }
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
@@ -103,6 +102,7 @@ requires(Op::is_loss) struct OnEachPosition<Op> : Op {
   }
 
  private:
+  template <Local L> static constexpr long kept = Op::aux(L.x.below(), L.y);
   CLEAVE_HD static constexpr Local one_position(Local l) {
     l = by_position(l);
     l.rows = 1;
