@@ -70,6 +70,8 @@ TEST_CASE("sequences of one block") {
   compare<false, 64, 16, float>(1e-5);
   compare<true, 127, 8, double>(1e-12);
   compare<true, 64, 32, bf16>(2e-2);
+  compare<true, 9, 8, fp8>(2e-2);  // stored as bf16, and multiplied so
+  compare<true, 9, 8, tf32>(1e-5);
 }
 TEST_CASE("sequences of several blocks, the last of them shorter or not") {
   compare<true, 129, 8, float>(1e-5);

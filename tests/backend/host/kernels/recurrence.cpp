@@ -87,4 +87,6 @@ TEST_CASE_TEMPLATE("forward, backward and the weights' gradients", Cell, op::Rnn
   compare<Cell, 1, 9, float>(1e-5);
   compare<Cell, 4, 16, double>(1e-12);
   compare<Cell, 3, 33, bf16>(3e-2);
+  compare<Cell, 3, 17, fp8>(3e-2);  // stored as bf16, and multiplied so
+  compare<Cell, 3, 17, tf32>(1e-5);
 }

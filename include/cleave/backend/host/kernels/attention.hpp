@@ -54,8 +54,8 @@ template <bool Causal> struct Kernel<op::Attend<Causal>> {
 
     /// Block (rows, keys) of query . key, unscaled.
     template <int R, int K> void scores(A* s, long q, long k) const {
-      gemm<A, R, K, width>(c.workspace, rows<Of::step>(t.x + at.query(q), tensor::Factor<T>{}),
-                           rows<Of::step>(t.x + at.key(k), tensor::Factor<T>{}), Store<A, most>{s});
+      gemm<A, R, K, width>(c.workspace, stored_rows<Of::step>(t.x + at.query(q)),
+                           stored_rows<Of::step>(t.x + at.key(k)), Store<A, most>{s});
     }
     /// The number of keys in the block from k on that query q reads.
     static int seen(long q, long k, int keys) {
@@ -107,8 +107,8 @@ template <bool Causal> struct Kernel<op::Attend<Causal>> {
           top[r] = now;
           total[r] += sum(row, n);
         }
-        gemm<A, R, width, K, true>(c.workspace, rows<most>(s, tensor::Factor<A>{}),
-                                   columns<Of::step>(t.x + at.value(k), tensor::Factor<T>{}), Store<A, width>{y});
+        gemm<A, R, width, K, true>(c.workspace, stored_rows<most>(s), stored_columns<Of::step>(t.x + at.value(k)),
+                                   Store<A, width>{y});
       });
       for (int r = 0; r < R; ++r) {
         T* const to = t.y + at.output(q + r);
@@ -120,8 +120,8 @@ template <bool Causal> struct Kernel<op::Attend<Causal>> {
     /// The softmax p (rows, keys) again, and the gradient ds of the scores.
     template <int R, int K> void slopes(A* p, A* ds, long q, long k) const {
       scores<R, K>(p, q, k);
-      gemm<A, R, K, width>(c.workspace, rows<Of::stride>(t.dy + at.output(q), tensor::Factor<T>{}),
-                           rows<Of::step>(t.x + at.value(k), tensor::Factor<T>{}), Store<A, most>{ds});
+      gemm<A, R, K, width>(c.workspace, stored_rows<Of::stride>(t.dy + at.output(q)),
+                           stored_rows<Of::step>(t.x + at.value(k)), Store<A, most>{ds});
       A const scale = Op::template scale<L, A>();
       for (int r = 0; r < R; ++r) {
         A *const row = p + r * most, *const slope = ds + r * most;
@@ -137,14 +137,14 @@ template <bool Causal> struct Kernel<op::Attend<Causal>> {
       }
     }
     template <int R, int K> void add_query(A* dq, A const* ds, long k) const {
-      gemm<A, R, width, K, true>(c.workspace, rows<most>(ds, tensor::Factor<A>{}),
-                                 columns<Of::step>(t.x + at.key(k), tensor::Factor<T>{}), Store<A, width>{dq});
+      gemm<A, R, width, K, true>(c.workspace, stored_rows<most>(ds), stored_columns<Of::step>(t.x + at.key(k)),
+                                 Store<A, width>{dq});
     }
     template <int R, int K> void add_key(A* dk, A* dv, A const* p, A const* ds, long q) const {
-      gemm<A, K, width, R, true>(c.workspace, columns<most>(ds, tensor::Factor<A>{}),
-                                 columns<Of::step>(t.x + at.query(q), tensor::Factor<T>{}), Store<A, width>{dk});
-      gemm<A, K, width, R, true>(c.workspace, columns<most>(p, tensor::Factor<A>{}),
-                                 columns<Of::stride>(t.dy + at.output(q), tensor::Factor<T>{}), Store<A, width>{dv});
+      gemm<A, K, width, R, true>(c.workspace, stored_columns<most>(ds), stored_columns<Of::step>(t.x + at.query(q)),
+                                 Store<A, width>{dk});
+      gemm<A, K, width, R, true>(c.workspace, stored_columns<most>(p), stored_columns<Of::stride>(t.dy + at.output(q)),
+                                 Store<A, width>{dv});
     }
     static void store(T* to, A const* from, int count) {
       for (int r = 0; r < count; ++r)

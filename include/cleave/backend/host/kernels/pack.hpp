@@ -39,6 +39,18 @@ template <class T, long Stride, class F = tensor::Factor<T>> struct Columns {
 template <long Stride, class T, class F> Rows<T, Stride, F> rows(T const* p, F f) { return {p, f}; }
 template <long Stride, class T, class F> Columns<T, Stride, F> columns(T const* p, F f) { return {p, f}; }
 
+/// As it is stored, not rounded as fp8 and tf32 are in a layer's product: for operations that multiply what they have.
+template <class T> auto const* as_stored(T const* p) {
+  using Stored = std::conditional_t<std::is_same_v<T, fp8>, bf16, std::conditional_t<std::is_same_v<T, tf32>, f32, T>>;
+  return reinterpret_cast<Stored const*>(p);
+}
+template <long Stride, class T> auto stored_rows(T const* p) {
+  return Rows<std::remove_cvref_t<decltype(*as_stored(p))>, Stride>{as_stored(p)};
+}
+template <long Stride, class T> auto stored_columns(T const* p) {
+  return Columns<std::remove_cvref_t<decltype(*as_stored(p))>, Stride>{as_stored(p)};
+}
+
 /// Whether the register kernel can read it in place.
 template <class E, class Operand> constexpr bool readable() {
   if constexpr (requires { Operand::in_place; }) return std::is_same_v<typename Operand::value, E>;

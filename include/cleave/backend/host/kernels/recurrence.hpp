@@ -27,9 +27,8 @@ template <class Cell, int H> struct Kernel<op::Recurrence<Cell, H>> {
         if (p > 0) {
           T const* const before = t.y + (p - 1) * H;
           gemm<A, L.rows, columns_of_w, H, false, most_slices<L>>(
-              c.workspace, rows<positions<L> * H>(before, tensor::Factor<T>{}),
-              columns<columns_of_w>(t.w0, tensor::Factor<T>{}), Store<A, Op::template aux_of_sample<L>>{here},
-              t.slices);
+              c.workspace, stored_rows<positions<L> * H>(before), stored_columns<columns_of_w>(t.w0),
+              Store<A, Op::template aux_of_sample<L>>{here}, t.slices);
         } else {
           for (long b = 0; b < samples; ++b)
             tensor::each(columns_of_w, [&](long o) { here[b * Op::template aux_of_sample<L> + o] = 0; });
@@ -49,8 +48,8 @@ template <class Cell, int H> struct Kernel<op::Recurrence<Cell, H>> {
         if (p + 1 < positions<L>) {
           A const* const after = t.aux + Op::template place<L>(0, p + 1);
           gemm<A, L.rows, H, columns_of_w, false, most_slices<L>>(
-              c.workspace, rows<Op::template aux_of_sample<L>>(after, tensor::Factor<A>{}),
-              rows<columns_of_w>(t.w0, tensor::Factor<T>{}), Store<A, Op::template aux_of_sample<L>>{room}, t.slices);
+              c.workspace, stored_rows<Op::template aux_of_sample<L>>(after), stored_rows<columns_of_w>(t.w0),
+              Store<A, Op::template aux_of_sample<L>>{room}, t.slices);
         } else {
           for (long b = 0; b < samples; ++b)
             tensor::each(H, [&](long k) { room[b * Op::template aux_of_sample<L> + k] = 0; });
@@ -72,9 +71,9 @@ template <class Cell, int H> struct Kernel<op::Recurrence<Cell, H>> {
       }
       if constexpr (positions < L >> 1) {
         A const* const second = t.aux + Op::template place<L>(b, 1);
-        gemm<A, H, columns_of_w, positions<L> - 1, true>(
-            c.workspace, columns<H>(t.y + b * positions<L> * H, tensor::Factor<T>{}),
-            columns<long{kept} * H>(second, tensor::Factor<A>{}), Store<A, columns_of_w>{t.dw0});
+        gemm<A, H, columns_of_w, positions<L> - 1, true>(c.workspace, stored_columns<H>(t.y + b * positions<L> * H),
+                                                         stored_columns<long{kept} * H>(second),
+                                                         Store<A, columns_of_w>{t.dw0});
       }
     }
   }
