@@ -16,6 +16,9 @@ struct Dense : Sequential<Vector<20>, Linear<24>, Relu, Linear<16>, Tanh, Linear
 struct Pictures
     : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, BatchNorm, Relu, MaxPool<2>, Residual<Conv<4, 3, Pad<1>>, Relu>,
                  LocalResponseNorm<3>, Linear<24>, LayerNorm, Gelu, Dropout<20>, Linear<4>, CrossEntropy> {};
+struct Cells
+    : Sequential<Sequence<5, 4>, Lstm<8>, Gru<8>, Rnn<8>, Attention<2, Causal>, LastPosition, Linear<4>, CrossEntropy> {
+};
 struct Numbers : Sequential<Vector<6>, Linear<16>, Sigmoid, Linear<2>, MeanSquaredError> {};
 struct Split : Sequential<Vector<20>, Linear<24, ModelParallel<SplitCols>>, Relu, Linear<16, ModelParallel<SplitRows>>,
                           Linear<4>, CrossEntropy> {};
@@ -45,6 +48,13 @@ template <class P> void has_the_bits_of_training() {
   Predictor<Net, typename P::number> predict(trainer);
   std::vector<float> const x = samples<P>(P::batch), wanted = evaluated(trainer);
   CHECK(predict(x) == wanted);
+  std::vector<float> alone;
+  for (std::size_t i = 0; i < P::batch; ++i) {
+    std::size_t const each = x.size() / P::batch;
+    std::vector<float> const one = predict(std::span(x).subspan(i * each, each));
+    alone.insert(alone.end(), one.begin(), one.end());
+  }
+  CHECK(alone == wanted);
   std::vector<float> many;
   for (int i = 0; i < 3; ++i) many.insert(many.end(), x.begin(), x.end());  // two blocks of 32, and 8 samples
   std::vector<float> const three = predict(many);
@@ -59,6 +69,8 @@ TEST_CASE("the bits of training's forward pass, in every format") {
   has_the_bits_of_training<Of<Dense, Precision<bf16>>>();
   has_the_bits_of_training<Of<Pictures, DataParallel<Sync>, Momentum>>();
   has_the_bits_of_training<Of<Numbers>>();
+  has_the_bits_of_training<Of<Cells>>();
+  has_the_bits_of_training<Of<Cells, Precision<bf16>>>();
 }
 TEST_CASE("a checkpoint of any plan loads: split, on several replicas, in another format, with any optimizer") {
   scratch::Folder const folder;

@@ -16,46 +16,19 @@ template <class Cell, int H> struct Kernel<op::Recurrence<Cell, H>> {
   static constexpr long columns_of_w = Op::columns;
   template <op::Local L> static constexpr long positions = L.x[0];
 
+  /// The bits of a sample do not depend on those beside it.
   template <op::Local L, bool, class, class T> static void forward(Context c, op::Operands<T> const& t) {
-    using A = tensor::accumulate_t<T>;
     if constexpr (L.rows == 1) {
-      return each_sample<L>(t, [&](op::Operands<T> const& one) { Op::template forward<L>(c, one); });
+      each_sample<L>(t, [&](op::Operands<T> const& one) { outputs<L, 1>(c, one); });
     } else {
-      long const samples = long{L.rows} * t.slices;
-      for (long p = 0; p < positions<L>; ++p) {
-        A* const here = t.aux + Op::template place<L>(0, p);
-        if (p > 0) {
-          T const* const before = t.y + (p - 1) * H;
-          gemm<A, L.rows, columns_of_w, H, false, most_slices<L>>(
-              c.workspace, stored_rows<positions<L> * H>(before), stored_columns<columns_of_w>(t.w0),
-              Store<A, Op::template aux_of_sample<L>>{here}, t.slices);
-        } else {
-          for (long b = 0; b < samples; ++b)
-            tensor::each(columns_of_w, [&](long o) { here[b * Op::template aux_of_sample<L> + o] = 0; });
-        }
-        for (long b = 0; b < samples; ++b) units<L>(t, b, p);
-      }
+      outputs<L, most_slices<L>>(c, t);
     }
   }
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
-    using A = tensor::accumulate_t<T>;
     if constexpr (L.rows == 1) {
-      return each_sample<L>(t, [&](op::Operands<T> const& one) { Op::template backward_input<L>(c, one); });
+      each_sample<L>(t, [&](op::Operands<T> const& one) { gradients<L, 1>(c, one); });
     } else {
-      long const samples = long{L.rows} * t.slices;
-      for (long p = positions<L> - 1; p >= 0; --p) {
-        A* const room = t.aux + Op::template place<L>(0, positions<L>);
-        if (p + 1 < positions<L>) {
-          A const* const after = t.aux + Op::template place<L>(0, p + 1);
-          gemm<A, L.rows, H, columns_of_w, false, most_slices<L>>(
-              c.workspace, stored_rows<Op::template aux_of_sample<L>>(after), stored_rows<columns_of_w>(t.w0),
-              Store<A, Op::template aux_of_sample<L>>{room}, t.slices);
-        } else {
-          for (long b = 0; b < samples; ++b)
-            tensor::each(H, [&](long k) { room[b * Op::template aux_of_sample<L> + k] = 0; });
-        }
-        for (long b = 0; b < samples; ++b) units_back<L>(t, b, p);
-      }
+      gradients<L, most_slices<L>>(c, t);
     }
   }
   /// The outputs of the positions before, times the gradients that backward_input has left.
@@ -69,7 +42,7 @@ template <class Cell, int H> struct Kernel<op::Recurrence<Cell, H>> {
         A* const sum = t.dw1;
         tensor::each(columns_of_w, [&](long o) { sum[o] += g[o]; });
       }
-      if constexpr (positions < L >> 1) {
+      if constexpr (L.x[0] > 1) {
         A const* const second = t.aux + Op::template place<L>(b, 1);
         gemm<A, H, columns_of_w, positions<L> - 1, true>(c.workspace, stored_columns<H>(t.y + b * positions<L> * H),
                                                          stored_columns<long{kept} * H>(second),
@@ -84,6 +57,38 @@ template <class Cell, int H> struct Kernel<op::Recurrence<Cell, H>> {
     for (int i = 0; i < t.slices; ++i) f(op::slice_of<L>(t, i, Op::template aux_of_sample<L>));
   }
 
+  template <op::Local L, long Most, class T> static void outputs(Context c, op::Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    long const samples = long{L.rows} * t.slices;
+    for (long p = 0; p < positions<L>; ++p) {
+      A* const here = t.aux + Op::template place<L>(0, p);
+      if (p > 0) {
+        gemm<A, L.rows, columns_of_w, H, false, Most>(c.workspace, stored_rows<positions<L> * H>(t.y + (p - 1) * H),
+                                                      stored_columns<columns_of_w>(t.w0),
+                                                      Store<A, Op::template aux_of_sample<L>>{here}, t.slices);
+      } else {
+        for (long b = 0; b < samples; ++b)
+          tensor::each(columns_of_w, [&](long o) { here[b * Op::template aux_of_sample<L> + o] = 0; });
+      }
+      for (long b = 0; b < samples; ++b) units<L>(t, b, p);
+    }
+  }
+  template <op::Local L, long Most, class T> static void gradients(Context c, op::Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    long const samples = long{L.rows} * t.slices;
+    A* const room = t.aux + Op::template place<L>(0, positions<L>);
+    for (long p = positions<L> - 1; p >= 0; --p) {
+      if (p + 1 < positions<L>) {
+        gemm<A, L.rows, H, columns_of_w, false, Most>(
+            c.workspace, stored_rows<Op::template aux_of_sample<L>>(t.aux + Op::template place<L>(0, p + 1)),
+            stored_rows<columns_of_w>(t.w0), Store<A, Op::template aux_of_sample<L>>{room}, t.slices);
+      } else {
+        for (long b = 0; b < samples; ++b)
+          tensor::each(H, [&](long k) { room[b * Op::template aux_of_sample<L> + k] = 0; });
+      }
+      for (long b = 0; b < samples; ++b) units_back<L>(t, b, p);
+    }
+  }
   template <op::Local L, class T> static void units(op::Operands<T> const& t, long b, long p) {
     using A = tensor::accumulate_t<T>;
     long const at = b * positions<L> + p;
