@@ -27,10 +27,12 @@ struct TrainCells : Plan<Cells, Batch<32>, DataParallel<Sync>, AdamW> {};
 template <class P> backend::host::Feed feed() {
   return {nullptr,
           [](void const*, long step, long first, int count, float* out) {
-            for (long i = 0; i < count * positions; ++i) *out++ = static_cast<float>((step + first * 31 + i * 7) % letters);
+            for (long i = 0; i < count * positions; ++i)
+              *out++ = static_cast<float>((step + first * 31 + i * 7) % letters);
           },
           [](void const*, long step, long first, int count, int* out) {
-            for (long i = 0; i < count * positions; ++i) *out++ = static_cast<int>((step + first * 31 + i * 7 + 7) % letters);
+            for (long i = 0; i < count * positions; ++i)
+              *out++ = static_cast<int>((step + first * 31 + i * 7 + 7) % letters);
           }};
 }
 
@@ -54,6 +56,6 @@ template <class P> double milliseconds(int threads) {
 int main(int argc, char** argv) {
   if (argc != 3) return std::fprintf(stderr, "usage: sequences gpt|lstm THREADS\n"), 2;
   int const threads = std::atoi(argv[2]);
-  std::printf("%.3f\n", std::string_view(argv[1]) == "gpt" ? milliseconds<TrainGpt>(threads)
-                                                           : milliseconds<TrainCells>(threads));
+  std::printf("%.3f\n",
+              std::string_view(argv[1]) == "gpt" ? milliseconds<TrainGpt>(threads) : milliseconds<TrainCells>(threads));
 }

@@ -92,7 +92,8 @@ TEST_CASE("a class that there is not, or one that was not read, is told with its
   Trainer<Train> trainer;
   CHECK_THROWS_WITH_AS(Trainer<Train>().evaluate(Sums{.wrong = 7}),
                        "sample 7: label 5 of position 2, but there are 5 classes, 0 to 4", Error);
-  CHECK_THROWS_WITH_AS(Trainer<Train>().evaluate(Sums{.forgets = true}), doctest::Contains("label -2 of position 0"), Error);
+  CHECK_THROWS_WITH_AS(Trainer<Train>().evaluate(Sums{.forgets = true}), doctest::Contains("label -2 of position 0"),
+                       Error);
   Arrays arrays(Sums{});
   arrays.y[9] = -3;
   CHECK_THROWS_WITH_AS(trainer.evaluate(arrays.x, arrays.y), doctest::Contains("sample 2: label -3"), Error);

@@ -49,9 +49,9 @@ struct Draw {
 /// A data set: `Input` is what the model begins with (Vector<n>, Image<c, h, w>), `Target` is Class<n> or Values<n>.
 /// `size` is constant. `read(i, x, y)` fills x, all of the input, and y, which is an int& or the span of all values or
 /// of the classes of all positions; it depends on i alone, may be called by several threads at once, and throws Error
-/// where a sample cannot be read. May have: `static constexpr bool in_memory = true`, where reading is no more than copying; `series = true`, where
-/// samples follow each other, so that the last ones are held out; `int label(i)`, the class alone; `class_names()`, a
-/// vector of strings.
+/// where a sample cannot be read. May have: `static constexpr bool in_memory = true`, where reading is no more than
+/// copying; `series = true`, where samples follow each other, so that the last ones are held out; `int label(i)`, the
+/// class alone; `class_names()`, a vector of strings.
 template <class D>
 concept Dataset = requires(D const& data, long i, std::span<float> x, typename D::Target::Read y) {
   { D::Input::shape } -> std::convertible_to<Shape>;

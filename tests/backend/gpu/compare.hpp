@@ -99,7 +99,8 @@ template <class Op, op::Local L, class T> struct Tensors {
   }
   op::Operands<T> operands() {
     op::Operands<T> t;
-    t.x = x.data(), t.tokens = tokens.data(), t.x2 = x2.data(), t.w0 = w0.data(), t.w1 = w1.data(), t.bias = bias.data();
+    t.x = x.data(), t.tokens = tokens.data(), t.x2 = x2.data(), t.w0 = w0.data(), t.w1 = w1.data(),
+    t.bias = bias.data();
     t.y = y.data(), t.dy = dy.data(), t.dx = dx.data(), t.dx2 = dx2.data();
     t.aux = aux.data(), t.state0 = state0.data(), t.state1 = state1.data();
     t.stats = stats.data(), t.dstats = dstats.data(), t.dw0 = dw0.data(), t.dw1 = dw1.data();

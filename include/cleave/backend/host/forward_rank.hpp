@@ -78,9 +78,7 @@ template <class N, class On = Host> class ForwardRank {
   /// (rows, input shape), to be filled before a pass.
   T* input() const { return reinterpret_cast<T*>(base_ + layout_.buffer[program_.input_value]); }
   /// The same of a model that reads tokens.
-  std::int32_t* tokens() const {
-    return reinterpret_cast<std::int32_t*>(base_ + layout_.buffer[program_.input_value]);
-  }
+  std::int32_t* tokens() const { return reinterpret_cast<std::int32_t*>(base_ + layout_.buffer[program_.input_value]); }
   /// (rows, shape of what the loss reads), of the last pass.
   T const* output() const { return reinterpret_cast<T const*>(base_ + layout_.buffer[program_.value[program_.last]]); }
   void run() const {
