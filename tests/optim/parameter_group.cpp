@@ -55,3 +55,10 @@ TEST_CASE("the rate of a group is a factor of the step, its decay one of the wei
   CHECK(stepped<DecaysApart>(2, 0, {.decay = 0.5f}) == 2 - 0.5 * 0.125 * 2);
   CHECK(stepped<DecaysApart>(2, 0, {.rate = 0.5f, .decay = 2}) == 2 - 0.25 * 0.5 * 2);
 }
+TEST_CASE("matrices are what is multiplied: not biases of heads, nor scales of norms over images") {
+  static_assert(Parameter{.operation = "product", .shape = Shape(4, 3)}.is_matrix());
+  static_assert(Parameter{.operation = "into_heads", .shape = Shape(8, 3, 2, 4)}.is_matrix());
+  static_assert(!Parameter{.operation = "layer_norm", .shape = Shape(2, 3, 3)}.is_matrix());
+  static_assert(!Parameter{.operation = "rms_norm", .shape = Shape(2, 3)}.is_matrix());
+  static_assert(!Parameter{.operation = "bias", .shape = Shape(3, 2, 4)}.is_matrix());
+}
