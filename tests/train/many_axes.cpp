@@ -182,3 +182,18 @@ TEST_CASE("on a device") {
   agrees_on_device<Dense, ColumnsThenSamples>();
   agrees_on_device<Pictures, ChannelsOut>();
 }
+
+struct Positions : Sequential<Sequence<4, 8>, PerPosition<Linear<8, NoBias>>, Linear<8, NoBias>, MeanSquaredError> {};
+CUTS(FeaturesThenPositions, "oo", "ii");
+CUTS(FeaturesOverOneAxis, "oo", "i.");
+CUTS(EachAnotherDimension, "o.", ".i");
+CUTS(ColumnsThenOneAxis, "o.", "i.");
+CUTS(FeaturesAndPositions, "oi", "io");
+
+TEST_CASE("a sequence from features to positions over both axes goes by way of the whole") {
+  agrees<Positions, FeaturesThenPositions>();
+  agrees<Positions, FeaturesOverOneAxis>();
+  agrees<Positions, EachAnotherDimension>();
+  agrees<Positions, ColumnsThenOneAxis>();
+  agrees<Positions, FeaturesAndPositions>();
+}

@@ -82,6 +82,7 @@ template <Dataset D> SampleSource source_of(D const& of) {
       d.read(i, x, y);
     };
     if constexpr (ClassDataset<D>) {
+      static_assert(Class<1>::ignored == op::ignored);
       std::fill_n(labels, D::Target::labels, op::ignored - 1);  // is refused, unless it is read
       if constexpr (D::Target::labels == 1) {
         read(*labels);

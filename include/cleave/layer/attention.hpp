@@ -43,7 +43,8 @@ template <int Heads, class... Options> struct Attention : layer::attention_ops<H
   using law = layer::attention_has_heads<Heads>;
 };
 
-/// y = x + W, x (b, T, F): adds a learned vector for each position, which attention cannot tell otherwise.
+/// y = x + W, x (b, T, F): adds a learned vector for each position, since attention alone does not see the order of
+/// positions.
 struct PositionEmbedding : layer::Chain<op::AddPositions> {};
 
 /// silu(x W) * (x V) without biases, the gate of Llama: `PerPosition<RmsNorm, SwiGlu<256>, Linear<64, NoBias>>`.
@@ -54,9 +55,9 @@ struct SwiGlu : Branches<Times, Path<Linear<Features, NoBias>, Silu>, Path<Linea
 /// The layers n times, each time with weights of their own: `Repeat<12, Block>`. Equal blocks share their kernels.
 template <int Times, class... Layers> struct Repeat {
   static_assert(Times >= 1, "Repeat<n, layers...>: the layers are there n times, at least once");
-  using layers = meta::concat<meta::list<Layers...>, typename Repeat<Times - 1, Layers...>::layers>;
+  using layers = meta::concat<meta::list<Layers...>, typename Repeat<(Times > 1 ? Times - 1 : 1), Layers...>::layers>;
   using join_layers = meta::list<>;
-  using ops = meta::concat<layer::ops_of<Layers>..., typename Repeat<Times - 1, Layers...>::ops>;
+  using ops = meta::concat<layer::ops_of<Layers>..., typename Repeat<(Times > 1 ? Times - 1 : 1), Layers...>::ops>;
   static constexpr void connect(auto& graph) {
     for (int i = 0; i < Times; ++i) layer::connect<Layers...>(graph);
   }

@@ -92,6 +92,9 @@ enum class Target : unsigned char { Class, Numbers, Either, Shares };
 /// The class of a position that no loss or metric counts, in models that compare each position: padding.
 inline constexpr int ignored = -1;
 
+/// The token that a data set gives as f32, exact below 2^24; -1 for a number that is none.
+constexpr std::int32_t token_of(float v) { return v >= 0 && v < 0x1p24f ? static_cast<std::int32_t>(v) : -1; }
+
 /// The initialisation of a learned tensor.
 enum class Start : unsigned char { Zeros, Ones, He, Glorot };
 

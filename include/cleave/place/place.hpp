@@ -96,14 +96,16 @@ template <int Ops> struct Placer {
       if (placement(from).on[a] == invariant && to.on[a] == replicate) to.on[a] = invariant;
     }
     if (placement(from) == to) return from;
-    for (int a = 0; a < mesh.axes; ++a) {  // from one dimension of a sample to another by way of the whole
-      Placement const have = placement(from).on[a], want = to.on[a];
-      if (have.kind != Kind::Shard || want.kind != Kind::Shard || have.dim == want.dim) continue;
-      if (have.dim == batch || want.dim == batch || mesh.size[a] == 0) continue;
-      Sharding whole_there = placement(from);
-      whole_there.on[a] = invariant;
-      from = converted_along(a, from, whole_there, whole);
+    int const dim = sample_dim(to);
+    if (dim < 0 || sample_dim(placement(from)) < 0) out.verdict = {Law::Unconvertible, s.leaf, 0, s.leaf};
+    Sharding between = placement(from);  // from one dimension of a sample to another by way of the whole
+    for (int a = 0; a < mesh.axes && dim > batch; ++a) {
+      Placement& p = between.on[a];
+      if (p.kind == Kind::Shard && p.dim > batch && p.dim != dim) p = invariant;
     }
+    return converted_in_steps(converted_in_steps(from, between, whole, s), to, whole, s);
+  }
+  constexpr int converted_in_steps(int from, Sharding const& to, Shape whole, Signature const& s) {
     if (placement(from) == to) return from;
     ConversionPlan const plan = plan_conversion(placement(from), to, mesh);
     if (!plan.legal) out.verdict = {Law::Unconvertible, s.leaf, 0, s.leaf};

@@ -21,14 +21,18 @@ constexpr AxisSet axes_of(Sharding const& s, Placement p) {
   }
   return out;
 }
-/// The dimension of a sample that some axes cut, of which there is one; the first if none is.
-constexpr int dim_cut(Sharding const& s) {
-  int dim = batch + 1;
+/// The dimension along which axes cut a sample; `batch` if none does, -1 if they cut it along different ones.
+constexpr int sample_dim(Sharding const& s) {
+  int dim = batch;
   for (Placement const& p : s.on) {
-    if (p.kind == Kind::Shard && p.dim > dim) dim = p.dim;
+    if (p.kind != Kind::Shard || p.dim == batch) continue;
+    if (dim != batch && dim != p.dim) return -1;
+    dim = p.dim;
   }
   return dim;
 }
+/// The same of a value that is cut along one at most; the first dimension if along none.
+constexpr int dim_cut(Sharding const& s) { return sample_dim(s) > batch ? sample_dim(s) : batch + 1; }
 /// The axes along which they differ.
 constexpr AxisSet changed(Sharding const& a, Sharding const& b) {
   AxisSet out;

@@ -198,8 +198,7 @@ template <class Net, class Format> class ForwardBlocks {
       float const* const from = x + i * static_cast<std::size_t>(inputs);
       auto const read = static_cast<long>(rows) * inputs, all = (rows == 1 ? 1 : long{block}) * inputs;
       if constexpr (Block::tokens.vocabulary > 0) {
-        std::transform(from, from + read, by.tokens(),
-                       [](float v) { return v >= 0 && v < 0x1p24f ? static_cast<int>(v) : -1; });
+        std::transform(from, from + read, by.tokens(), op::token_of);
         std::fill(by.tokens() + read, by.tokens() + all, 0);
       } else {
         std::fill(load(from, static_cast<long>(rows), by.input()), by.input() + all, Number{});  // valid samples

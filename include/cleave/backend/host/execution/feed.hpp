@@ -97,8 +97,7 @@ inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& o
 /// Tokens that a feed has written as f32, in their place as whole numbers; -1 for what is none.
 inline void make_tokens(float* from, long count) {
   for (long i = 0; i < count; ++i) {
-    float const v = from[i];
-    std::int32_t const token = v >= 0 && v < 0x1p24f ? static_cast<std::int32_t>(v) : -1;
+    std::int32_t const token = op::token_of(from[i]);
     std::memcpy(from + i, &token, sizeof token);
   }
 }
