@@ -63,7 +63,8 @@
 #include "cleave/schedule/listing.hpp"
 #include "cleave/schedule/volume.hpp"
 
-// sim: modelled step times; not included here: cleave/sim/step.hpp, cleave/sim/saturation.hpp.
+// sim: modelled step times; not included here: cleave/sim/step.hpp, cleave/sim/split_for.hpp,
+// cleave/sim/saturation.hpp.
 
 // agree: agreements of replicas, as pure functions from events to decisions; the same for threads and processes.
 #include "cleave/agree/async.hpp"

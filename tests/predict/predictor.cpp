@@ -143,6 +143,7 @@ TEST_CASE("inputs are preprocessed as in training, and classes have their names"
 TEST_CASE("memory is weights and activations; copies share the weights and may run at once") {
   static_assert(Predictor<Dense>::weight_bytes < 2 * 4 * (20 * 24 + 24 + 24 * 16 + 16 + 16 * 4 + 4));
   static_assert(Predictor<Dense>::bytes < memory<Of<Dense, Adam>>.total);
+  static_assert(fits<Predictor<Dense>, Predictor<Dense>::bytes>);
   Trainer<Of<Dense>> trainer(1, 7);
   Predictor<Dense> predict(trainer);
   std::vector<float> const x = samples<Of<Dense>>(100), wanted = predict(x);

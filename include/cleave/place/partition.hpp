@@ -10,9 +10,9 @@ namespace cleave::place {
 constexpr long cost(Signature const& s) {
   if (s.work > 0) return s.work;
   if (!s.contracts || s.weights == 0) return s.y.size();
-  char const columns = s.w_at.has('o') ? 'o' : 'c';
-  int const dim = s.w_at.dim(columns);
-  return s.y.size() * (s.w[0].shape.size() / (dim < 0 ? 1 : s.w[0].shape[dim]));
+  long each = 1;  // of a number of the output: the extents that it is a sum over
+  for (int d = 0; d < s.w[0].shape.dims; ++d) each *= s.y_at.has(s.w_at[d]) ? 1 : s.w[0].shape[d];
+  return s.y.size() * each;
 }
 
 /// Of each operation: to which part its layer belongs.

@@ -41,6 +41,19 @@ constexpr Shape cut(Shape s, Sharding const& sharding, DeviceMesh const& mesh, i
   return s;
 }
 
+/// What a rank has of an operation at this placement, its inputs as they are read.
+constexpr op::Local local_of(Signature const& s, OpSharding const& at, DeviceMesh const& mesh, Request const& request) {
+  op::Local local;
+  local.rows = request.rows;
+  local.batch = request.rows * request.micro_batches;
+  local.x = cut(s.x, at.x, mesh, s.x_at.beyond_shape());
+  local.x2 = s.in1 == -2 ? Shape{} : cut(s.x2, at.x2, mesh, s.x2_at.beyond_shape());
+  local.y = cut(s.y, at.y, mesh, s.y_at.beyond_shape());
+  if (s.weights > 0) local.w0 = cut(s.w[0].shape, at.w, mesh, 0);
+  if (s.weights > 1) local.w1 = cut(s.w[1].shape, at.w, mesh, 0);
+  return local;
+}
+
 template <int Ops> struct Placer {
   Signatures<Ops> const& model;
   Shardings<Ops> const& shardings;
@@ -146,16 +159,8 @@ template <int Ops> struct Placer {
     n.y = at.y;
     n.whole = s.y;
     n.batch_axes = axes_of(n.x, shard(batch));
-    n.local.rows = request.rows;
-    n.local.batch = request.rows * request.micro_batches;
-    n.local.x = cut(s.x, n.x, mesh, s.x_at.beyond_shape());
-    n.local.x2 = n.in1 == -2 ? Shape{} : cut(s.x2, placement(n.in1), mesh, s.x2_at.beyond_shape());
-    n.local.y = cut(s.y, n.y, mesh, s.y_at.beyond_shape());
-    if (s.weights > 0) {
-      n.w = at.w;
-      n.local.w0 = cut(s.w[0].shape, n.w, mesh, 0);
-    }
-    if (s.weights > 1) n.local.w1 = cut(s.w[1].shape, n.w, mesh, 0);
+    if (s.weights > 0) n.w = at.w;
+    n.local = local_of(s, {n.x, n.in1 == -2 ? Sharding{} : placement(n.in1), n.w, n.y}, mesh, request);
     if (s.is_loss) out.last = n.in0, n.local.labels = s.labels;
     node_of[k] = added(n);
   }

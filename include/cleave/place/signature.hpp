@@ -44,6 +44,7 @@ struct Signature {
 
 template <int N> struct Signatures {
   Signature op[N < 1 ? 1 : N];
+  static constexpr int count = N;
   Verdict verdict;
 };
 

@@ -29,6 +29,9 @@ constexpr bool any(std::initializer_list<bool> of) {
 }
 template <class... Ops> constexpr bool some_convolves(meta::list<Ops...>) { return any({Convolves<Ops>...}); }
 
+/// Whether a split cuts the samples, or may choose to.
+constexpr bool may_cut_samples(char letter) { return letter == 'b' || letter == '?'; }
+
 template <int N> struct Letters { char of[N < 1 ? 1 : N]{}; };
 
 /// ModelPolicy is the plan's split, for operations whose layer has none.

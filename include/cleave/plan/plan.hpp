@@ -71,9 +71,11 @@ template <class NetT, class... Policies> struct Plan {
                               : says<plan::ModelKind> || plan::some_layer_says(leaves{}) ? 2
                                                                                          : 1;
   static constexpr bool cuts_batch = (data_parallel && agreed::waits) || model_policy::convolutions == 'b' ||
-                                     model_policy::products == 'b' || plan::some_layer_says(leaves{}, 'b');
+                                     plan::may_cut_samples(model_policy::products) ||
+                                     plan::some_layer_says(leaves{}, 'b');
   static constexpr bool cuts_samples_by_ways = (model_policy::convolutions == 'b' && plan::some_convolves(ops{})) ||
-                                               model_policy::products == 'b' || plan::some_layer_says(leaves{}, 'b');
+                                               plan::may_cut_samples(model_policy::products) ||
+                                               plan::some_layer_says(leaves{}, 'b');
   using stage_policy = policy<plan::StageKind, plan::NoStages>;
   static constexpr int stages = stage_policy::stages;
   using order_said = typename stage_policy::order;
@@ -209,9 +211,10 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::tokens_are_whole_as_they_are_read<tokens.vocabulary>, reader>,
       meta::enforce<plan::tokens_are_for_embeddings<tokens.alone>, reader>>;
 
-  static constexpr auto shardings =
-      plan::shardings<Net, model_policy, typename stage_policy::first, meta::holds<model_law>>(signatures, request,
-                                                                                               pipeline.parts());
+  static constexpr auto splits =
+      plan::splits<Net, model_policy, meta::holds<model_law>, signatures, request, int{sizeof(number)}>();
+  static constexpr auto shardings = plan::shardings<typename stage_policy::first, meta::holds<model_law>>(
+      signatures, splits, request, pipeline.parts());
   static constexpr auto placed = plan::placed<meta::holds<model_law>>(signatures, shardings, request);
   static constexpr place::Verdict verdict = placed.verdict;
   using place_law =
@@ -359,7 +362,17 @@ template <class P, int Replicas> constexpr Shortage shortage() {
   return s;
 }
 
-template <class P, long Bytes, int Replicas> struct fit {};
+/// Of a plan that is not legal, whose violation has been reported; or of a Predictor, which says its bytes.
+template <class P, long Bytes, int Replicas> struct fit {
+  static constexpr bool is_plan = requires { typename P::law; }
+  || requires { P::bytes; };
+  static_assert(is_plan, "fits<Plan, bytes>: the first is no plan, and no Predictor");
+};
+template <class P, long Bytes, int Replicas>
+requires requires { P::bytes; }
+struct fit<P, Bytes, Replicas> {
+  static_assert(sizeof(the_plan_fits_its_memory<P::bytes, Bytes>) > 0);
+};
 template <class P, long Bytes, int Replicas>
 requires legal<P>
 struct fit<P, Bytes, Replicas> {
@@ -373,8 +386,9 @@ struct fit<P, Bytes, Replicas> {
 
 }  // namespace plan
 
-/// `static_assert(fits<Train, 2_GiB>);` If the plan does not fit, the error lists what takes the memory and what would
-/// save some. For a check without an error compare `memory<Train>.total`.
+/// `static_assert(fits<Train, 2_GiB>);` of a plan, or of a Predictor without further threads. If the plan does not fit,
+/// the error lists what takes the memory and what would save some. For a check without an error compare
+/// `memory<Train>.total`.
 template <class P, long Bytes, int Replicas = plan::replicas_or<P>(1)>
 inline constexpr bool fits = sizeof(plan::fit<P, Bytes, Replicas>) > 0;
 

@@ -89,6 +89,7 @@ template <int N> struct Ways { static constexpr int ways = N; };
 /// layer: that layer, with the ways of the plan.
 template <class Split, class N = Ways<0>> struct ModelParallel {
   using kind = plan::ModelKind;
+  using split = Split;
   static constexpr char convolutions = Split::letter, products = Split::letter;
   static constexpr int ways = N::ways;
 };

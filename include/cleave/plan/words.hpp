@@ -49,7 +49,7 @@ template <class... Ops> constexpr bool some_contracts(meta::list<Ops...>) { retu
 /// Whether the layer supports the option. Splits are for products and convolutions.
 template <class L, class Option> constexpr bool accepts() {
   if constexpr (is_kind<ModelKind, Option>) {
-    return some_contracts(layer::ops_of<L>{});
+    return some_contracts(layer::ops_of<L>{}) && Option::products != '?';  // what chooses is of the plan
   } else {
     return layer::takes<L, Option>;
   }
@@ -133,11 +133,24 @@ template <class Net, class Ops, bool Go> constexpr auto signatures() {
     return place::Signatures<0>{};
   }
 }
-template <class Net, class ModelPolicy, class First, bool Go, int N>
-constexpr place::Shardings<N> shardings(place::Signatures<N> const& model, place::Request request, int parts) {
+template <class Net, class ModelPolicy>
+inline constexpr auto letters_said = letters<Net, ModelPolicy>(layer::ops_of<Net>{}, layer::leaves<Net>{});
+/// The letter of each operation: what the plan or its layer says, or what the plan's split chooses.
+template <class Net, class ModelPolicy, bool Go, auto const& Model, auto const& Request, int BytesEach>
+constexpr auto splits() {
+  if constexpr (!Go) {
+    return Letters<std::remove_cvref_t<decltype(Model)>::count>{};
+  } else if constexpr (ModelPolicy::products != '?') {
+    return letters_said<Net, ModelPolicy>;
+  } else {
+    return ModelPolicy::split::template choose<Model, Request, BytesEach, letters_said<Net, ModelPolicy>>();
+  }
+}
+template <class First, bool Go, int N>
+constexpr place::Shardings<N> shardings(place::Signatures<N> const& model, Letters<N> const& splits,
+                                        place::Request request, int parts) {
   if constexpr (Go) {
-    auto const words = letters<Net, ModelPolicy>(layer::ops_of<Net>{}, layer::leaves<Net>{});
-    auto out = place::propagate_shardings(model, request.mesh, place::wishes(model, words.of, request), request);
+    auto out = place::propagate_shardings(model, request.mesh, place::wishes(model, splits.of, request), request);
     auto const parted = place::partition(model, parts, First::of, First::count);
     for (int k = 0; k < N; ++k) out.op[k].part = parted.part[k];
     return out;
