@@ -91,7 +91,8 @@
 // backend/host: threads as ranks, in shared memory.
 #include "cleave/backend/host/rank.hpp"
 
-// data: data sets of one's own, in parts; of files, cleave/data/csv.hpp, npy.hpp, text_file.hpp, image_folder.hpp.
+// data: data sets of one's own, in parts; of arrays and files, cleave/data/span_set.hpp, csv.hpp, npy.hpp,
+// text_file.hpp, image_folder.hpp.
 #include "cleave/data/subset.hpp"
 
 // train: trainers, checkpoints, devices.

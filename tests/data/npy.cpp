@@ -64,3 +64,20 @@ TEST_CASE("files that do not belong together, and labels that are no class, are 
   write<std::int32_t>(y, "<i4", "(1, 2)", {0, 1});
   CHECK(told("y.npy: rows of 2 numbers, but the data set's target has 1"));
 }
+
+TEST_CASE("classes of each position, of which some are ignored") {
+  scratch::Folder const folder;
+  write<std::int32_t>(folder / "x.npy", "<i4", "(2, 3)", {0, 1, 2, 3, 4, 5});
+  write<std::int32_t>(folder / "y.npy", "<i4", "(2, 3)", {1, 0, 2, 3, -1, 0});
+  using Windows = Npy<Vector<3>, Class<4, 3>>;
+  static_assert(ClassDataset<Windows>);
+  Windows const windows(folder / "x.npy", folder / "y.npy");
+  std::vector<float> x(3);
+  std::vector<int> y(3);
+  windows.read(1, x, y);
+  CHECK(x == std::vector<float>{3, 4, 5});
+  CHECK(y == std::vector<int>{3, -1, 0});
+  write<std::int32_t>(folder / "y.npy", "<i4", "(2, 3)", {1, 0, 2, 4, -1, 0});
+  CHECK_THROWS_WITH_AS(Windows(folder / "x.npy", folder / "y.npy").read(1, x, y),
+                       doctest::Contains("row 1: label 4, but there are 4 classes"), Error);
+}

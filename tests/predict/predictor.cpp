@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <cleave.hpp>
 
+#include <set>
 #include <thread>
 
 #include "../io/scratch.hpp"
@@ -222,4 +223,23 @@ TEST_CASE("an evaluation checks its samples as training does") {
   z[25] = std::numeric_limits<float>::quiet_NaN();
   CHECK_THROWS_WITH_AS(of_numbers.evaluate(z, y, Accuracy{}), doctest::Contains("x, sample 1: number 5 is not finite"),
                        Error);
+}
+TEST_CASE("10,000 images have the classes that four ranks give them in batches of 128") {
+  struct Net : Sequential<Image<1, 8, 8>, Conv<4, 3>, Relu, MaxPool<2>, Linear<10>, CrossEntropy> {};
+  using P = Plan<Net, Batch<128>, DataParallel<Sync>, Momentum>;
+  constexpr int n = 10'000;
+  tensor::Random const random{3, tensor::Purpose::Augment, 0};
+  std::vector<float> x(n * 64);
+  std::vector<int> y(n);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = random.uniform(i) + 0.3f * static_cast<float>(i / 64 % 10 == i % 64 / 6);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<int>(i % 10);
+  Trainer<P> trainer({.replicas = 4});
+  trainer.fit(x, y, {.epochs = 1});
+  Predictor<Net> predict(trainer);
+  std::vector<int> const classes = predict.classes(x);
+  auto const of_ranks = trainer.evaluate(x, classes);  // the labels are what one thread predicts
+  CHECK(of_ranks.samples == n);
+  CHECK(of_ranks.accuracy == 1);
+  CHECK(std::set<int>(classes.begin(), classes.end()).size() > 3);
 }

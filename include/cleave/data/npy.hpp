@@ -10,7 +10,8 @@
 namespace cleave {
 
 /// `Npy<Vector<20>, Values<5>> const songs("x.npy", "y.npy");`: x (n, ...) with as many numbers in a row as the input
-/// has, y (n, values), or of classes (n), whole numbers. Throws Error if they are not.
+/// has, y (n, values), or of classes (n) or (n,
+/// positions), whole numbers. Throws Error if they are not.
 template <class InputT, class TargetT> class Npy {
  public:
   using Input = InputT;
@@ -31,29 +32,35 @@ template <class InputT, class TargetT> class Npy {
   void read(long i, std::span<float> x, typename Target::Read y) const {
     auto const row = static_cast<std::size_t>(i);
     x_.read(row * input, input, x.data());
-    if constexpr (classes) {
+    if constexpr (!classes) {
+      y_.read(row * target, target, y.data());
+    } else if constexpr (target == 1) {
       y = label(i);
     } else {
-      y_.read(row * target, target, y.data());
+      for (std::size_t p = 0; p < target; ++p) y[p] = label_at(row, p);
     }
   }
-  int label(long i) const requires requires { TargetT::classes; }
-  {
-    long c = 0;
-    y_.read(static_cast<std::size_t>(i), 1, &c);
-    if (c < 0 || c >= Target::classes)
-      throw Error({y_.path(), ", row ", i, ": label ", c, ", but there are ", Target::classes, " classes, 0 to ",
-                   Target::classes - 1});
-    return static_cast<int>(c);
-  }
+  int label(long i) const requires requires { requires TargetT::labels == 1; }
+  { return label_at(static_cast<std::size_t>(i), 0); }
 
  private:
   static constexpr bool classes = requires { TargetT::classes; };
   static constexpr std::size_t input = static_cast<std::size_t>(InputT::shape.size());
   static constexpr std::size_t target = [] {
-    if constexpr (classes) return std::size_t{1};
+    if constexpr (classes) return static_cast<std::size_t>(TargetT::labels);
     if constexpr (!classes) return static_cast<std::size_t>(TargetT::values);
   }();
+
+  /// Where a sample has several, one may be `ignored`.
+  int label_at(std::size_t row, std::size_t position) const {
+    long c = 0;
+    y_.read(row * target + position, 1, &c);
+    if ((c < 0 || c >= Target::classes) && !(target > 1 && c == Target::ignored))
+      throw Error({y_.path(), ", row ", row, ": label ", c, ", but there are ", Target::classes, " classes, 0 to ",
+                   Target::classes - 1});
+    return static_cast<int>(c);
+  }
+
   io::NpyFile x_, y_;
 };
 
