@@ -20,10 +20,12 @@ std::vector<float> drawn(long n, unsigned which) {
   return v;
 }
 
-template <int K, int S, int P, int C, int H, int W> void pools() {
-  using Op = op::MaxWindow<K, S, P>;
+template <class Op, int C, int H, int W> void pools_by() {
   constexpr op::Local l{3, 3, Shape(C, H, W), Shape(), Op::output(Shape(C, H, W)), Shape(), Shape()};
-  auto const x = drawn(3 * l.x.size(), 1), dy = drawn(3 * l.y.size(), 2);
+  auto x = drawn(3 * l.x.size(), 1), dy = drawn(3 * l.y.size(), 2);
+  for (auto* of : {&x, &dy}) {
+    for (float& v : *of) v /= 3;  // whose sums are rounded
+  }
   std::vector<float> y(static_cast<std::size_t>(3 * l.y.size()), -77), aux = y, y2 = y, aux2 = y;
   std::vector<float> dx(static_cast<std::size_t>(3 * l.x.size()), -77), dx2 = dx;
   alignas(64) static std::byte workspace[1 << 20];
@@ -45,6 +47,8 @@ template <int K, int S, int P, int C, int H, int W> void pools() {
   CHECK(aux == aux2);
   CHECK(dx == dx2);
 }
+template <int K, int S, int P, int C, int H, int W> void pools() { pools_by<op::MaxWindow<K, S, P>, C, H, W>(); }
+template <int K, int S, int P, int C, int H, int W> void means() { pools_by<op::MeanWindow<K, S, P>, C, H, W>(); }
 
 }  // namespace
 
@@ -56,6 +60,16 @@ TEST_CASE("max pooling: windows that overlap, touch, are padded, and do not fit 
   pools<5, 3, 2, 1, 11, 9>();
   pools<2, 3, 0, 1, 8, 8>();
   pools<3, 2, 1, 2, 120, 150>();  // several bands of rows
+}
+
+TEST_CASE("average pooling, bit for bit: windows that overlap, touch, are padded, and do not fit evenly") {
+  means<3, 2, 1, 4, 32, 32>();
+  means<3, 2, 0, 2, 15, 17>();
+  means<2, 2, 0, 3, 6, 6>();
+  means<3, 1, 1, 2, 5, 7>();
+  means<5, 3, 2, 1, 11, 9>();
+  means<2, 3, 0, 1, 8, 8>();
+  means<7, 1, 3, 2, 4, 3>();  // larger than the image
 }
 
 TEST_CASE("a bias's gradient: vectors and images") {

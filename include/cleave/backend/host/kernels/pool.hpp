@@ -1,4 +1,4 @@
-// backend/host/kernels/pool.hpp - max pooling plane by plane: windows as runs of columns forward, a scatter backward.
+// backend/host/kernels/pool.hpp - pooling plane by plane: windows as runs of columns forward, a scatter backward.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -91,6 +91,67 @@ template <int K, int Stride, int Pad> struct Kernel<op::MaxWindow<K, Stride, Pad
     constexpr int begin = S < Pad ? (Pad - S + Stride - 1) / Stride : 0, all = (Width + Pad - S + Stride - 1) / Stride;
     constexpr int end = all < Reach ? all : Reach;
     for (int c = begin; c < end; ++c) to[c] = static_cast<A>(x[c * Stride + S - Pad]);
+  }
+};
+
+/// Same results as the definition, bit for bit: each sum is taken in its order.
+template <int K, int Stride, int Pad> struct Kernel<op::MeanWindow<K, Stride, Pad>> {
+  template <op::Local L, bool, class, class T> static void forward(Context, op::Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    constexpr int rows = L.y[1], columns = L.y[2];
+    A sum[columns];
+    for (long plane = 0; plane < L.rows * L.x[0]; ++plane) {
+      for (int row = 0; row < rows; ++row) {
+        for (int c = 0; c < columns; ++c) sum[c] = 0;
+        for (int k = 0; k < K; ++k) {
+          int const h = row * Stride - Pad + k;
+          if (h < 0 || h >= L.x[1]) continue;
+          T const* const x = t.x + plane * L.x.stride(0) + long{h} * L.x[2] - Pad;
+          each_column<L>([&](int c, int l) { sum[c] += static_cast<A>(x[c * Stride + l]); },
+                         std::make_integer_sequence<int, K>{});
+        }
+        T* const y = t.y + plane * L.y.stride(0) + long{row} * columns;
+        for (int c = 0; c < columns; ++c) y[c] = static_cast<T>(sum[c] / A{K * K});
+      }
+    }
+  }
+  template <op::Local L, class T> static void backward_input(Context context, op::Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    constexpr long inputs = L.x.stride(0);
+    constexpr int columns = L.y[2];
+    static_assert(inputs * static_cast<long>(sizeof(A)) <= (1L << 20),
+                  "a plane of this image is larger than the workspace");
+    A* const all = reinterpret_cast<A*>(context.workspace);
+    for (long plane = 0; plane < L.rows * L.x[0]; ++plane) {
+      for (long i = 0; i < inputs; ++i) all[i] = 0;
+      for (int row = 0; row < L.y[1]; ++row) {
+        T const* const dy = t.dy + plane * L.y.stride(0) + long{row} * columns;
+        for (int k = 0; k < K; ++k) {
+          int const h = row * Stride - Pad + k;
+          if (h < 0 || h >= L.x[1]) continue;
+          A* const sum = all + long{h} * L.x[2] - Pad;
+          // From the last column of the windows to the first: of an input's windows the first is added first.
+          each_column<L>([&](int c, int l) { sum[c * Stride + K - 1 - l] += static_cast<A>(dy[c]); },
+                         std::make_integer_sequence<int, K>{}, std::true_type{});
+        }
+      }
+      T* const dx = t.dx + plane * inputs;
+      for (long i = 0; i < inputs; ++i) dx[i] = static_cast<T>(all[i] / A{K * K});
+    }
+  }
+  template <op::Local, class T> static void backward_weight(Context, op::Operands<T> const&) {}
+
+ private:
+  /// f(c, l) for each window c of a row that has its column l, or K - 1 - l, in the image; all of one l together.
+  template <op::Local L, class F, int... Ls, class Reversed = std::false_type>
+  static void each_column(F f, std::integer_sequence<int, Ls...>, Reversed = {}) {
+    (of_column < L, Reversed::value ? K - 1 - Ls : Ls > ([&](int c) { f(c, Ls); }), ...);
+  }
+  template <op::Local L, int Column, class F> static void of_column(F f) {
+    constexpr int begin = Column < Pad ? (Pad - Column + Stride - 1) / Stride : 0;
+    constexpr int past = L.x[2] + Pad > Column ? (L.x[2] + Pad - Column - 1) / Stride + 1 : 0;
+    constexpr int end = past < L.y[2] ? past : L.y[2];
+    for (int c = begin; c < end; ++c) f(c);
   }
 };
 
