@@ -40,6 +40,21 @@ static_assert(near(sim::step<Gpu, Of<Clipped>>(2).total, layers.total));
 static_assert(near(sim::step<Gpu, Of<Clipped, ModelParallel<SplitCols>>>(2).total,
                    sim::step<Gpu, Of<ModelParallel<SplitCols>>>(2).total + 2 * 5'000 + 8.0 / 10));
 
+// What a machine says beside its products: each part by itself.
+struct Measured : Gpu {
+  static constexpr double memory_bytes = 1'000, start_ns = 300, half_flops = 20'000;
+};
+constexpr auto with_memory = sim::step<Measured, Of<>>(1);
+static_assert(with_memory.compute > layers.compute + 8 * 300);
+static_assert(near(with_memory.updating, 3 * 3 * 4.0 * 1024 * 1024 / 1'000));  // gradients; weights read and written
+static_assert(near(with_memory.total, with_memory.compute + with_memory.updating));
+static_assert(sim::step<Measured, Of<Precision<bf16>>>(1).compute < 0.51 * with_memory.compute);
+static_assert(step_time<Of<>, Gpu> == sim::step<Gpu, Of<>>(1).total && step_time<Of<>, Gpu> < 20_ms);
+static_assert(step_time<Of<>, Gpu, 2> == layers.total && 12_ms == 12'000_us && 1.5_us == 1'500);
+static_assert(bottleneck<Of<>, Gpu> == Bottleneck::Compute);
+static_assert(bottleneck<Of<>, Slow, 16> == Bottleneck::Gradients);
+static_assert(bottleneck<Of<ModelParallel<SplitCols>>, Machine<10'000, Link<5'000, 10>>> == Bottleneck::Conversions);
+
 // What is compressed waits less; a slower link more.
 static_assert(sim::step<Slow, Of<Compress<OneBit>>>(8).exposed < sim::step<Slow, Of<>>(8).exposed / 10);
 static_assert(sim::step<Slow, Of<>>(8).exposed > 5 * sim::step<Gpu, Of<>>(8).exposed);

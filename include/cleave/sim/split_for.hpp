@@ -6,107 +6,10 @@
 #include <string>
 #include <type_traits>
 
-#include "machine.hpp"
+#include "split_time.hpp"
 
 namespace cleave {
 namespace sim {
-
-/// What a search knows of a plan, beside its model.
-struct SplitGoal {
-  place::Request request;
-  int replicas = 1, bytes_each = 4;
-  Speeds speed;
-};
-
-/// The splits of operations, by letter: those of place/split.hpp.
-template <int Ops> struct Splits {
-  char of[Ops < 1 ? 1 : Ops]{};
-  double ns = -1;  // of a step; -1: not legal
-  constexpr bool better_than(Splits const& o) const { return ns >= 0 && (o.ns < 0 || ns < o.ns); }
-};
-
-/// What messages take, and the samples of a replica.
-struct SplitCosts {
-  Speeds const& speed;
-  place::DeviceMesh mesh;
-  int slices, rows, bytes_each;
-  double samples;
-
-  constexpr explicit SplitCosts(SplitGoal const& goal)
-      : speed(goal.speed),
-        mesh(goal.request.mesh.with_replicas(goal.replicas)),
-        slices((goal.request.micro_batches + goal.replicas - 1) / goal.replicas),
-        rows(goal.request.rows),
-        bytes_each(goal.bytes_each),
-        samples(static_cast<double>(slices) * rows) {}
-  /// The micro-batches of a rank, where these axes cut the batch.
-  constexpr int slices_of(place::AxisSet batch_axes) const {
-    int const ranks = mesh.group_size(batch_axes - place::over_data);
-    return (slices + ranks - 1) / ranks;
-  }
-  /// What an operation takes of a rank: forward, and backward to its input and to its weights.
-  struct Passes {
-    double forward = 0, backward = 0;
-  };
-  constexpr Passes passes(place::Signature const& s, op::Local const& local, place::AxisSet batch_axes, bool to_input,
-                          bool to_weights) const {
-    int const of = slices_of(batch_axes);
-    double const there = static_cast<double>(of) * rows, forward = time_of(speed, s, local, there, bytes_each);
-    return {forward, (to_input ? forward : 0) + (to_weights ? time_of(speed, s, local, there, bytes_each, of) : 0)};
-  }
-  /// For so many elements of all ranks of a group together.
-  constexpr double operator()(op::Verb verb, place::AxisSet over, double elements) const {
-    using enum op::Verb;
-    double const p = mesh.group_size(over);
-    if (p == 1 || verb == None || verb == Slice) return 0;
-    bool const between = over.has(place::data_axis);
-    double const sent = verb == AllReduce ? 2 * (p - 1) / p : verb == AllToAll ? (p - 1) / p / p : (p - 1) / p;
-    return 2 * speed.latency(between) + sent * elements * bytes_each * speed.of_byte(between);
-  }
-};
-constexpr double weights_of(place::Signature const& s, op::Local const& local) {
-  return static_cast<double>(local.w0.size() + (s.weights > 1 ? local.w1.size() : 0));
-}
-
-/// Modelled nanoseconds of a rank in a step; below 0 if the splits break a law. Operations and conversions follow each
-/// other; sums of gradients overlap with the backward pass, all but the last.
-template <int Ops>
-constexpr double split_time(place::Signatures<Ops> const& model, Splits<Ops> const& splits, SplitGoal const& goal) {
-  place::Request const& request = goal.request;
-  auto const shardings =
-      place::propagate_shardings(model, request.mesh, place::wishes(model, splits.of, request), request);
-  auto const placed = place::place(model, shardings, request.mesh, request);
-  if (placed.verdict.law != place::Law::None) return -1;
-  SplitCosts const message(goal);
-  double total = 0, backward = 0, sums = 0, last_sum = 0;
-  bool differentiates[place::Placed<Ops>::most]{};  // whether the gradient of a node's value is wanted
-  for (int k = 0; k < placed.count; ++k) {
-    place::Node const& n = placed.node[k];
-    bool const of_input = n.in0 >= 0 ? differentiates[n.in0] : request.input_gradient;
-    bool const of_second = n.in1 >= 0 && differentiates[n.in1];
-    if (n.op < 0) {
-      differentiates[k] = of_input;
-      double const elements = static_cast<double>(n.whole.size()) * message.samples;
-      place::AxisSet const along = place::changed(n.x, n.y);
-      total += message(n.conversion.forward, along, elements);
-      if (of_input) total += message(n.conversion.backward, along, elements);
-      continue;
-    }
-    place::Signature const& s = model.op[n.op];
-    bool const learns = s.weights > 0 && s.leaf >= request.frozen && !request.infers;
-    differentiates[k] = !request.infers && (of_input || of_second || learns);
-    auto const [there, back] =
-        message.passes(s, n.local, n.batch_axes, !request.infers && (of_input || of_second), learns);
-    total += there;
-    backward += back;
-    if (!learns) continue;
-    double const sum = message(op::Verb::AllReduce, place::axes_of(n.w, place::replicate), weights_of(s, n.local));
-    last_sum = last_sum > 0 ? last_sum : sum;  // that of the lowest operation
-    sums += sum;
-  }
-  double const hidden = sums - last_sum < backward ? sums - last_sum : backward;
-  return total + backward + sums - hidden;
-}
 
 /// Whether the gradient of each operation's result is wanted.
 template <int Ops> struct Differentiated {
@@ -129,62 +32,75 @@ template <int Ops> struct SplitPrefix {
   place::Shardings<Ops> at;
 };
 
-/// Adds operation k with this letter. Of the sums of gradients that of the first layer takes time, and of the others
-/// the part that is `exposed`.
+/// Whether an operation below k learns.
 template <int Ops>
-constexpr void extend(SplitPrefix<Ops>& to, place::Signatures<Ops> const& model, SplitGoal const& goal, int k,
-                      char letter, double exposed) {
-  place::Request const& request = goal.request;
-  place::Signature const& s = model.op[k];
-  SplitCosts const message(goal);
-  to.splits.of[k] = letter;
-  place::Wishes<Ops> wishes{};
+constexpr bool learns_below(place::Signatures<Ops> const& model, place::Request const& request, int k) {
+  bool any = false;
+  for (int below = 0; below < k; ++below)
+    any = any || (model.op[below].weights > 0 && model.op[below].leaf >= request.frozen);
+  return any;
+}
+
+/// Places operation k behind those that are placed, as propagate_shardings does, on the one axis of ways.
+template <int Ops>
+constexpr place::algebra::Propagation<Ops> placed_behind(SplitPrefix<Ops> const& to,
+                                                         place::Signatures<Ops> const& model,
+                                                         place::Request const& request, int k, char letter) {
   constexpr int axis = place::data_axis + 1;
-  wishes.of[k][axis] = letter == 'W' || !s.contracts ? '\0' : letter;
+  place::Signature const& s = model.op[k];
   place::algebra::Propagation<Ops> pass{model, request.mesh, request, to.at};
-  if (k == 0) {
-    for (int a = 0; a < request.mesh.axes; ++a) {
-      if (request.mesh.size[a] == 0 || (a == axis && letter == 'b' && s.contracts && !request.input_gradient))
-        pass.out.input.on[a] = place::shard(place::batch);
-    }
+  place::Placement const before = pass.value(s.in0, axis);
+  if (letter == '~') letter = before.kind == place::Kind::Shard && before.dim != place::batch ? 'i' : 'o';
+  place::Wishes<Ops> wishes{};
+  wishes.of[k][axis] = letter == 'W' || !s.contracts ? '\0' : letter;
+  for (int a = 0; a < request.mesh.axes && k == 0; ++a) {
+    bool const samples = a == axis && letter == 'b' && s.contracts && !request.input_gradient;
+    if (request.mesh.size[a] == 0 || samples) pass.out.input.on[a] = place::shard(place::batch);
   }
   if (s.contracts && request.mesh.ways() > 1) pass.check_cut(s, wishes.of[k], axis);
   for (int a = 0; a < request.mesh.axes; ++a) {
     if (request.mesh.size[a] != 1) pass.place(k, a, request.mesh.size[a] == 0 ? 'b' : wishes.of[k][a]);
   }
+  return pass;
+}
+
+/// Adds operation k with this letter. Of the sums of gradients that of the first layer takes time, and of the others
+/// the part that is `exposed`.
+template <int Ops>
+constexpr void extend(SplitPrefix<Ops>& to, place::Signatures<Ops> const& model, SplitGoal const& goal, int k,
+                      char letter, double exposed) {
+  constexpr int axis = place::data_axis + 1;
+  place::Request const& request = goal.request;
+  place::Signature const& s = model.op[k];
+  SplitCosts const message(goal);
+  place::algebra::Propagation<Ops> const pass = placed_behind(to, model, request, k, letter);
   place::OpSharding const& at = pass.out.op[k];
   Differentiated<Ops> const differentiated(model, request);
-  double time = 0;
   bool legal = pass.out.verdict.law == place::Law::None;
-  auto const convert = [&](int in, place::Sharding const& wanted, Shape whole) {
+  auto const converted = [&](int in, place::Sharding const& wanted, Shape whole) {
     place::Placement const have = pass.value(in, axis);
     place::Conversion const c = place::convert(have, wanted.on[axis]);
     legal = legal && (c.legal() || have == wanted.on[axis]);
     double const elements = static_cast<double>(whole.size()) * message.samples;
-    time += message(c.forward, {axis}, elements);
-    if (differentiated.wanted(in, request)) time += message(c.backward, {axis}, elements);
+    return message(c.forward, {axis}, elements) +
+           (differentiated.wanted(in, request) ? message(c.backward, {axis}, elements) : 0);
   };
-  if (request.mesh.ways() > 1) {
-    convert(s.in0, at.x, s.x);
-    if (s.in1 > -2 && !s.stats_input) convert(s.in1, at.x2, s.x2);
-  }
+  bool const second = s.in1 > -2, ways = request.mesh.ways() > 1;
+  double time = ways ? converted(s.in0, at.x, s.x) : 0;
+  if (ways && second && !s.stats_input) time += converted(s.in1, at.x2, s.x2);
+  to.splits.of[k] = letter;
   to.at = pass.out;
-  if (!legal) {
-    to.splits.ns = -1;
-    return;
-  }
+  to.splits.ns = legal ? to.splits.ns : -1;
+  if (!legal) return;
+
   op::Local const local = place::algebra::local_of(s, at, request.mesh, request);
   bool const learns = s.weights > 0 && s.leaf >= request.frozen && !request.infers;
-  bool const gives_back =
-      differentiated.wanted(s.in0, request) || (s.in1 > -2 && differentiated.wanted(s.in1, request));
+  bool const gives_back = differentiated.wanted(s.in0, request) || (second && differentiated.wanted(s.in1, request));
   auto const [there, back] =
       message.passes(s, local, place::axes_of(at.x, place::shard(place::batch)), gives_back && !request.infers, learns);
   time += there + back;
-  bool lowest = learns;
-  for (int below = 0; below < k; ++below)
-    lowest = lowest && !(model.op[below].weights > 0 && model.op[below].leaf >= request.frozen);
   if (learns)
-    time += (lowest ? 1 : exposed) *
+    time += (learns_below(model, request, k) ? exposed : 1) *
             message(op::Verb::AllReduce, place::axes_of(at.w, place::replicate), weights_of(s, local));
   to.splits.ns += time;
 }
@@ -334,7 +250,12 @@ template <class M, int Replicas = 1> struct SplitFor {
 template <class P> std::string explain_splits() {
   constexpr int ops = P::ops::size;
   auto const name = [](char letter) {
-    return letter == 'b' ? "samples" : letter == 'o' ? "columns" : letter == 'i' ? "rows" : "whole";
+    return letter == 'b'   ? "samples"
+           : letter == 'o' ? "columns"
+           : letter == 'i' ? "rows"
+           : letter == 'c' ? "groups"
+           : letter == '~' ? "columns or rows"
+                           : "whole";
   };
   sim::SplitGoal const goal = P::model_policy::split::goal(P::request, P::format.data);
   sim::Splits<ops> chosen;
