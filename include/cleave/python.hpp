@@ -163,15 +163,19 @@ template <class P> void bind_trainer(nb::module_& m) {
       .def(
           "fit",
           [](T& t, Given const& x, Given const& y, int epochs, double validation, int patience, bool standardise,
-             nb::object const& watch) {
-            FitOptions const how{
-                .epochs = epochs, .validation = validation, .patience = patience, .standardise = standardise};
+             nb::object const& watch, std::string const& checkpoint) {
+            FitOptions const how{.epochs = epochs,
+                                 .validation = validation,
+                                 .patience = patience,
+                                 .standardise = standardise,
+                                 .checkpoint = checkpoint};
             return on_samples<Net>(x, y, [&](auto in, auto out) { return t.fit(in, out, how, watching(watch)); });
           },
           "x"_a, "y"_a, nb::kw_only(), "epochs"_a = 1, "validation"_a = 0.0, "patience"_a = 0, "standardise"_a = false,
-          "watch"_a = nb::none(),
+          "watch"_a = nb::none(), "checkpoint"_a = "",
           "Trains on x (n, inputs) and y: classes (n), or targets (n, outputs). watch(Epoch) is called after each "
-          "epoch; if it returns True, the training ends. With validation, the weights of the best epoch are kept.")
+          "epoch; if it returns True, the training ends. With validation, the weights of the best epoch are kept. With "
+          "checkpoint, each epoch is saved in that file; if it is there, the training goes on from it.")
       .def(
           "evaluate",
           [](T& t, Given const& x, Given const& y) {

@@ -254,4 +254,29 @@ template <class P, class Self> void session::SampleTraining<P, Self>::load(std::
   preprocessing_ = std::move(saved);
 }
 
+template <class P, class Self>
+session::FitProgress session::SampleTraining<P, Self>::progress_of(FitOptions const& how) {
+  if (how.checkpoint.empty() || !io::exists(how.checkpoint)) return {};
+  io::SafeTensors const file = io::load_safetensors(how.checkpoint);
+  std::string const* const text = file.find_metadata("fit");
+  if (!text)
+    throw Error({how.checkpoint,
+                 ": was not saved by fit, which would replace it; say another .checkpoint, or begin "
+                 "with trainer.load"});
+  FitProgress const out = FitProgress::of(*text, how.checkpoint);
+  load(how.checkpoint);
+  return out;
+}
+template <class P, class Self> session::FitFiles session::SampleTraining<P, Self>::files_of(FitOptions const& how) {
+  FitFiles out;
+  if (how.checkpoint.empty()) return out;
+  out.last = how.checkpoint;
+  out.best = best_beside(how.checkpoint);
+  out.save = [this](std::string const& path, FitProgress const& at) {
+    session::save(self(), path, seed_, writes_files(), &preprocessing_, {{"fit", at.text()}});
+  };
+  out.load = [this](std::string const& path) { load(path); };
+  return out;
+}
+
 }  // namespace cleave

@@ -16,6 +16,7 @@
 #include "../data/loader.hpp"
 #include "../optim/rate.hpp"
 #include "description.hpp"
+#include "fit_progress.hpp"
 #include "history.hpp"
 #include "losses.hpp"
 
@@ -133,16 +134,41 @@ inline Scaling scaling_for(SampleSource const& training, FitOptions const& how, 
   return !of.scaling.empty() ? of.scaling : how.standardise ? scaling_of(training) : Scaling{};
 }
 
-/// Trains, and returns the epochs; the trainer then has the weights of the best one, if samples are held out.
-/// `scaling` becomes that of the inputs. Throws Error.
-template <class Trained>
-History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, Fitted const& of, Watch const& watch,
-            Scaling& scaling) {
-  check_scaling(how, of.vocabulary);
+/// Throws Error for options that do not go together.
+inline void check_stopping(FitOptions const& how, TrainingSets const& sets) {
   if (how.patience < 0) throw Error({"fit: a patience of ", how.patience, " epochs; say at least 0"});
   if (how.patience > 0 && sets.held_out.size() == 0)
     throw Error(
         "fit: patience counts epochs without a smaller val_loss; say which share is held out: .validation = 0.1");
+}
+/// Where the next epoch of a training begins. Throws Error if its checkpoint is not at the end of one.
+inline void check_resumed(FitProgress const& at, FitFiles const& files, long steps, long per_epoch) {
+  auto const epochs = static_cast<long>(at.history.epochs.size());
+  if (steps == at.first + epochs * per_epoch) return;
+  throw Error({files.last, ": was saved after ", steps, " steps, which are not ", epochs, " epochs of ", per_epoch,
+               " from step ", at.first, " on; it is of other samples or another Batch"});
+}
+
+/// The mean loss of an epoch of training from step `from` on.
+template <class Trained> double train_epoch(Trained& trainer, Loader& batches, long from) {
+  long const per_epoch = batches.steps_per_epoch();
+  batches.begin_epoch(from / per_epoch, from);
+  double sum = 0;
+  for (long step = from; step < from + per_epoch;) {
+    auto const count = static_cast<int>(std::min<long>(from + per_epoch - step, Trained::most_steps));
+    for (double l : trainer.train(step, count, batches.feed())) sum += l;
+    step += count;
+  }
+  return sum / static_cast<double>(per_epoch);
+}
+
+/// Trains, and returns the epochs; the trainer then has the weights of the best one, if samples are held out.
+/// `scaling` becomes that of the inputs. Goes on from `at`, if it says so. Throws Error.
+template <class Trained>
+History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, Fitted const& of, Watch const& watch,
+            Scaling& scaling, FitProgress at, FitFiles const& files) {
+  check_scaling(how, of.vocabulary);
+  check_stopping(how, sets);
   int const batch = description_of(trainer).batch;
   check("fit", how, sets.training.size(), batch);
   scaling = scaling_for(sets.training, how, of);
@@ -152,40 +178,43 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
   if (sets.held_out.size() > 0) test.emplace(sets.held_out, scaling, loading.in_order());
 
   auto const begin = std::chrono::steady_clock::now();
-  long const first = trainer.steps(), per_epoch = batches.steps_per_epoch();
-  trainer.set_rate(how.rate.value_or(of.rate).over(first + per_epoch * how.epochs));
-  History history;
+  long const per_epoch = batches.steps_per_epoch();
+  bool const resumes = at.first >= 0;
+  if (resumes) check_resumed(at, files, trainer.steps(), per_epoch);
+  if (!resumes) at.first = trainer.steps();
+  double const before = at.history.epochs.empty() ? 0 : at.history.epochs.back().seconds;
+  trainer.set_rate(how.rate.value_or(of.rate).over(at.first + per_epoch * how.epochs));
+  at.stop.patience = how.patience;
   Snapshot<Trained> best;
-  EarlyStopping stop{.patience = how.patience};
+  if (resumes && test && io::exists(files.best)) {
+    files.load(files.best);
+    best.take(trainer);
+    files.load(files.last);
+  }
   try {
-    for (int e = 0; e < how.epochs && !history.stopped_early; ++e) {
-      long const from = first + e * per_epoch;
-      batches.begin_epoch(from / per_epoch, from);
-      double sum = 0;
-      for (long step = from; step < from + per_epoch;) {
-        auto const count = static_cast<int>(std::min<long>(from + per_epoch - step, Trained::most_steps));
-        for (double l : trainer.train(step, count, batches.feed())) sum += l;
-        step += count;
-      }
+    while (static_cast<int>(at.history.epochs.size()) < how.epochs && !at.ended()) {
       Epoch now;
-      now.epoch = e + 1;
+      now.epoch = static_cast<int>(at.history.epochs.size()) + 1;
+      now.loss = train_epoch(trainer, batches, trainer.steps());
       now.steps = trainer.steps();
-      now.loss = sum / static_cast<double>(per_epoch);
-      bool ended = false;
+      bool ended = false, improved = false;
       if (test) {
         test->begin_epoch(0, 0);
         backend::host::Score const score = trainer.score(test->feed(), sets.held_out.size());
         now.val_loss = score.loss;
         now.val_accuracy = score.accuracy;
-        ended = stop(score.loss);
-        if (stop.improved()) best.take(trainer);
+        ended = at.stop(score.loss);
+        improved = at.stop.improved();
+        if (improved) best.take(trainer);
       }
-      now.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-      history.epochs.push_back(now);
+      now.seconds = before + std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      at.history.epochs.push_back(now);
       double ends = watch(now) || ended ? 1 : 0;
       if constexpr (requires { trainer.sum_over_processes(&ends, 1); })
         trainer.sum_over_processes(&ends, 1);  // all end, or none
-      history.stopped_early = ends > 0 && e + 1 < how.epochs;
+      at.history.stopped_early = ends > 0 && now.epoch < how.epochs;
+      if (files && improved) files.save(files.best, at);
+      if (files) files.save(files.last, at);
     }
   } catch (...) {
     if (!best.empty()) best.give_back(trainer);
@@ -193,7 +222,7 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
   }
   if (!best.empty()) best.give_back(trainer);
   meet(trainer);  // no process reads another's weights before they are given back
-  return history;
+  return std::move(at.history);
 }
 
 /// The batches of a loop of one's own, with the trainer's rate set for as many steps.
@@ -203,6 +232,7 @@ BatchRange batches(Trained& trainer, SampleSource const& all, FitOptions const& 
   if (how.validation != 0 || how.patience != 0)
     throw Error("batches: validation and patience are of fit; hold samples out, and say EarlyStopping in the loop");
   check_scaling(how, of.vocabulary);
+  if (!how.checkpoint.empty()) throw Error("batches: a checkpoint is of fit; call trainer.save in the loop");
   int const batch = description_of(trainer).batch;
   check("batches", how, all.size(), batch);
   scaling = scaling_for(all, how, of);

@@ -48,13 +48,13 @@ template <class P, class Self> class SampleTraining {
   /// The same on a data set (data/dataset.hpp), which is read as training goes; with `.validation`, on a part of it, or
   /// with the samples of `held_out` held out.
   template <Dataset D> History fit(D const& all, FitOptions const& how = {}, Watch const& watch = {}) {
-    return fit_sources(sets_of(source(all), how, seed_), how, watch);
+    return fit_source(source(all), how, watch);
   }
   template <Dataset D, Dataset V>
   History fit(D const& training, V const& held_out, FitOptions const& how = {}, Watch const& watch = {}) {
     if (how.validation != 0) throw Error("fit: samples to hold out are given; leave .validation out");
     if (held_out.size() < 1) throw Error("fit: the data set to hold out has no samples");
-    return fit_sources({source(training), source(held_out)}, how, watch);
+    return fit_sources({source(training), source(held_out)}, how, watch, progress_of(how));
   }
   /// For a loop of one's own: `for (auto const& at : trainer.batches(x, y, {.epochs = 20})) { trainer.step(at); }`. Of
   /// the options, epochs and standardise count; the samples are all to train on. Throws Error as `fit` does.
@@ -130,15 +130,18 @@ template <class P, class Self> class SampleTraining {
     return source_of(of);
   }
   History fit_source(SampleSource const& all, FitOptions const& how, Watch const& watch) {
-    return fit_sources(sets_of(all, how, seed_), how, watch);
+    FitProgress const at = progress_of(how);  // which may bring another seed
+    return fit_sources(sets_of(all, how, seed_), how, watch, at);
   }
-  History fit_sources(TrainingSets const& sets, FitOptions const& how, Watch const& watch) {
+  /// Of the checkpoint, if there is one, which is loaded.
+  FitProgress progress_of(FitOptions const& how);
+  FitFiles files_of(FitOptions const& how);
+  History fit_sources(TrainingSets const& sets, FitOptions const& how, Watch const& watch, FitProgress const& at) {
     check_same(sets.training, how);
     if (sets.held_out.size() > 0) check_same(sets.held_out, how);
     check_class_names(sets.training.class_names, sets.held_out.class_names);
-    History out = session::fit(common(self()), sets, how, fitted(), watch, preprocessing_.scaling);
     if (!sets.training.class_names.empty()) preprocessing_.class_names = sets.training.class_names;
-    return out;
+    return session::fit(common(self()), sets, how, fitted(), watch, preprocessing_.scaling, at, files_of(how));
   }
   BatchRange batches_of(SampleSource const& all, FitOptions const& how) {
     check_same(all, how);
@@ -154,10 +157,10 @@ template <class P, class Self> class SampleTraining {
   /// Throws Error, on every process, unless all give the same samples and options and have trained alike.
   void check_same(SampleSource const& all, FitOptions const& how) {
     if (!processes_ || processes_->size() == 1) return;
-    processes_->check_same(
-        checksum_of({static_cast<long>(checksum_of(all)), how.epochs, how.patience, std::lround(how.validation * 1e9),
-                     how.standardise, static_cast<long>(how.rate ? checksum_of(*how.rate) : 0)}),
-        "other samples or options");
+    processes_->check_same(checksum_of({static_cast<long>(checksum_of(all)), how.epochs, how.patience,
+                                        std::lround(how.validation * 1e9), how.standardise, !how.checkpoint.empty(),
+                                        static_cast<long>(how.rate ? checksum_of(*how.rate) : 0)}),
+                           "other samples or options");
     std::uint64_t state = checksum_of({self().steps(), static_cast<long>(seed_)});
     for (auto const* of : {&preprocessing_.scaling.mean, &preprocessing_.scaling.deviation})
       for (float const f : *of) state = checksum_of({std::bit_cast<std::int32_t>(f)}, state);
