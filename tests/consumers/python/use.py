@@ -24,6 +24,14 @@ def samples(n, seed=1):
     return x, x[:, :3].argmax(axis=1)
 
 
+def interrupt_in(epoch):
+    def watch(now):
+        if now.epoch == epoch:
+            raise KeyboardInterrupt
+
+    return watch
+
+
 class Modules(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -46,6 +54,15 @@ class Modules(unittest.TestCase):
         again = flowers.Trainer(replicas=1, seed=3)
         again.load(self.file)
         numpy.testing.assert_array_equal(again.predictor()(x), predict(x))
+
+    def test_fit_goes_on_from_its_checkpoint(self):
+        x, y = samples(320)
+        whole, first, second = (flowers.Trainer(seed=3) for _ in range(3))
+        whole.fit(x, y, epochs=4)
+        self.assertRaises(KeyboardInterrupt, lambda: first.fit(x, y, epochs=4, checkpoint=self.file, watch=interrupt_in(3)))
+        history = second.fit(x, y, epochs=4, checkpoint=self.file)
+        self.assertEqual([e.epoch for e in history.epochs], [1, 2, 3, 4])
+        numpy.testing.assert_array_equal(second.predictor()(x), whole.predictor()(x))
 
     def test_arrays_of_any_type_and_order_give_the_same(self):
         x, y = samples(64)
