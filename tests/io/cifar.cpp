@@ -95,3 +95,41 @@ TEST_CASE("io/cifar: pictures of another size are not written") {
   CHECK(has(scratch::message([&] { write_cifar(folder / "x", grey, grey); }), "these are 1 x 28 x 28"));
   CHECK_FALSE(exists(folder / "x"));
 }
+
+TEST_CASE("io/cifar: CIFAR-100 has two labels and their names") {
+  scratch::Folder const folder;
+  std::vector<unsigned char> file;
+  for (int i = 0; i < 3; ++i) {
+    file.push_back(static_cast<unsigned char>(i + 5));
+    file.push_back(static_cast<unsigned char>(97 + i));
+    file.insert(file.end(), cifar_picture, static_cast<unsigned char>(i));
+  }
+  make_folder(folder / "cifar-100-binary");
+  std::string const path = folder / "cifar-100-binary/train.bin",
+                    names = folder / "cifar-100-binary/fine_label_names.txt";
+  write_file(path, file);
+  Images const fine = read_cifar100(folder.path(), Split::Train);
+  CHECK(fine.count == 3);
+  CHECK(fine.classes == 100);
+  CHECK(fine.label(2) == 99);
+  CHECK(fine.picture(1)[0] == 1);
+  CHECK(fine.class_names.empty());
+  CHECK(read_cifar100(folder.path(), Split::Train, CifarLabels::Coarse, 2).label(1) == 6);
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "class " + std::to_string(i) + "\r\n";
+  write_file(names, {reinterpret_cast<unsigned char const*>(text.data()), text.size()});
+  CHECK(read_cifar100(folder.path(), Split::Train).class_names[99] == "class 99");
+  text = "one\ntwo";
+  write_file(names, {reinterpret_cast<unsigned char const*>(text.data()), text.size()});
+  CHECK_THROWS_WITH_AS(read_cifar100(folder.path(), Split::Train), doctest::Contains("2 names for 100 classes"),
+                       cleave::Error);
+  file[1] = 100;
+  write_file(path, file);
+  CHECK_THROWS_WITH_AS(read_cifar100(folder.path(), Split::Train), doctest::Contains("label 100 in record 0"),
+                       cleave::Error);
+  file.pop_back();
+  write_file(path, file);
+  CHECK_THROWS_WITH_AS(read_cifar100(folder.path(), Split::Train),
+                       doctest::Contains("no multiple of the record size 3074"), cleave::Error);
+  CHECK_THROWS_AS(read_cifar100(folder.path(), Split::Test), cleave::Error);
+}

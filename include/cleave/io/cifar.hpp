@@ -1,4 +1,4 @@
-// io/cifar.hpp - reads and writes the binary files of CIFAR-10.
+// io/cifar.hpp - reads the binary files of CIFAR-10 and CIFAR-100, and writes those of CIFAR-10.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cleave::io {
@@ -53,6 +54,47 @@ template <class = void> Images read_cifar(std::string const& folder, Split split
   images.keep_first(limit);
   images.classes = 10;
   images.class_names.assign(cifar_names.begin(), cifar_names.end());
+  return images;
+}
+
+/// Which labels of CIFAR-100: the 100 classes, or the 20 groups of five that they are in.
+enum class CifarLabels : unsigned char { Fine, Coarse };
+
+/// CIFAR-100, from `folder` or `folder/cifar-100-binary`: pictures (count, 3, 32, 32) and labels 0 to 99 (Coarse: 0 to
+/// 19), the first `limit` of them unless negative; classes have their names if the file with them is there. Throws
+/// Error.
+template <class = void>
+Images read_cifar100(std::string const& folder, Split split, CifarLabels which = CifarLabels::Fine, int limit = -1) {
+  constexpr std::size_t record = 1 + cifar_record;  // the coarse label goes first
+  bool const fine = which == CifarLabels::Fine;
+  Images images{.count = 0, .channels = 3, .height = 32, .width = 32, .pixels = {}, .labels = {}};
+  images.classes = fine ? 100 : 20;
+  std::string const path = locate(folder, "cifar-100-binary", split == Split::Test ? "test.bin" : "train.bin");
+  std::vector<unsigned char> const file = read_file(path);
+  if (file.empty()) throw Error({path, ": no pictures in this file"});
+  if (file.size() % record != 0)
+    throw Error({path, ": ", file.size(), " bytes is no multiple of the record size ", record,
+                 "; the file is cut short or not CIFAR-100 binary"});
+  for (std::size_t at = 0; at < file.size(); at += record) {
+    unsigned char const label = file[at + (fine ? 1 : 0)];
+    if (label >= images.classes)
+      throw Error({path, ": label ", label, " in record ", at / record, "; labels go from 0 to ", images.classes - 1});
+    images.labels.push_back(label);
+    auto const picture = std::span(file).subspan(at + 2, cifar_picture);
+    images.pixels.insert(images.pixels.end(), picture.begin(), picture.end());
+    ++images.count;
+  }
+  images.keep_first(limit);
+  std::string const names = folder_of(path) + (fine ? "/fine_label_names.txt" : "/coarse_label_names.txt");
+  if (!exists(names)) return images;
+  std::string name;
+  for (unsigned char const c : read_file(names)) {
+    if (c != '\n' && c != '\r') name += static_cast<char>(c);
+    if (c == '\n' && !name.empty()) images.class_names.push_back(std::exchange(name, {}));
+  }
+  if (!name.empty()) images.class_names.push_back(name);
+  if (static_cast<int>(images.class_names.size()) != images.classes)
+    throw Error({names, ": ", images.class_names.size(), " names for ", images.classes, " classes"});
   return images;
 }
 
