@@ -35,6 +35,11 @@ template <class S, class E, Geometry G, int M, class A, class T> struct Correlat
   static constexpr bool fits = G.plane(band.rows) * band.channels * size + slack <= image_room &&
                                (sums_in_place || block_rows * up(band.rows * G.out_w, lanes) * size <= sums_room);
 
+  static constexpr int in_band = band.rows * G.out_w,
+                       in_last = (G.out_h - (G.out_h - 1) / band.rows * band.rows) * G.out_w;
+  /// The vectors of the last panel of so many windows; 0: all panels are full.
+  static constexpr int rest_of(int count) { return (count % (tile.vectors * lanes) + lanes - 1) / lanes; }
+
   A a;
   E *rows, *panel, *image, *sums;
 
@@ -88,12 +93,16 @@ template <class S, class E, Geometry G, int M, class A, class T> struct Correlat
       for (; j + tile.vectors * lanes <= total; j += tile.vectors * lanes) {
         columns<tile.vectors>(i, m, first, j, tile.vectors * lanes, k, n, at, out);
       }
-      for (; j < total; j += lanes)
-        columns<1>(i, m, first, j, static_cast<int>(smaller(lanes, total - j)), k, n, at, out);
+      if (total == in_band) last_columns<rest_of(in_band)>(i, m, first, j, total, k, n, at, out);
+      if (total != in_band) last_columns<rest_of(in_last)>(i, m, first, j, total, k, n, at, out);
       k += n;
     }
   }
 
+  template <int V, class Out>
+  void last_columns(long i, long m, int first, long j, long total, long k, long n, int const* at, Out out) const {
+    if constexpr (V > 0) columns<V>(i, m, first, j, static_cast<int>(total - j), k, n, at, out);
+  }
   template <int V, class Out>
   void columns(long i0, long m, int first, long j, int count, long k, long n, int const* at, Out out) const {
     int pair[2 * V * lanes], pieces = 0;

@@ -23,6 +23,8 @@ template <class S, class E, Geometry G, int O> struct CorrelateWeight {
   static constexpr int fitting = static_cast<int>(sums_room / (long{padded} * G.window() * size));
   static constexpr Band band{most.channels < fitting ? most.channels : fitting, most.rows};
   static constexpr int steps = band.channels * G.window();
+  static constexpr int in_last_channels =
+      band.channels < 1 ? 0 : (G.channels - (G.channels - 1) / band.channels * band.channels) * G.window();
   static constexpr Tile tile = best_tile(steps, padded / lanes, S::most_registers);
   static constexpr int side = padded / lanes % tile.vectors;
   static constexpr bool fits = band.channels > 0 && G.plane(band.rows) * band.channels* size
@@ -74,7 +76,11 @@ template <class S, class E, Geometry G, int O> struct CorrelateWeight {
     int const k = held * G.window();
     int e = 0;
     for (; e + tile.rows <= k; e += tile.rows) one<tile.rows, V>(e, f, rows, add);
-    for (int r = 1; r < tile.rows && e < k; ++r, ++e) one<1, V>(e, f, rows, add);
+    if (held == band.channels) last_rows<steps % tile.rows, V>(e, f, rows, add);
+    if (held != band.channels) last_rows<in_last_channels % tile.rows, V>(e, f, rows, add);
+  }
+  template <int R, int V> void last_rows(int e, int f, int rows, bool add) const {
+    if constexpr (R > 0) one<R, V>(e, f, rows, add);
   }
 
   template <int R, int V> void one(int e, int f, int rows, bool add) const {
