@@ -132,3 +132,11 @@ TEST_CASE("class names of any characters keep their numbers") {
   CHECK(session::lines_of({"cat", "dog"}) == "cat\ndog");
   CHECK(session::names_in("cat\nC:\\dog") == std::vector<std::string>{"cat", "C:\\dog"});
 }
+
+TEST_CASE("of a sequence each feature has a mean over all positions") {
+  session::ScalingSum sum(2, true);
+  sum.add(std::span<float const>(std::vector<float>{1, 10, 3, 20}));
+  sum.add(std::span<float const>(std::vector<float>{1, 30, 3, 40}));
+  CHECK(sum.result().mean == std::vector<float>{2, 25});
+  CHECK(sum.result().deviation[0] == 1);
+}

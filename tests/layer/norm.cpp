@@ -91,6 +91,11 @@ TEST_CASE("towers that exchange nothing at a LocalResponseNorm in groups train a
   auto const other = trained<OneWay<LocalResponseNorm<3>>>(Trainer<OneWay<LocalResponseNorm<3>>>(1, 2), 1.0);
   CHECK(furthest(other, one) > 1e-7);
 }
+TEST_CASE("norms of channels of a sequence whose features come in parts see all of them") {
+  for (auto const& report :
+       {check_layer<BatchNorm, Sequence<4, 8>>(), check_layer<LocalResponseNorm<3, Groups<2>>, Sequence<4, 8>>()})
+    CHECK_MESSAGE(report.ok, report.text);
+}
 TEST_CASE("BatchNorm of images") {
   {
     auto const report = check_layer<BatchNorm, Image<4, 3, 3>>();

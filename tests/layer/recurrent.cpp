@@ -52,3 +52,9 @@ TEST_CASE("operations of one layer that call their weights alike get a number") 
   for (session::Kept const& k : session::kept<session::Probe<Net>>()) names.push_back(k.name);
   CHECK(names == std::vector<std::string>{"0.weight", "0.bias", "0.weight_2", "0.bias_2"});
 }
+
+TEST_CASE("two kinds of cells beside each other: the features of each position, also in parts") {
+  auto const report =
+      check_layer<Path<Branches<Concat, Path<Lstm<3>>, Path<Gru<5>>>, LastPosition, Linear<4>>, Sequence<3, 4>>();
+  CHECK_MESSAGE(report.ok, report.text);
+}

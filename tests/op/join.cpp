@@ -8,8 +8,8 @@
 using namespace cleave;
 
 TEST_CASE("a concatenation keeps samples apart, and a side that wants no gradient is left alone") {
-  static constexpr op::Local l{2, 2, Shape(1, 2), Shape(2, 2), Shape(3, 2), {}, {}};
-  static_assert(op::Concatenate::output(Shape(1, 2), Shape(2, 2)) == Shape(3, 2));
+  static constexpr op::Local l{2, 2, Shape(1, 2, 1), Shape(2, 2, 1), Shape(3, 2, 1), {}, {}};
+  static_assert(op::Concatenate::output(Shape(1, 2, 1), Shape(2, 2, 1)) == Shape(3, 2, 1));
   std::vector<float> const x{1, 2, 11, 12}, x2{3, 4, 5, 6, 13, 14, 15, 16};
   auto y = test::zeros(12), dx2 = test::zeros(8);
   op::Operands<float> t;
@@ -21,6 +21,23 @@ TEST_CASE("a concatenation keeps samples apart, and a side that wants no gradien
   t.dy = y.data();
   t.dx2 = dx2.data();
   op::Concatenate::backward_input<l>(test::Serial{}, t);
+  CHECK(dx2 == x2);
+}
+
+TEST_CASE("of sequences the features of each position are joined") {
+  static constexpr op::Local l{1, 1, Shape(2, 1), Shape(2, 2), Shape(2, 3), {}, {}};
+  static_assert(op::Concatenate::output(Shape(2, 1), Shape(2, 2)) == Shape(2, 3));
+  static_assert(!op::Concatenate::concatenates(Shape(2, 1), Shape(3, 1)) &&
+                op::Concatenate::concatenates(Shape(2), Shape(3)));
+  std::vector<float> const x{1, 2}, x2{3, 4, 5, 6};
+  auto y = test::zeros(6), dx = test::zeros(2), dx2 = test::zeros(4);
+  op::Operands<float> t;
+  t.x = x.data(), t.x2 = x2.data(), t.y = y.data();
+  op::Concatenate::forward<l>(test::Serial{}, t);
+  CHECK(y == std::vector<float>{1, 3, 4, 2, 5, 6});
+  t.dy = y.data(), t.dx = dx.data(), t.dx2 = dx2.data();
+  op::Concatenate::backward_input<l>(test::Serial{}, t);
+  CHECK(dx == x);
   CHECK(dx2 == x2);
 }
 

@@ -49,3 +49,17 @@ TEST_CASE("wrong sizes are errors, also those of another thread") {
                        Error);
   CHECK_THROWS_WITH_AS(both.evaluate(samples(2), std::vector<int>(3), Accuracy{}), "y: 3 labels for 2 samples", Error);
 }
+
+TEST_CASE("positions that are ignored count for no metric") {
+  struct Net : Sequential<Vector<3>, Embedding<5, 4>, PerPosition<Linear<5>, CrossEntropy>> {};
+  Predictor<Net> one = some<Net>();
+  Ensemble all(one);
+  std::vector<float> const x{0, 1, 2, 3, 4, 0};
+  std::vector<int> y = one.classes(x);
+  y[1] = y[5] = -1;
+  CHECK(all.evaluate(x, y, Accuracy{}).value() == 1);
+  CHECK(one.evaluate(x, y, Accuracy{}).value() == 1);
+  CHECK_THROWS_WITH_AS(one(std::vector<float>{0, 1, 5}),
+                       doctest::Contains("sample 0, number 2 is 5.000000, which is no token"), Error);
+  CHECK_THROWS_AS(all.classes(std::vector<float>{0, 2.5f, 1}), Error);
+}

@@ -11,6 +11,7 @@ namespace {
 /// Says after each position the token one higher, more or less surely.
 struct Counting {
   static constexpr long inputs = 4, width = 6, outputs = inputs * width;
+  static constexpr int vocabulary = 6;
   float sure = 20;
   std::vector<std::vector<float>>* seen = nullptr;
   std::vector<float> operator()(std::span<float const> x) const {
@@ -23,6 +24,7 @@ struct Counting {
 /// Of the whole window.
 struct AfterAll {
   static constexpr long inputs = 3, width = 6, outputs = width;
+  static constexpr int vocabulary = 7;
   std::vector<std::vector<float>>* seen;
   std::vector<float> operator()(std::span<float const> x) const {
     seen->emplace_back(x.begin(), x.end());
@@ -69,7 +71,15 @@ TEST_CASE("what cannot be drawn is refused") {
   CHECK_THROWS_WITH_AS(sample_tokens(Counting{}, strange, 1),
                        doctest::Contains("the prompt has token 6, but the model has tokens 0 to 5"), Error);
   CHECK_THROWS_WITH_AS(sample_tokens(Counting{}, one, 1, {.temperature = -1}), doctest::Contains("at least 0"), Error);
+  CHECK_THROWS_WITH_AS(sample_tokens(Counting{}, one, -1), doctest::Contains("-1 tokens"), Error);
+  CHECK_THROWS_WITH_AS(sample_tokens(Counting{std::numeric_limits<float>::quiet_NaN()}, one, 1),
+                       doctest::Contains("is no number"), Error);
   CHECK_THROWS_WITH_AS(sample_text(Counting{}, "x", 1), doctest::Contains("token 120"), Error);
+}
+TEST_CASE("a model may read tokens that it does not draw, such as that of a start") {
+  std::vector<std::vector<float>> seen;
+  std::vector<int> const start{6};
+  CHECK(sample_tokens(AfterAll{&seen}, start, 1, {.temperature = 0}) == std::vector<int>{1});
 }
 TEST_CASE("a trained model goes on with a text") {
   struct Net : Sequential<Vector<4>, Embedding<6, 8>, Gru<16>, PerPosition<Linear<6>, CrossEntropy>> {};

@@ -62,6 +62,23 @@ template <class P> std::vector<double> weights(Trainer<P>& trainer) {
 
 }  // namespace
 
+TEST_CASE("a sequence is scaled by feature, in training as in prediction") {
+  struct Net : Sequential<Sequence<3, 2>, PerPosition<Linear<4>, Tanh>, Linear<1>, MeanSquaredError> {};
+  struct Train : Plan<Net, Batch<8>, Adam> {};
+  std::vector<float> x, y;
+  for (int i = 0; i < 32; ++i) {
+    for (int p = 0; p < 3; ++p)
+      x.insert(x.end(), {static_cast<float>(i % 5), p == 2 ? 0.f : static_cast<float>(100 * i)});
+    y.push_back(static_cast<float>(i % 5) / 5);
+  }
+  Trainer<Train> trainer;
+  trainer.fit(x, y, {.epochs = 2, .standardise = true});
+  CHECK(trainer.preprocessing().scaling.mean.size() == 2);
+  std::vector<float> const out = trainer.predictor()(x);
+  double loss = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) loss += std::pow(static_cast<double>(out[i] - y[i]), 2) / 32;
+  CHECK(trainer.evaluate(x, y).loss == doctest::Approx(loss).epsilon(1e-5));
+}
 TEST_CASE("a curve is learnt, validated, stopped early; the trainer ends with the weights of the best epoch") {
   Points const p = sine(640);
   static_assert(std::is_default_constructible_v<Trainer<Sine>>);  // as many replicas as there are cores

@@ -135,7 +135,10 @@ class Loader {
     of_.read(i, of_.varied && how_.shuffled ? &draw : nullptr, x, labels, targets);
     if (!of_.checked) how_.check(of_, i, x, labels, targets);
     std::size_t const plane = mean_.empty() ? 1 : inputs_ / mean_.size();
-    for (std::size_t k = 0; !mean_.empty() && k < inputs_; ++k) x[k] = (x[k] - mean_[k / plane]) * inverse_[k / plane];
+    for (std::size_t k = 0; !mean_.empty() && k < inputs_; ++k) {
+      std::size_t const c = of_.by_position() ? k % mean_.size() : k / plane;
+      x[k] = (x[k] - mean_[c]) * inverse_[c];
+    }
   }
 
   /// use(input, labels, targets) of a row, while nobody else does.

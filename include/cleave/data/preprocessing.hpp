@@ -27,16 +27,18 @@ struct Scaling {
 /// The scaling of samples that are added one after the other.
 class ScalingSum {
  public:
-  explicit ScalingSum(int channels) : channel_(static_cast<std::size_t>(channels)) {}
+  explicit ScalingSum(int channels, bool by_position = false)
+      : channel_(static_cast<std::size_t>(channels)), by_position_(by_position) {}
 
-  /// x (channels, the numbers of each).
+  /// x (channels, the numbers of each), or (positions, channels).
   template <class T> void add(std::span<T const> x) {
     std::size_t const plane = x.size() / channel_.size();
     for (std::size_t c = 0; c < channel_.size(); ++c) {
       Channel& of = channel_[c];
-      if (count_ == 0) of.origin = static_cast<double>(x[c * plane]);
-      for (T const v : x.subspan(c * plane, plane)) {
-        double const d = static_cast<double>(v) - of.origin;
+      std::size_t const from = by_position_ ? c : c * plane, step = by_position_ ? channel_.size() : 1;
+      if (count_ == 0) of.origin = static_cast<double>(x[from]);
+      for (std::size_t i = 0; i < plane; ++i) {
+        double const d = static_cast<double>(x[from + i * step]) - of.origin;
         of.sum += d;
         of.squares += d * d;
       }
@@ -58,6 +60,7 @@ class ScalingSum {
     double origin = 0, sum = 0, squares = 0;  // of differences from one of the numbers, which keeps them small
   };
   std::vector<Channel> channel_;
+  bool by_position_;
   double count_ = 0;  // of numbers of a channel
 };
 

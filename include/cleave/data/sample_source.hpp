@@ -44,7 +44,9 @@ struct SampleSource {
   /// The number in the data set of sample i.
   long number(long i) const { return part ? (*part)[static_cast<std::size_t>(i)] : i; }
   bool has_labels() const { return outputs == 0; }
-  int channels() const { return input.dims == 3 ? input[0] : static_cast<int>(input.size()); }
+  /// What a scaling has a mean of: the channels of images, the features of vectors and of all positions of sequences.
+  int channels() const { return input.dims == 1 ? input[0] : input[input.dims == 2 ? 1 : 0]; }
+  bool by_position() const { return input.dims == 2; }
   void read(long i, Draw const* draw, float* x, int* to, float* targets) const {
     read_one(data.get(), number(i), draw, x, to, targets);
   }
@@ -150,7 +152,7 @@ inline void check_class_names(std::vector<std::string> const& trained, std::vect
 
 /// Of all samples of a source, each read once.
 inline Scaling scaling_of(SampleSource const& of) {
-  ScalingSum sum(of.channels());
+  ScalingSum sum(of.channels(), of.by_position());
   std::vector<float> x(static_cast<std::size_t>(of.input.size())), targets(static_cast<std::size_t>(of.outputs));
   std::vector<int> labels(static_cast<std::size_t>(of.labels));
   for (long i = 0; i < of.size(); ++i) {

@@ -32,7 +32,8 @@ template <class... Layers> struct Path {
   static constexpr void connect(auto& graph) { layer::connect<Layers...>(graph); }
 };
 
-/// `Branches<Concat, Path<...>, Path<...>>` concatenates the results along the first letter; `Branches<Plus, ...>` adds
+/// `Branches<Concat, Path<...>, Path<...>>` concatenates the results: channels of images, features of
+/// vectors and of each position of sequences; `Branches<Plus, ...>` adds
 /// them; `Branches<Times, ...>` multiplies them, where a later result may also be one factor for each channel of the
 /// first. `Path<>` passes the input on: `Branches<Times, Path<>, Path<Linear<8>, Sigmoid>>` is a gate.
 template <class How, class First, class... Paths> struct Branches {

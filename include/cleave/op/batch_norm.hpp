@@ -9,12 +9,12 @@
 
 namespace cleave::op {
 
-/// "bc*->Sc": per channel the sum and the sum of squares over the batch and the positions, as (2, c). If the batch is
+/// "bcHW->Sc": per channel the sum and the sum of squares over the batch and the positions, as (2, c). If the batch is
 /// split this is a partial sum, which the algebra reduces, forward and backward, like any other. Both are sums in
 /// tensor::batch_sum_t, so that their difference, the variance, stays accurate.
 struct BatchSums : Base {
   static constexpr auto name = "batch_sums";
-  static constexpr auto equation = "bc*->Sc";
+  static constexpr auto equation = "bcHW->Sc";
   static constexpr bool reads_x = true, reads_y = true, sums_batch = true;
   static constexpr Shape output(Shape x) { return Shape(2, x[0]); }
 
@@ -51,11 +51,11 @@ struct BatchSums : Base {
   }
 };
 
-/// "bc*,Sc,c->bc*", with the sums as second input. Keeps a running mean and variance (momentum 0.1, variance unbiased)
-/// for evaluation. Source: Ioffe, Szegedy, "Batch normalization", 2015, algorithms 1 and 2; epsilon 1e-5.
+/// "bcHW,Sc,c->bcHW", with the sums as second input. Keeps a running mean and variance (momentum 0.1, variance
+/// unbiased) for evaluation. Source: Ioffe, Szegedy, "Batch normalization", 2015, algorithms 1 and 2; epsilon 1e-5.
 struct Normalise : Base {
   static constexpr auto name = "batch_norm";
-  static constexpr auto equation = "bc*,Sc,c->bc*";
+  static constexpr auto equation = "bcHW,Sc,c->bcHW";
   static constexpr int inputs = 2, weights = 2, states = 2;
   static constexpr bool reads_x = true;
   static constexpr double epsilon = 1e-5, momentum = 0.1;

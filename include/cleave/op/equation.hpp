@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstddef>
 #include <string_view>
 
 namespace cleave::op {
@@ -47,17 +48,26 @@ struct Equation {
   std::string_view x, x2, w, y;
 
   constexpr Equation(std::string_view text, bool weights) {
-    auto const arrow = text.find("->");
+    std::size_t const arrow = first(text, '-');
     y = text.substr(arrow + 2);
     text = text.substr(0, arrow);
-    auto const comma = text.rfind(',');
-    if (weights && comma != std::string_view::npos) {
+    std::size_t comma = text.size();  // the last
+    for (std::size_t i = 0; i < text.size(); ++i) comma = text[i] == ',' ? i : comma;
+    if (weights && comma < text.size()) {
       w = text.substr(comma + 1);
       text = text.substr(0, comma);
     }
-    auto const second = text.find(',');
+    std::size_t const second = first(text, ',');
     x = text.substr(0, second);
-    x2 = second == std::string_view::npos ? x : text.substr(second + 1);
+    x2 = second == text.size() ? x : text.substr(second + 1);
+  }
+
+ private:
+  /// The size if there is none. Not `find`, which g++ 12 cannot evaluate under -fsanitize=undefined.
+  static constexpr std::size_t first(std::string_view in, char c) {
+    std::size_t i = 0;
+    while (i < in.size() && in[i] != c) ++i;
+    return i;
   }
 };
 

@@ -65,23 +65,35 @@ struct Multiply : Base {
   }
 };
 
+/// Of (c, h, w) the channels, of (f) the features, and of (t, f) the features of each position.
 struct Concatenate : Base {
   static constexpr auto name = "concatenate";
-  static constexpr auto equation = "bCh*->bCh*";
+  static constexpr auto equation = "bCHW->bCHW";
   static constexpr int inputs = 2;
   static constexpr bool linear = true;
-  static constexpr Shape output(Shape x, Shape x2) { return x.with(0, x[0] + x2[0]); }
+  static constexpr Shape output(Shape x, Shape x2) {
+    int const dim = x.dims == 2 ? 1 : 0;
+    return x.with(dim, x[dim] + x2[dim]);
+  }
+  /// Whether these shapes can be joined.
+  static constexpr bool concatenates(Shape x, Shape x2) {
+    if (x.dims == 2 || x2.dims == 2) return x.dims == x2.dims && x[0] == x2[0];
+    return x.stride(0) == x2.stride(0);
+  }
+  /// Rows of so many numbers of each are joined.
+  static constexpr long joined_rows(Local const& l) { return l.rows * (l.x.dims == 2 ? l.x[0] : 1); }
+  static constexpr long numbers_of(Shape x) { return x.dims == 2 ? x[1] : x.size(); }
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
-    constexpr long n = L.x.size(), n2 = L.x2.size();
-    ctx.each(L.rows * (n + n2), [&](long e) {
+    constexpr long n = numbers_of(L.x), n2 = numbers_of(L.x2), all = joined_rows(L) * (n + n2);
+    ctx.each(all, [&](long e) {
       long const b = e / (n + n2), i = e % (n + n2);
       t.y[e] = i < n ? t.x[b * n + i] : t.x2[b * n2 + i - n];
     });
   }
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
-    constexpr long n = L.x.size(), n2 = L.x2.size();
-    ctx.each(L.rows * (n + n2), [&](long e) {
+    constexpr long n = numbers_of(L.x), n2 = numbers_of(L.x2), all = joined_rows(L) * (n + n2);
+    ctx.each(all, [&](long e) {
       long const b = e / (n + n2), i = e % (n + n2);
       if (i < n && t.dx) t.dx[b * n + i] = t.dy[e];
       if (i >= n && t.dx2) t.dx2[b * n2 + i - n] = t.dy[e];

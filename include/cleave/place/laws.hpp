@@ -83,11 +83,11 @@ template <int Given, int Wanted> struct the_input_has_the_dimensions {
   };
 };
 template <int Given, int Wanted> struct the_input_is_a_sequence {
-  static constexpr bool holds = Given >= Wanted;
+  static constexpr bool holds = false;
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "shapes do not chain: the layer wants a sequence, (positions, features), as from Sequence<positions, "
-                  "features> or Embedding, and is given one vector");
+                  "features> or Embedding, and is given one vector or an image");
   };
 };
 template <int, int> struct the_layer_sees_one_position {

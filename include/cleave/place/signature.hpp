@@ -71,9 +71,10 @@ template <class Op> constexpr Verdict shape_law_of_sample(Shape x, Shape x2, int
   }
   if constexpr (requires { Op::joins(x, x2); }) {
     if (!Op::joins(x, x2)) return {Law::Factors, static_cast<int>(x.size()), static_cast<int>(x2.size()), leaf};
-  } else if constexpr (requires { Op::output(x, x2); }) {
-    if (x.stride(0) != x2.stride(0))
-      return {Law::Joined, static_cast<int>(x.stride(0)), static_cast<int>(x2.stride(0)), leaf};
+  } else if constexpr (requires { Op::concatenates(x, x2); }) {
+    int const a = x.dims == 2 ? x[0] : static_cast<int>(x.stride(0)),
+              b = x2.dims == 2 ? x2[0] : static_cast<int>(x2.stride(0));
+    if (!Op::concatenates(x, x2)) return {Law::Joined, a, b, leaf};
   } else if constexpr (Op::inputs == 2 && Op::weights == 0) {
     if (!(x == x2)) return {Law::Joined, static_cast<int>(x.size()), static_cast<int>(x2.size()), leaf};
   }
@@ -83,6 +84,9 @@ template <class Op> constexpr Verdict shape_law_of_sample(Shape x, Shape x2, int
 template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
   if constexpr (requires { Op::of_sequences; }) {
     if (x.dims < 2) return {Law::Sequence, x.dims, 2, leaf};
+  }
+  if constexpr (requires { Op::heads; }) {
+    if (x.dims != 2) return {Law::Sequence, x.dims, 2, leaf};
   }
   if constexpr (requires { Op::sees_all_positions; }) return {Law::OnePosition, 0, 0, leaf};
   if constexpr (requires { Op::heads; }) {

@@ -69,7 +69,9 @@ template <class... Predictors> class Ensemble {
     constexpr auto each = static_cast<std::size_t>(width);
     if (y.size() * each != p.size())
       throw Error({"y: ", y.size(), " labels for ", p.size() / each, (outputs > width ? " positions" : " samples")});
-    for (std::size_t i = 0; i < y.size(); ++i) metric.add(std::span(p).subspan(i * each, each), y[i]);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      if (outputs == width || y[i] != op::ignored) metric.add(std::span(p).subspan(i * each, each), y[i]);
+    }
     return metric;
   }
 

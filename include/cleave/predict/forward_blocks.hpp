@@ -106,7 +106,8 @@ template <class Net, class Format> class ForwardBlocks {
   }
   Preprocessing const& preprocessing() const { return shared_->preprocessing; }
   std::size_t threads() const { return runners_.size(); }
-  /// x (n, inputs) to out (n, outputs). Whole blocks are shared by the threads; the last one has the rest.
+  /// x (n, inputs) to out (n, outputs); tokens are checked before (outputs.hpp). Whole blocks are shared by the
+  /// threads; the last one has the rest.
   void run(std::span<float const> x, float* out) {
     std::size_t const n = x.size() / static_cast<std::size_t>(inputs), blocks = n / std::size_t{block};
     std::size_t const used = std::clamp(blocks, std::size_t{1}, runners_.size());
@@ -216,7 +217,7 @@ template <class Net, class Format> class ForwardBlocks {
     long const plane = inputs / channels;
     for (long r = 0; r < rows; ++r) {
       for (long i = 0; i < inputs; ++i) {
-        auto const c = static_cast<std::size_t>(i / plane);
+        auto const c = static_cast<std::size_t>(Net::input::shape.dims == 2 ? i % channels : i / plane);
         *to++ = static_cast<Number>((*x++ - shared_->mean[c]) * shared_->inverse[c]);
       }
     }

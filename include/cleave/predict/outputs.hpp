@@ -21,6 +21,16 @@ inline std::size_t samples_of(std::span<float const> x, long inputs) {
   return x.size() / static_cast<std::size_t>(inputs);
 }
 
+/// Throws Error unless all are tokens, whole numbers from 0 to below the vocabulary; 0: they are no tokens.
+inline void check_tokens(std::span<float const> x, long inputs, int vocabulary) {
+  for (std::size_t i = 0; vocabulary > 0 && i < x.size(); ++i) {
+    if (x[i] >= 0 && x[i] < static_cast<float>(vocabulary) && x[i] == std::floor(x[i])) continue;
+    auto const each = static_cast<std::size_t>(inputs);
+    throw Error({"predict: sample ", i / each, ", number ", i % each, " is ", std::to_string(x[i]),
+                 ", which is no token of Embedding<", vocabulary, ", ...>"});
+  }
+}
+
 /// Of outputs (n, width), (n, width): the softmax of each row for CrossEntropy, the sigmoid of each for
 /// BinaryCrossEntropy.
 template <class Net> std::vector<float> probabilities_of(std::vector<float> p, long width) {

@@ -43,6 +43,8 @@ template <class Net, class Number> class Predictor {
   static constexpr long inputs = Blocks::inputs, outputs = Blocks::outputs;
   /// Of these, that belong to one class of the answer: all, or those of a position (PerPosition<..., CrossEntropy>).
   static constexpr long width = Blocks::width;
+  /// Of the tokens that the model reads; 0: it reads numbers.
+  static constexpr int vocabulary = Blocks::Block::tokens.vocabulary;
   /// Of weights and activations: the weights once, whatever the number of copies.
   static constexpr long weight_bytes = Blocks::memory.bytes[static_cast<int>(schedule::Category::Weights)],
                         activation_bytes = Blocks::activation_bytes, bytes = weight_bytes + activation_bytes;
@@ -111,6 +113,7 @@ template <class Net, class Number> class Predictor {
   /// x (n, inputs): what the loss reads, (n, outputs). Throws Error if x is no whole number of samples.
   std::vector<float> operator()(std::span<float const> x) {
     std::vector<float> out(session::samples_of(x, inputs) * static_cast<std::size_t>(outputs));
+    session::check_tokens(x, inputs, vocabulary);
     blocks_.run(x, out.data());
     return out;
   }
@@ -120,6 +123,7 @@ template <class Net, class Number> class Predictor {
     if (out.size() != n * static_cast<std::size_t>(outputs))
       throw Error({"predict: room for ", out.size(), " outputs, but ", n, " samples have ",
                    n * static_cast<std::size_t>(outputs)});
+    session::check_tokens(x, inputs, vocabulary);
     blocks_.run(x, out.data());
   }
   /// Of each class, or label, (n, outputs): the softmax of each `width` outputs for CrossEntropy, the sigmoid of each

@@ -29,6 +29,8 @@ namespace session {
 /// The number of a token, drawn from the softmax of outputs / temperature; `u` is uniform in [0, 1).
 inline int drawn(std::span<float const> outputs, SampleOptions const& how, float u) {
   auto const top = std::max_element(outputs.begin(), outputs.end());
+  if (std::any_of(outputs.begin(), outputs.end(), [](float v) { return v != v; }))
+    throw Error("sample: an output of the model is no number; its weights have diverged");
   if (how.temperature == 0) return static_cast<int>(top - outputs.begin());
   float least = -std::numeric_limits<float>::infinity();
   if (how.top_k > 0 && static_cast<std::size_t>(how.top_k) < outputs.size()) {
@@ -64,14 +66,16 @@ std::vector<int> sample_tokens(Predict&& predict, std::span<int const> prompt, i
   constexpr auto places = static_cast<std::size_t>(Of::inputs), width = static_cast<std::size_t>(Of::width);
   constexpr bool each = Of::outputs == Of::inputs * Of::width;
   static_assert(each || Of::outputs == Of::width, "sample_tokens: the model compares each of its positions, or one");
+  static_assert(Of::width <= Of::vocabulary, "sample_tokens: the model draws more tokens than it reads");
   if (!(how.temperature >= 0) || how.top_k < 0)
     throw Error({"sample: a temperature of ", std::to_string(how.temperature), " and top_k ", how.top_k,
                  "; both are at least 0"});
+  if (count < 0) throw Error({"sample: ", count, " tokens; say at least 0"});
   if (prompt.empty()) throw Error("sample: the prompt is empty; give at least one token");
   std::vector<int> all(prompt.begin(), prompt.end());
   for (int const token : all) {
-    if (token < 0 || static_cast<std::size_t>(token) >= width)
-      throw Error({"sample: the prompt has token ", token, ", but the model has tokens 0 to ", width - 1});
+    if (token < 0 || token >= Of::vocabulary)
+      throw Error({"sample: the prompt has token ", token, ", but the model has tokens 0 to ", Of::vocabulary - 1});
   }
   std::vector<float> window(places);
   for (int i = 0; i < count; ++i) {

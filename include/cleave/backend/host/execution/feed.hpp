@@ -132,7 +132,7 @@ constexpr long pairs_of(schedule::Program const& p) {
 }
 
 /// The result of an evaluation: means over `samples` samples. Accuracy is the share of them, or of all their positions,
-/// whose largest output is at their label; NaN if the feed has no labels.
+/// whose largest output is at their label; NaN if the feed has no labels, or none that counts.
 struct Score {
   double loss = 0, accuracy = 0;
   long samples = 0;
@@ -142,8 +142,9 @@ struct Score {
 
   static Score of(Seen all, Feed const& feed) {
     double const n = all.samples == 0 ? 1 : static_cast<double>(all.samples);
+    bool const counted = feed.labels && (all.labels > 0 || all.samples == 0);
     double const right = static_cast<double>(all.correct) / static_cast<double>(std::max(all.labels, 1L));
-    return {all.loss / n, feed.labels ? right : std::numeric_limits<double>::quiet_NaN(), all.samples,
+    return {all.loss / n, counted ? right : std::numeric_limits<double>::quiet_NaN(), all.samples,
             std::move(all.confusion)};
   }
   /// The same with `sum(values, count)` over the processes of a run, each of which has seen some of the samples.
