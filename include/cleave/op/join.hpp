@@ -81,8 +81,8 @@ struct Concatenate : Base {
     return x.stride(0) == x2.stride(0);
   }
   /// Rows of so many numbers of each are joined.
-  static constexpr long joined_rows(Local const& l) { return l.rows * (l.x.dims == 2 ? l.x[0] : 1); }
-  static constexpr long numbers_of(Shape x) { return x.dims == 2 ? x[1] : x.size(); }
+  CLEAVE_HD static constexpr long joined_rows(Local const& l) { return l.rows * (l.x.dims == 2 ? l.x[0] : 1); }
+  CLEAVE_HD static constexpr long numbers_of(Shape x) { return x.dims == 2 ? x[1] : x.size(); }
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     constexpr long n = numbers_of(L.x), n2 = numbers_of(L.x2), all = joined_rows(L) * (n + n2);
