@@ -263,7 +263,7 @@ session::FitProgress session::SampleTraining<P, Self>::progress_of(FitOptions co
     throw Error({how.checkpoint,
                  ": was not saved by fit, which would replace it; say another .checkpoint, or begin "
                  "with trainer.load"});
-  FitProgress const out = FitProgress::of(*text, how.checkpoint);
+  FitProgress out = FitProgress::of(*text, how.checkpoint);
   load(how.checkpoint);
   return out;
 }
