@@ -4,3 +4,4 @@
 
 struct Net : Sequential<Vector<512>, Linear<4096>, Relu, Linear<10>, CrossEntropy> {};
 static_assert(fits<Net, 8_MiB>);
+int main() {}

@@ -54,14 +54,17 @@ struct SwiGlu : Branches<Times, Path<Linear<Features, NoBias>, Silu>, Path<Linea
 
 /// The layers n times, each time with weights of their own: `Repeat<12, Block>`. Equal blocks share their kernels.
 template <int Times, class... Layers> struct Repeat {
-  static_assert(Times >= 1, "Repeat<n, layers...>: the layers are there n times, at least once");
-  using layers = meta::concat<meta::list<Layers...>, typename Repeat<(Times > 1 ? Times - 1 : 1), Layers...>::layers>;
+  using layers = meta::concat<meta::list<Layers...>, typename Repeat<Times - 1, Layers...>::layers>;
   using join_layers = meta::list<>;
-  using ops = meta::concat<layer::ops_of<Layers>..., typename Repeat<(Times > 1 ? Times - 1 : 1), Layers...>::ops>;
+  using ops = meta::concat<layer::ops_of<Layers>..., typename Repeat<Times - 1, Layers...>::ops>;
   static constexpr void connect(auto& graph) {
     for (int i = 0; i < Times; ++i) layer::connect<Layers...>(graph);
   }
 };
 template <class... Layers> struct Repeat<1, Layers...> : Path<Layers...> {};
+template <int Times, class... Layers>
+requires(Times < 1) struct Repeat<Times, Layers...> : layer::Chain<> {
+  using law = layer::repeated_at_least_once<Times>;
+};
 
 }  // namespace cleave

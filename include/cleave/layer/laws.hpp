@@ -32,6 +32,12 @@ template <int Vocabulary, int Features> struct embedding_sizes_are_positive {
     static_assert(Holds, "Embedding<tokens, features>: both are whole numbers from 1");
   };
 };
+template <int Times> struct repeated_at_least_once {
+  static constexpr bool holds = Times >= 1;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Repeat<n, layers...>: the layers are there n times, at least once");
+  };
+};
 template <int Channels, int Groups> struct response_norm_has_channels {
   static constexpr bool holds = Channels >= 1 && Groups >= 1;
   template <bool Holds> struct tell {
