@@ -153,7 +153,7 @@ TEST_CASE("of all splits of small nets the search finds the fastest") {
 }
 TEST_CASE("what is chosen trains as one rank does") {
   struct Net : Sequential<Image<2, 6, 6>, Conv<4, 3, Pad<1>>, Relu, Linear<16>, Tanh, Linear<4>, MeanSquaredError> {};
-  using One = Plan<Net, Batch<16>, MicroBatches<8>, Precision<f64>>;
-  using P = Plan<Net, Batch<16>, MicroBatches<8>, Precision<f64>, ModelParallel<SplitFor<Gpu>, Ways<2>>>;
+  using One = Plan<Net, Batch<16>, MicroBatches<8>, Precision<f64>, InputGradient>;
+  using P = Plan<Net, Batch<16>, MicroBatches<8>, Precision<f64>, InputGradient, ModelParallel<SplitFor<Gpu>, Ways<2>>>;
   CHECK(session::same<One, P>("chosen", 1, 1e-9).text == "");
 }
