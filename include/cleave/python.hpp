@@ -175,7 +175,7 @@ template <class P> void bind_trainer(nb::module_& m) {
           "watch"_a = nb::none(), "checkpoint"_a = "",
           "Trains on x (n, inputs) and y: classes (n), or targets (n, outputs). watch(Epoch) is called after each "
           "epoch; if it returns True, the training ends. With validation, the weights of the best epoch are kept. With "
-          "checkpoint, each epoch is saved in that file; if it is there, the training goes on from it.")
+          "checkpoint, each epoch is saved in that file; if it is there, the training continues from it.")
       .def(
           "evaluate",
           [](T& t, Given const& x, Given const& y) {

@@ -57,6 +57,12 @@ TEST_CASE("a block of a transformer, of few samples: columns, then rows") {
   CHECK(chosen<P>().substr(0, 8) == "oioioioi");
 }
 TEST_CASE("a small net on slow links is not split") { CHECK(chosen<Of<Small, SplitFor<Wire>>>() == "WW"); }
+TEST_CASE("beside replicas: as many as are meant") {
+  using Lab = Machine<1'000, Link<1'000, 100'000>>;
+  using P = Plan<Blocks, Batch<16>, DataParallel<Sync>, ModelParallel<SplitFor<Lab, 4>, Ways<2>>>;
+  CHECK(sim::SplitCosts(P::model_policy::split::goal(P::request, 4)).samples == 4);
+  CHECK(chosen<P>().find('W') == std::string::npos);  // no product is computed twice
+}
 TEST_CASE("what a layer says stays") {
   struct Net : Sequential<Vector<512>, Linear<512, ModelParallel<SplitRows>>, Relu, Linear<512>, CrossEntropy> {};
   CHECK(chosen<Of<Net, SplitFor<Wire>>>()[0] == 'i');

@@ -1,4 +1,4 @@
-// train/fit_resume.cpp - a training by fit that is interrupted after any epoch goes on as if it had not been.
+// train/fit_resume.cpp - a training by fit that is interrupted after any epoch continues as if it had not been.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 
@@ -40,8 +40,8 @@ struct Ended {
   std::vector<float> outputs;
 };
 
-/// Trains; is killed after epoch `after`, before and after which the checkpoint is what it is; then goes on, in a
-/// trainer of its own with another seed.
+/// Trains; is killed in the epoch behind `after`, before that is saved; then continues, in a new trainer that was made
+/// with another seed.
 template <class P> Ended trained(FitOptions const& how, int after, int replicas = 1) {
   Samples const all(96);
   if (after > 0) {
@@ -99,7 +99,7 @@ TEST_CASE("with samples held out: the same best epoch, stopped as early, on repl
     same(trained<P>(how, after, 2), whole);
   }
 }
-TEST_CASE("a training that has ended is not gone on with; more epochs are") {
+TEST_CASE("a training that has ended is not continued, unless for more epochs") {
   scratch::Folder const folder;
   FitOptions how{.epochs = 2, .checkpoint = folder / "w.safetensors"};
   Samples const all(96);

@@ -190,6 +190,12 @@ CUTS(EachAnotherDimension, "o.", ".i");
 CUTS(ColumnsThenOneAxis, "o.", "i.");
 CUTS(FeaturesAndPositions, "oi", "io");
 
+// Relu would have features in parts along one axis and positions along the other.
+struct Rectified
+    : Sequential<Sequence<4, 8>, PerPosition<Linear<8, NoBias>, Relu>, Linear<8, NoBias>, MeanSquaredError> {};
+CUTS(FeaturesAndPositionsAtOnce, "oi", "ii");
+static_assert(OnCube<Rectified, FeaturesAndPositionsAtOnce>::placed.verdict.law == place::Law::Unconvertible);
+
 TEST_CASE("a sequence from features to positions over both axes goes by way of the whole") {
   agrees<Positions, FeaturesThenPositions>();
   agrees<Positions, FeaturesOverOneAxis>();

@@ -73,10 +73,7 @@ template <class InputT, class TargetT> class Csv {
 
  private:
   static constexpr bool of_classes = requires { TargetT::classes; };
-  static constexpr std::size_t target_columns = [] {
-    if constexpr (of_classes) return std::size_t{1};
-    if constexpr (!of_classes) return static_cast<std::size_t>(TargetT::values);
-  }();
+  static constexpr std::size_t target_columns = session::numbers_of_target<TargetT>;
 
   [[noreturn]] void fail(io::CsvLine const& at, meta::Pieces what) const {
     throw Error({path_, ":", at.number, ": ", meta::joined(what)});

@@ -71,6 +71,13 @@ concept ClassDataset = Dataset<D> && requires {
 
 namespace session {
 
+/// The numbers of a sample's target: of each position, or value.
+template <class Target>
+constexpr std::size_t numbers_of_target = [] {
+  if constexpr (requires { Target::classes; }) return static_cast<std::size_t>(Target::labels);
+  if constexpr (!requires { Target::classes; }) return static_cast<std::size_t>(Target::values);
+}();
+
 /// What a data set says of itself, or the default.
 template <Dataset D>
 constexpr bool is_in_memory = [] {

@@ -10,8 +10,7 @@
 namespace cleave {
 
 /// `Npy<Vector<20>, Values<5>> const songs("x.npy", "y.npy");`: x (n, ...) with as many numbers in a row as the input
-/// has, y (n, values), or of classes (n) or (n,
-/// positions), whole numbers. Throws Error if they are not.
+/// has, y (n, values), or of classes (n) or (n, positions), whole numbers. Throws Error if they are not.
 template <class InputT, class TargetT> class Npy {
  public:
   using Input = InputT;
@@ -46,10 +45,7 @@ template <class InputT, class TargetT> class Npy {
  private:
   static constexpr bool classes = requires { TargetT::classes; };
   static constexpr std::size_t input = static_cast<std::size_t>(InputT::shape.size());
-  static constexpr std::size_t target = [] {
-    if constexpr (classes) return static_cast<std::size_t>(TargetT::labels);
-    if constexpr (!classes) return static_cast<std::size_t>(TargetT::values);
-  }();
+  static constexpr std::size_t target = session::numbers_of_target<TargetT>;
 
   /// Where a sample has several, one may be `ignored`.
   int label_at(std::size_t row, std::size_t position) const {

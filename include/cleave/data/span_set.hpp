@@ -57,10 +57,7 @@ template <class InputT, class TargetT, SampleNumber X = float, SampleNumber Y = 
   static constexpr bool classes = requires { TargetT::classes; };
   static_assert(!classes || std::is_integral_v<Y>, "SpanSet: classes are whole numbers");
   static constexpr std::size_t input = static_cast<std::size_t>(InputT::shape.size());
-  static constexpr std::size_t target = [] {
-    if constexpr (classes) return static_cast<std::size_t>(TargetT::labels);
-    if constexpr (!classes) return static_cast<std::size_t>(TargetT::values);
-  }();
+  static constexpr std::size_t target = session::numbers_of_target<TargetT>;
 
   static int class_of(Y v, long i) {
     if (!std::in_range<int>(v)) throw Error({"y, sample ", i, ": a label is no int"});
@@ -72,11 +69,8 @@ template <class InputT, class TargetT, SampleNumber X = float, SampleNumber Y = 
   float scale_;
 };
 
-/// `FunctionSet<Vector<2>, Values<1>> const sums(1000, [](long i, std::span<float> x, std::span<float> y) { ... });`:
-/// n samples that a function makes, or reads from a container of one's own. It depends on i alone; several threads may
-/// call it at once. Throws Error for a negative n.
-template <class InputT, class TargetT, class Function = void (*)(long, std::span<float>, typename TargetT::Read)>
-class FunctionSet {
+/// What `function_set` returns.
+template <class InputT, class TargetT, class Function> class FunctionSet {
  public:
   using Input = InputT;
   using Target = TargetT;
@@ -92,7 +86,9 @@ class FunctionSet {
   Function read_;
 };
 
-/// The same for a function that captures something.
+/// `auto const sums = function_set<Vector<2>, Values<1>>(1000, [&](long i, std::span<float> x, std::span<float> y)
+/// {});`: n samples that a function makes, or reads from a container of one's own. It depends on i alone; several
+/// threads may call it at once. Throws Error for a negative n.
 template <class Input, class Target, class Function> auto function_set(long n, Function read) {
   return FunctionSet<Input, Target, Function>(n, std::move(read));
 }

@@ -21,19 +21,29 @@ inline constexpr std::array<std::string_view, 10> cifar_names{"airplane", "autom
 inline constexpr std::size_t cifar_picture = 3072;              ///< bytes: 3 planes of 32 x 32
 inline constexpr std::size_t cifar_record = 1 + cifar_picture;  ///< bytes: the label goes first
 
-/// Adds the records of one file to `images`. Throws Error on a size that is no whole number of records, a label > 9.
-inline void append_cifar(Images& images, std::string const& path) {
+/// Records of labels and a picture.
+struct CifarRecords {
+  std::string_view set = "CIFAR-10";
+  std::size_t labels = 1, label = 0;  ///< how many go first, and which is read
+  int classes = 10;
+};
+
+/// Adds the records of one file to `images`. Throws Error on a size that is no whole number of records, and on a label
+/// that is no class.
+inline void append_cifar(Images& images, std::string const& path, CifarRecords const& of = {}) {
   std::vector<unsigned char> const file = read_file(path);
-  if (file.size() % cifar_record != 0)
-    throw Error({path, ": ", file.size(), " bytes is no multiple of the record size ", cifar_record,
-                 "; the file is cut short or not CIFAR-10 binary"});
+  std::size_t const size = of.labels + cifar_picture;
+  if (file.size() % size != 0)
+    throw Error({path, ": ", file.size(), " bytes is no multiple of the record size ", size,
+                 "; the file is cut short or not ", of.set, " binary"});
   images.pixels.reserve(images.pixels.size() + file.size());
-  for (std::size_t at = 0; at < file.size(); at += cifar_record) {
-    auto const record = std::span(file).subspan(at, cifar_record);
-    if (record[0] > 9)
-      throw Error({path, ": label ", record[0], " in record ", at / cifar_record, "; labels go from 0 to 9"});
-    images.labels.push_back(record[0]);
-    images.pixels.insert(images.pixels.end(), record.begin() + 1, record.end());
+  for (std::size_t at = 0; at < file.size(); at += size) {
+    auto const record = std::span(file).subspan(at, size);
+    if (record[of.label] >= of.classes)
+      throw Error(
+          {path, ": label ", record[of.label], " in record ", at / size, "; labels go from 0 to ", of.classes - 1});
+    images.labels.push_back(record[of.label]);
+    images.pixels.insert(images.pixels.end(), record.begin() + static_cast<std::ptrdiff_t>(of.labels), record.end());
     ++images.count;
   }
 }
@@ -65,25 +75,13 @@ enum class CifarLabels : unsigned char { Fine, Coarse };
 /// Error.
 template <class = void>
 Images read_cifar100(std::string const& folder, Split split, CifarLabels which = CifarLabels::Fine, int limit = -1) {
-  constexpr std::size_t record = 1 + cifar_record;  // the coarse label goes first
   bool const fine = which == CifarLabels::Fine;
+  CifarRecords const records{.set = "CIFAR-100", .labels = 2, .label = fine ? 1u : 0u, .classes = fine ? 100 : 20};
   Images images{.count = 0, .channels = 3, .height = 32, .width = 32, .pixels = {}, .labels = {}};
-  images.classes = fine ? 100 : 20;
+  images.classes = records.classes;
   std::string const path = locate(folder, "cifar-100-binary", split == Split::Test ? "test.bin" : "train.bin");
-  std::vector<unsigned char> const file = read_file(path);
-  if (file.empty()) throw Error({path, ": no pictures in this file"});
-  if (file.size() % record != 0)
-    throw Error({path, ": ", file.size(), " bytes is no multiple of the record size ", record,
-                 "; the file is cut short or not CIFAR-100 binary"});
-  for (std::size_t at = 0; at < file.size(); at += record) {
-    unsigned char const label = file[at + (fine ? 1 : 0)];
-    if (label >= images.classes)
-      throw Error({path, ": label ", label, " in record ", at / record, "; labels go from 0 to ", images.classes - 1});
-    images.labels.push_back(label);
-    auto const picture = std::span(file).subspan(at + 2, cifar_picture);
-    images.pixels.insert(images.pixels.end(), picture.begin(), picture.end());
-    ++images.count;
-  }
+  append_cifar(images, path, records);
+  if (images.count == 0) throw Error({path, ": no pictures in this file"});
   images.keep_first(limit);
   std::string const names = folder_of(path) + (fine ? "/fine_label_names.txt" : "/coarse_label_names.txt");
   if (!exists(names)) return images;

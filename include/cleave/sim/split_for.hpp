@@ -11,21 +11,6 @@
 namespace cleave {
 namespace sim {
 
-/// Whether the gradient of each operation's result is wanted.
-template <int Ops> struct Differentiated {
-  bool of[Ops < 1 ? 1 : Ops]{};
-  constexpr Differentiated(place::Signatures<Ops> const& model, place::Request const& request) {
-    for (int k = 0; k < Ops && !request.infers; ++k) {
-      place::Signature const& s = model.op[k];
-      of[k] = (s.weights > 0 && s.leaf >= request.frozen) || wanted(s.in0, request) ||
-              (s.in1 > -2 && wanted(s.in1, request));
-    }
-  }
-  constexpr bool wanted(int op, place::Request const& request) const {
-    return op < 0 ? request.input_gradient : of[op];
-  }
-};
-
 /// The first operations of a model with their splits, and what they take: without overlap.
 template <int Ops> struct SplitPrefix {
   Splits<Ops> splits;
@@ -36,8 +21,7 @@ template <int Ops> struct SplitPrefix {
 template <int Ops>
 constexpr bool learns_below(place::Signatures<Ops> const& model, place::Request const& request, int k) {
   bool any = false;
-  for (int below = 0; below < k; ++below)
-    any = any || (model.op[below].weights > 0 && model.op[below].leaf >= request.frozen);
+  for (int below = 0; below < k; ++below) any = any || learns(model.op[below], request);
   return any;
 }
 
@@ -83,7 +67,7 @@ constexpr void extend(SplitPrefix<Ops>& to, place::Signatures<Ops> const& model,
     legal = legal && (c.legal() || have == wanted.on[axis]);
     double const elements = static_cast<double>(whole.size()) * message.samples;
     return message(c.forward, {axis}, elements) +
-           (differentiated.wanted(in, request) ? message(c.backward, {axis}, elements) : 0);
+           (differentiated.wanted(in) ? message(c.backward, {axis}, elements) : 0);
   };
   bool const second = s.in1 > -2, ways = request.mesh.ways() > 1;
   double time = ways ? converted(s.in0, at.x, s.x) : 0;
@@ -94,12 +78,10 @@ constexpr void extend(SplitPrefix<Ops>& to, place::Signatures<Ops> const& model,
   if (!legal) return;
 
   op::Local const local = place::algebra::local_of(s, at, request.mesh, request);
-  bool const learns = s.weights > 0 && s.leaf >= request.frozen && !request.infers;
-  bool const gives_back = differentiated.wanted(s.in0, request) || (second && differentiated.wanted(s.in1, request));
-  auto const [there, back] =
-      message.passes(s, local, place::axes_of(at.x, place::shard(place::batch)), gives_back && !request.infers, learns);
+  auto const [there, back] = message.passes(s, local, place::axes_of(at.x, place::shard(place::batch)),
+                                            differentiated.of_inputs(s), learns(s, request));
   time += there + back;
-  if (learns)
+  if (learns(s, request))
     time += (learns_below(model, request, k) ? exposed : 1) *
             message(op::Verb::AllReduce, place::axes_of(at.w, place::replicate), weights_of(s, local));
   to.splits.ns += time;
@@ -111,8 +93,7 @@ inline constexpr char split_letters[] = {'W', 'b', 'o', 'i'};
 /// From the first operation to the last: of the splits up to an operation that end with each letter the fastest is
 /// kept. With one path through the model, and times that add up, none is faster.
 template <int Ops> struct Frontier {
-  SplitPrefix<Ops> of[4];
-  int states = 1;
+  SplitPrefix<Ops> of[4];  // of each letter; before the first open operation there is one
   constexpr Frontier() = default;
   /// Before the first operation.
   constexpr explicit Frontier(Splits<Ops> const& asked) {
@@ -133,17 +114,15 @@ constexpr Frontier<Ops> extended(Frontier<Ops> const& from, place::Signatures<Op
   Frontier<Ops> out;
   if (!is_open(model.op[k], asked)) {
     out = from;
-    for (int b = 0; b < out.states; ++b) {
-      if (out.of[b].splits.ns >= 0) extend(out.of[b], model, goal, k, asked, exposed);
+    for (SplitPrefix<Ops>& each : out.of) {
+      if (each.splits.ns >= 0) extend(each, model, goal, k, asked, exposed);
     }
     return out;
   }
-  out.states = 4;
   for (int a = 0; a < 4; ++a) {
-    out.of[a].splits.ns = -1;
-    for (int b = 0; b < from.states; ++b) {
-      if (from.of[b].splits.ns < 0) continue;
-      SplitPrefix<Ops> tried = from.of[b];
+    for (SplitPrefix<Ops> const& before : from.of) {
+      if (before.splits.ns < 0) continue;
+      SplitPrefix<Ops> tried = before;
       extend(tried, model, goal, k, split_letters[a], exposed);
       if (tried.splits.better_than(out.of[a].splits)) out.of[a] = tried;
     }

@@ -63,6 +63,21 @@ constexpr double weights_of(place::Signature const& s, op::Local const& local) {
   return static_cast<double>(local.w0.size() + (s.weights > 1 ? local.w1.size() : 0));
 }
 
+constexpr bool learns(place::Signature const& s, place::Request const& request) {
+  return s.weights > 0 && s.leaf >= request.frozen && !request.infers;
+}
+/// Whether the gradient of each operation's result is wanted.
+template <int Ops> struct Differentiated {
+  bool of[Ops < 1 ? 1 : Ops]{}, input;
+  constexpr Differentiated(place::Signatures<Ops> const& model, place::Request const& request)
+      : input(request.input_gradient && !request.infers) {
+    for (int k = 0; k < Ops; ++k) of[k] = learns(model.op[k], request) || of_inputs(model.op[k]);
+  }
+  /// Of the result of an operation, -1: of the model's input.
+  constexpr bool wanted(int op) const { return op < 0 ? input : of[op]; }
+  constexpr bool of_inputs(place::Signature const& s) const { return wanted(s.in0) || (s.in1 > -2 && wanted(s.in1)); }
+};
+
 /// Modelled nanoseconds of a rank in a step; below 0 if the splits break a law. Operations and conversions follow each
 /// other; sums of gradients overlap with the backward pass, all but the last.
 template <int Ops>
@@ -74,27 +89,25 @@ constexpr double split_time(place::Signatures<Ops> const& model, Splits<Ops> con
   if (placed.verdict.law != place::Law::None) return -1;
   SplitCosts const message(goal);
   double total = 0, backward = 0, sums = 0, last_sum = 0;
-  bool differentiates[place::Placed<Ops>::most]{};  // whether the gradient of a node's value is wanted
+  Differentiated<Ops> const differentiated(model, request);
+  bool wanted[place::Placed<Ops>::most]{};  // whether the gradient of a node's value is
   for (int k = 0; k < placed.count; ++k) {
     place::Node const& n = placed.node[k];
-    bool const of_input = n.in0 >= 0 ? differentiates[n.in0] : request.input_gradient;
-    bool const of_second = n.in1 >= 0 && differentiates[n.in1];
     if (n.op < 0) {
-      differentiates[k] = of_input;
+      wanted[k] = n.in0 < 0 ? differentiated.input : wanted[n.in0];
       double const elements = static_cast<double>(n.whole.size()) * message.samples;
       place::AxisSet const along = place::changed(n.x, n.y);
       total += message(n.conversion.forward, along, elements);
-      if (of_input) total += message(n.conversion.backward, along, elements);
+      if (wanted[k]) total += message(n.conversion.backward, along, elements);
       continue;
     }
     place::Signature const& s = model.op[n.op];
-    bool const learns = s.weights > 0 && s.leaf >= request.frozen && !request.infers;
-    differentiates[k] = !request.infers && (of_input || of_second || learns);
+    wanted[k] = differentiated.of[n.op];
     auto const [there, back] =
-        message.passes(s, n.local, n.batch_axes, !request.infers && (of_input || of_second), learns);
+        message.passes(s, n.local, n.batch_axes, differentiated.of_inputs(s), learns(s, request));
     total += there;
     backward += back;
-    if (!learns) continue;
+    if (!learns(s, request)) continue;
     double const sum = message(op::Verb::AllReduce, place::axes_of(n.w, place::replicate), weights_of(s, n.local));
     last_sum = last_sum > 0 ? last_sum : sum;  // that of the lowest operation
     sums += sum;

@@ -141,7 +141,7 @@ inline void check_stopping(FitOptions const& how, TrainingSets const& sets) {
     throw Error(
         "fit: patience counts epochs without a smaller val_loss; say which share is held out: .validation = 0.1");
 }
-/// Where the next epoch of a training begins. Throws Error if its checkpoint is not at the end of one.
+/// Throws Error if a checkpoint is not at the end of an epoch of these samples.
 inline void check_resumed(FitProgress const& at, FitFiles const& files, long steps, long per_epoch) {
   auto const epochs = static_cast<long>(at.history.epochs.size());
   if (steps == at.first + epochs * per_epoch) return;
@@ -163,7 +163,7 @@ template <class Trained> double train_epoch(Trained& trainer, Loader& batches, l
 }
 
 /// Trains, and returns the epochs; the trainer then has the weights of the best one, if samples are held out.
-/// `scaling` becomes that of the inputs. Goes on from `at`, if it says so. Throws Error.
+/// `scaling` becomes that of the inputs. Continues from `at`, if that has begun. Throws Error.
 template <class Trained>
 History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, Fitted const& of, Watch const& watch,
             Scaling& scaling, FitProgress at, FitFiles const& files) {
@@ -192,7 +192,7 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
     files.load(files.last);
   }
   try {
-    while (static_cast<int>(at.history.epochs.size()) < how.epochs && !at.ended()) {
+    while (static_cast<int>(at.history.epochs.size()) < how.epochs && !at.history.stopped_early) {
       Epoch now;
       now.epoch = static_cast<int>(at.history.epochs.size()) + 1;
       now.loss = train_epoch(trainer, batches, trainer.steps());

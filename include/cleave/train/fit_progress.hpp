@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <cstdio>
-#include <cstdlib>
+#include <charconv>
 #include <functional>
 #include <string>
+#include <system_error>
+#include <type_traits>
 
-#include "../io/named_tensor.hpp"
+#include "../io/parse_double.hpp"
 #include "history.hpp"
 
 namespace cleave::session {
@@ -17,49 +18,45 @@ struct FitProgress {
   History history{};
   EarlyStopping stop{};
 
-  bool ended() const { return history.stopped_early; }
-  /// As text; epochs follow each other.
+  /// As text: numbers with a space behind each.
   std::string text() const {
-    char line[256];
-    std::snprintf(line, sizeof line, "%ld %d %.17g %d;", first, int{history.stopped_early}, stop.least, stop.since);
-    std::string out = line;
-    for (Epoch const& e : history.epochs) {
-      std::snprintf(line, sizeof line, "%d %ld %.17g %.17g %.17g %.17g;", e.epoch, e.steps, e.loss, e.val_loss,
-                    e.val_accuracy, e.seconds);
-      out += line;
-    }
+    std::string out;
+    auto const add = [&](auto... numbers) {
+      char digits[64];
+      (out.append(digits, std::to_chars(digits, digits + sizeof digits, numbers).ptr).push_back(' '), ...);
+    };
+    add(first, int{history.stopped_early}, stop.least, stop.since);
+    for (Epoch const& e : history.epochs) add(e.epoch, e.steps, e.loss, e.val_loss, e.val_accuracy, e.seconds);
     return out;
   }
   /// Throws Error if the text is no such.
   static FitProgress of(std::string const& text, std::string const& path) {
-    FitProgress out;
-    char const* at = text.c_str();
-    auto const number = [&] {
-      char* end = nullptr;
-      double const v = std::strtod(at, &end);
-      if (end == at) throw Error({path, ": what it says of its training cannot be read; it is damaged"});
-      at = *end == ';' ? end + 1 : end;
-      return v;
+    char const *at = text.data(), *const last = at + text.size();
+    auto const read = [&](auto& number) {
+      std::from_chars_result const r = from_text(at, last, number);
+      if (r.ec != std::errc() || r.ptr == last || *r.ptr != ' ')
+        throw Error({path, ": what it says of its training cannot be read; it is damaged"});
+      at = r.ptr + 1;
     };
-    out.first = static_cast<long>(number());
-    out.history.stopped_early = number() != 0;
-    out.stop.least = number();
-    out.stop.since = static_cast<int>(number());
-    while (*at != '\0') {
-      Epoch e;
-      e.epoch = static_cast<int>(number());
-      e.steps = static_cast<long>(number());
-      e.loss = number();
-      e.val_loss = number();
-      e.val_accuracy = number();
-      e.seconds = number();
-      out.history.epochs.push_back(e);
+    FitProgress out;
+    int ended = 0;
+    read(out.first), read(ended), read(out.stop.least), read(out.stop.since);
+    out.history.stopped_early = ended != 0;
+    while (at != last) {
+      Epoch& e = out.history.epochs.emplace_back();
+      read(e.epoch), read(e.steps), read(e.loss), read(e.val_loss), read(e.val_accuracy), read(e.seconds);
     }
     return out;
   }
+
+ private:
+  template <class Number> static std::from_chars_result from_text(char const* first, char const* last, Number& out) {
+    if constexpr (std::is_floating_point_v<Number>) return io::parse_double(first, last, out);
+    if constexpr (!std::is_floating_point_v<Number>) return std::from_chars(first, last, out);
+  }
 };
 
-/// How `fit` saves and loads its trainer; without functions it does not.
+/// How `fit` saves and loads its trainer; without a file it does neither.
 struct FitFiles {
   std::string last{}, best{};
   std::function<void(std::string const& path, FitProgress const&)> save{};

@@ -44,7 +44,7 @@ struct FitOptions {
   /// Threads that read a data set ahead of the steps, where it is not in memory; 0: ranks read what they need.
   int readers = 1;
   std::optional<Rate> rate{};  ///< instead of the plan's
-  /// A file in which the training is saved after each epoch. If it is there already, `fit` goes on from it, with the
+  /// A file in which the training is saved after each epoch. If it is there already, `fit` continues from it, with the
   /// results of a training that was never interrupted. With samples held out, the best weights are in a file beside it:
   /// "mine-best.safetensors" beside "mine.safetensors".
   std::string checkpoint{};

@@ -69,7 +69,8 @@ TEST_CASE("average pooling, bit for bit: windows that overlap, touch, are padded
   means<3, 1, 1, 2, 5, 7>();
   means<5, 3, 2, 1, 11, 9>();
   means<2, 3, 0, 1, 8, 8>();
-  means<7, 1, 3, 2, 4, 3>();  // larger than the image
+  means<7, 1, 3, 2, 4, 3>();      // larger than the image
+  means<2, 2, 0, 1, 520, 520>();  // larger than the workspace
 }
 
 TEST_CASE("a bias's gradient: vectors and images") {

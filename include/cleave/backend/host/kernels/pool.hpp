@@ -11,6 +11,16 @@
 
 namespace cleave::backend::host {
 
+/// Of a row of `windows` windows, those whose column `column` is one of the row's `width`: [begin, end).
+struct WindowRange {
+  int begin, end;
+  constexpr WindowRange(int column, int stride, int pad, int width, int windows)
+      : begin(column < pad ? (pad - column + stride - 1) / stride : 0),
+        end(width + pad > column ? (width + pad - column + stride - 1) / stride : 0) {
+    end = end < windows ? end : windows;
+  }
+};
+
 /// Same results as the definition, bit for bit: an input's gradients are added in the order of the windows.
 template <int K, int Stride, int Pad> struct Kernel<op::MaxWindow<K, Stride, Pad>> {
   /// A band of rows is sorted before any of it is read: a vector load of recent scalar stores would stall.
@@ -88,9 +98,8 @@ template <int K, int Stride, int Pad> struct Kernel<op::MaxWindow<K, Stride, Pad
     (copy_columns<Width, Reach, S>(to + S * Reach, x), ...);
   }
   template <int Width, int Reach, int S, class A, class T> static void copy_columns(A* to, T const* x) {
-    constexpr int begin = S < Pad ? (Pad - S + Stride - 1) / Stride : 0, all = (Width + Pad - S + Stride - 1) / Stride;
-    constexpr int end = all < Reach ? all : Reach;
-    for (int c = begin; c < end; ++c) to[c] = static_cast<A>(x[c * Stride + S - Pad]);
+    constexpr WindowRange there(S, Stride, Pad, Width, Reach);
+    for (int c = there.begin; c < there.end; ++c) to[c] = static_cast<A>(x[c * Stride + S - Pad]);
   }
 };
 
@@ -107,8 +116,8 @@ template <int K, int Stride, int Pad> struct Kernel<op::MeanWindow<K, Stride, Pa
           int const h = row * Stride - Pad + k;
           if (h < 0 || h >= L.x[1]) continue;
           T const* const x = t.x + plane * L.x.stride(0) + long{h} * L.x[2] - Pad;
-          each_column<L>([&](int c, int l) { sum[c] += static_cast<A>(x[c * Stride + l]); },
-                         std::make_integer_sequence<int, K>{});
+          each_column<L, false>([&](int c, int l) { sum[c] += static_cast<A>(x[c * Stride + l]); },
+                                std::make_integer_sequence<int, K>{});
         }
         T* const y = t.y + plane * L.y.stride(0) + long{row} * columns;
         for (int c = 0; c < columns; ++c) y[c] = static_cast<T>(sum[c] / A{K * K});
@@ -119,8 +128,9 @@ template <int K, int Stride, int Pad> struct Kernel<op::MeanWindow<K, Stride, Pa
     using A = tensor::accumulate_t<T>;
     constexpr long inputs = L.x.stride(0);
     constexpr int columns = L.y[2];
-    static_assert(inputs * static_cast<long>(sizeof(A)) <= (1L << 20),
-                  "a plane of this image is larger than the workspace");
+    if constexpr (inputs * static_cast<long>(sizeof(A)) > (1L << 20)) {  // than the workspace
+      return op::MeanWindow<K, Stride, Pad>::template backward_input<L>(context, t);
+    }
     A* const all = reinterpret_cast<A*>(context.workspace);
     for (long plane = 0; plane < L.rows * L.x[0]; ++plane) {
       for (long i = 0; i < inputs; ++i) all[i] = 0;
@@ -131,8 +141,8 @@ template <int K, int Stride, int Pad> struct Kernel<op::MeanWindow<K, Stride, Pa
           if (h < 0 || h >= L.x[1]) continue;
           A* const sum = all + long{h} * L.x[2] - Pad;
           // From the last column of the windows to the first: of an input's windows the first is added first.
-          each_column<L>([&](int c, int l) { sum[c * Stride + K - 1 - l] += static_cast<A>(dy[c]); },
-                         std::make_integer_sequence<int, K>{}, std::true_type{});
+          each_column<L, true>([&](int c, int l) { sum[c * Stride + l] += static_cast<A>(dy[c]); },
+                               std::make_integer_sequence<int, K>{});
         }
       }
       T* const dx = t.dx + plane * inputs;
@@ -142,16 +152,15 @@ template <int K, int Stride, int Pad> struct Kernel<op::MeanWindow<K, Stride, Pa
   template <op::Local, class T> static void backward_weight(Context, op::Operands<T> const&) {}
 
  private:
-  /// f(c, l) for each window c of a row that has its column l, or K - 1 - l, in the image; all of one l together.
-  template <op::Local L, class F, int... Ls, class Reversed = std::false_type>
-  static void each_column(F f, std::integer_sequence<int, Ls...>, Reversed = {}) {
-    (of_column < L, Reversed::value ? K - 1 - Ls : Ls > ([&](int c) { f(c, Ls); }), ...);
+  /// f(c, l) for each window c of a row that has its column l in the image: all of one l together, the last l first if
+  /// `Back`.
+  template <op::Local L, bool Back, class F, int... Ls>
+  static void each_column(F f, std::integer_sequence<int, Ls...>) {
+    (of_column<L, (Back ? K - 1 - Ls : Ls)>(f), ...);
   }
   template <op::Local L, int Column, class F> static void of_column(F f) {
-    constexpr int begin = Column < Pad ? (Pad - Column + Stride - 1) / Stride : 0;
-    constexpr int past = L.x[2] + Pad > Column ? (L.x[2] + Pad - Column - 1) / Stride + 1 : 0;
-    constexpr int end = past < L.y[2] ? past : L.y[2];
-    for (int c = begin; c < end; ++c) f(c);
+    constexpr WindowRange there(Column, Stride, Pad, L.x[2], L.y[2]);
+    for (int c = there.begin; c < there.end; ++c) f(c, Column);
   }
 };
 
