@@ -95,9 +95,14 @@
 // text_file.hpp, image_folder.hpp.
 #include "cleave/data/subset.hpp"
 
+// report: what a training tells, and callbacks that show it; for TensorBoard, cleave/report/tensorboard.hpp.
+#include "cleave/report/json_lines.hpp"
+#include "cleave/report/progress.hpp"
+
 // train: trainers, checkpoints, devices.
 #include "cleave/train/check_layer.hpp"
 #include "cleave/train/pretrained.hpp"
+#include "cleave/train/report.hpp"
 #include "cleave/train/torch_weights.hpp"
 
 // predict: a trained model as a function.
@@ -106,8 +111,7 @@
 // parameter_server: replicas around a server; on a virtual clock, cleave/parameter_server/simulated.hpp.
 #include "cleave/parameter_server/served.hpp"
 
-// cli: the command line of a plan; data: what it reads; report: what it writes; for TensorBoard,
-// cleave/report/tensorboard.hpp.
+// cli: the command line of a plan, and what it leaves.
 #include "cleave/cli/by_portions.hpp"
 #include "cleave/cli/run.hpp"
 

@@ -48,7 +48,7 @@ CLEAVE_ONCE template std::shared_ptr<Asked> asked_of<void>(int, char**, CommandD
 CLEAVE_ONCE template void check_part<void>(Asked const&);
 CLEAVE_ONCE template Tracing tracing_of<void>(Asked const&, Launch const&, RankOf, bool);
 CLEAVE_ONCE template Job job_of<void>(Asked const&, std::string const&, Tracing const&, PlanFacts const&);
-CLEAVE_ONCE template std::string RunReport::json<void>(PlanFacts const&, schedule::Program const&, Metrics const&,
+CLEAVE_ONCE template std::string RunReport::json<void>(PlanFacts const&, schedule::Program const&, Curves const&,
                                                        std::vector<backend::host::Timeline const*> const&) const;
 CLEAVE_ONCE template PlanFacts plan_facts<void>(std::string, schedule::Program const&, place::Request const&,
                                                 schedule::Ranks);

@@ -1,4 +1,4 @@
-// refused: fit: the function that is told of each epoch returns nothing, or a bool
+// refused: fit: a callback of steps or epochs returns nothing, or a bool
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave.hpp>
 using namespace cleave;

@@ -37,8 +37,8 @@ TEST_CASE("a resumed run keeps the lines up to its step, without later ones and 
   io::write_file(path, scratch::bytes(left));
   {
     Metrics more("train", path, 32, true);
-    CHECK(more.losses().x == std::vector<double>{16, 32});
-    CHECK(more.losses().y == std::vector<double>{1.5, 1.25});
+    CHECK(more.curves().losses.x == std::vector<double>{16, 32});
+    CHECK(more.curves().losses.y == std::vector<double>{1.5, 1.25});
     line(more, 48);
   }
   CHECK(text_of(path) == kept + "{\"step\":48,\"loss\":0.5}\n");
@@ -58,11 +58,11 @@ TEST_CASE("a loss that was not finite stays a gap in the curve, and its evaluati
   io::write_file(path, scratch::bytes("{\"step\":16,\"loss\":null}\n"
                                       "{\"step\":32,\"accuracy\":0.5,\"held_out_loss\":null}\n"));
   Metrics const more("train", path, 32, true);
-  REQUIRE(more.losses().y.size() == 1);
-  CHECK(std::isnan(more.losses().y[0]));
-  REQUIRE(more.held_out().size() == 1);
-  CHECK(std::isnan(more.held_out()[0].loss));
-  CHECK(more.held_out()[0].accuracy == 0.5);
+  REQUIRE(more.curves().losses.y.size() == 1);
+  CHECK(std::isnan(more.curves().losses.y[0]));
+  REQUIRE(more.curves().held_out.size() == 1);
+  CHECK(std::isnan(more.curves().held_out[0].loss));
+  CHECK(more.curves().held_out[0].accuracy == 0.5);
 }
 TEST_CASE("a file that cannot be read is left as it is, and training goes on without it") {
   scratch::Folder const folder;
@@ -72,6 +72,6 @@ TEST_CASE("a file that cannot be read is left as it is, and training goes on wit
   line(more, 48);
   more.add_loss(48, 0.5);
   CHECK(!more.whole());
-  CHECK(more.losses().y == std::vector<double>{0.5});
+  CHECK(more.curves().losses.y == std::vector<double>{0.5});
   CHECK(std::filesystem::is_directory(path));
 }

@@ -58,7 +58,7 @@ TEST_CASE("epochs of fit as curves and as lines of CSV") {
   scratch::Folder const folder;
   TensorBoard board(folder / "runs");
   Trainer<Train> trainer;
-  History const h = trainer.fit(x, y, {.epochs = 3, .validation = 0.25}, [&](Epoch const& e) { board.add(e); });
+  History const h = trainer.fit(x, y, {.epochs = 3, .validation = 0.25}, board);
   CHECK(records(board.path()).size() == 1 + 3 * 3);
   std::string const csv = h.csv();
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 4);

@@ -93,6 +93,26 @@ TEST_CASE("samples that are held out may be a data set of their own; evaluations
   CHECK_THROWS_WITH_AS(trainer.fit(training, test, {.validation = 0.1}), doctest::Contains("leave .validation out"),
                        Error);
 }
+TEST_CASE("a trainer's metrics are those of its predictor, of arrays and of data sets, between epochs too") {
+  Points const points;
+  auto const [training, test] = split(points, 0.2);
+  Trainer<Train> trainer({.replicas = 2});
+  std::vector<double> seen;
+  trainer.fit(training, {.epochs = 3},
+              [&](Epoch const&) { seen.push_back(trainer.evaluate(test, Accuracy{}).value()); });
+  REQUIRE(seen.size() == 3);
+  CHECK(seen.back() == doctest::Approx(trainer.evaluate(test).accuracy));
+  auto const [accuracy, matrix] = trainer.evaluate(test, Accuracy{}, ConfusionMatrix{});
+  CHECK(accuracy.value() == seen.back());
+  CHECK(matrix.count(0, 0) + matrix.count(0, 1) + matrix.count(1, 0) + matrix.count(1, 1) == 50);
+  Trainer<Learn> curve;
+  std::vector<float> x, y;
+  for (int i = 0; i < 200; ++i) x.push_back(static_cast<float>(i) * 0.01f), y.push_back(std::sin(3 * x.back()));
+  curve.fit(x, y, {.epochs = 2});
+  CHECK(curve.evaluate(x, y, MeanAbsoluteError{}).value() ==
+        curve.predictor().evaluate(x, y, MeanAbsoluteError{}).value());
+  CHECK(curve.evaluate(Sine(), MeanAbsoluteError{}).value() == curve.evaluate(x, y, MeanAbsoluteError{}).value());
+}
 TEST_CASE("a set to evaluate has the classes of the training set, in the same order") {
   Points const points;
   Swapped const swapped;

@@ -80,7 +80,7 @@ int iterate(S& trainer, Job const& job, std::string const& resume, Batches<Set> 
   bool all = metrics.whole();
   if (trainer.iterations() > first) {
     bool const drawn = wrote(job.program, [&] {
-      io::write_line_chart(curve, {job.program + ": loss", "iteration", "loss"}, {metrics.losses()});
+      io::write_line_chart(curve, {job.program + ": loss", "iteration", "loss"}, {metrics.curves().losses});
     });
     all = all && drawn;
     std::fprintf(job.say, "wrote %s%s%s%s%s\n", saver.files.last.c_str(),

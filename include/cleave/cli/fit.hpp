@@ -14,11 +14,12 @@
 #include "../io/picture.hpp"
 #include "../report/metrics.hpp"
 #include "../report/progress.hpp"
+#include "../report/run_report.hpp"
 #include "../report/trace.hpp"
 #include "../schedule/listing.hpp"
+#include "../train/predicted_classes.hpp"
 #include "../train/stop.hpp"
 #include "checkpoint_files.hpp"
-#include "run_report.hpp"
 #include "save_every.hpp"
 
 namespace cleave::session {
@@ -211,7 +212,7 @@ template <class Trained, class Set> class Fitting {
     std::string const curve = job_.out + "/loss.svg", sheet = job_.out + "/samples.png",
                       page = job_.out + "/report.html";
     bool all = metrics.whole();
-    SeenSamples const seen = seen_samples();  // every process computes them
+    Pictures const seen = first_pictures();  // every process computes them
     if (job_.leads) {
       std::string files = saver_.files.last;
       if (saver_.has_best()) files += ", " + saver_.files.best;
@@ -221,8 +222,10 @@ template <class Trained, class Set> class Fitting {
         if (there) files += ", " + path;
         all = all && there;
       };
-      add(curve, [&] { io::write_line_chart(curve, {job_.program + ": loss", "step", "loss"}, {metrics.losses()}); });
-      add(page, [&] { write_page(page, report(seen).json(job_.plan, plan_.program, metrics, timelines())); });
+      add(curve, [&] {
+        io::write_line_chart(curve, {job_.program + ": loss", "step", "loss"}, {metrics.curves().losses});
+      });
+      add(page, [&] { write_page(page, report(seen).json(job_.plan, plan_.program, metrics.curves(), timelines())); });
       if constexpr (std::is_same_v<Set, io::Images>) {
         add(sheet, [&] { io::write_png(sheet, io::sample_sheet(sets_.training, 10)); });
       }
@@ -240,15 +243,26 @@ template <class Trained, class Set> class Fitting {
     if (!shows_a_step && !job_.tracing) return {};
     return trainer_.timelines();
   }
-  SeenSamples seen_samples() {
+  Pictures first_pictures() {
+    Pictures out;
     if constexpr (std::is_same_v<Set, io::Images>) {
+      io::Images const& set = sets_.held_out;
       long const classes = std::lround(std::sqrt(static_cast<double>(score_.confusion.size())));
-      long const count = std::min<long>(20, sets_.held_out.count);
-      if (classes > 0) return {&sets_.held_out, predicted_classes(trainer_, test_.feed(), classes, count)};
+      int const count = std::min(20, set.count);
+      if (classes == 0) return out;
+      backend::host::Feed const feed = test_.feed();
+      out.shape = Shape(set.channels, set.height, set.width);
+      out.predicted = predicted_classes(
+          trainer_, [&](long i, float* x) { feed.pixels(feed.self, 0, i, 1, x); }, out.shape.size(), classes, count);
+      for (int i = 0; i < count; ++i) {
+        out.label.push_back(set.label(i));
+        auto const of = set.picture(i);
+        out.pixels.insert(out.pixels.end(), of.begin(), of.end());
+      }
     }
-    return {};
+    return out;
   }
-  RunReport report(SeenSamples const& seen) {
+  RunReport report(Pictures const& seen) {
     RunReport r{job_.program, meta::joined({"Trained by cleave ", version, "."})};
     if (!std::isnan(score_.accuracy)) r.facts.add("held-out accuracy", score_.accuracy);
     r.facts.add("held-out loss", score_.loss)
@@ -263,7 +277,7 @@ template <class Trained, class Set> class Fitting {
         .add("seed", job_.seed);
     r.class_names = sets_.preprocessing.class_names;
     r.confusion = score_.confusion;
-    r.samples = seen;
+    r.pictures = seen;
     if constexpr (requires { trainer_.ledger(); }) r.ages = trainer_.ledger().ages;
     return r;
   }

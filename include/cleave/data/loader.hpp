@@ -43,7 +43,7 @@ class Loader {
         ahead_(of_.in_memory ? 0 : 2),
         slots_(ahead_ + how.at_once),
         mean_(scaling.mean),
-        inverse_(scaling.deviation),
+        inverse_(scaling.inverse_deviations()),
         order_(static_cast<std::size_t>(of_.size())),
         inputs_(static_cast<std::size_t>(of_.input.size())),
         outputs_(static_cast<std::size_t>(of_.outputs)),
@@ -53,7 +53,6 @@ class Loader {
     if (!mean_.empty() && (mean_.size() != channels || inverse_.size() != channels))
       throw Error({"inputs of ", channels, " channels, but means of ", mean_.size(), " and deviations of ",
                    inverse_.size(), ": they are of another data set"});
-    for (float& v : inverse_) v = 1 / v;
     std::iota(order_.begin(), order_.end(), 0);
     auto const rows = static_cast<std::size_t>(slots_ * how_.batch);
     rows_ = std::vector<Row>(rows);
@@ -134,11 +133,7 @@ class Loader {
     Draw const draw{how_.seed, static_cast<std::uint32_t>(epoch_), 0, static_cast<std::uint64_t>(of_.number(i))};
     of_.read(i, of_.varied && how_.shuffled ? &draw : nullptr, x, labels, targets);
     if (!of_.checked) how_.check(of_, i, x, labels, targets);
-    std::size_t const plane = mean_.empty() ? 1 : inputs_ / mean_.size();
-    for (std::size_t k = 0; !mean_.empty() && k < inputs_; ++k) {
-      std::size_t const c = of_.by_position() ? k % mean_.size() : k / plane;
-      x[k] = (x[k] - mean_[c]) * inverse_[c];
-    }
+    scale({x, inputs_}, mean_, inverse_, of_.by_position());
   }
 
   /// use(input, labels, targets) of a row, while nobody else does.

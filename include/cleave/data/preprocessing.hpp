@@ -22,7 +22,23 @@ struct Scaling {
   /// For images by channel, for other samples by feature.
   template <class Set> static Scaling of(Set const& set);
   bool empty() const { return mean.empty(); }
+  std::vector<float> inverse_deviations() const {
+    std::vector<float> out = deviation;
+    for (float& v : out) v = 1 / v;
+    return out;
+  }
 };
+
+/// One sample by a scaling's means and the inverses of its deviations: (channels, the numbers of each), or, by
+/// position, (positions, channels).
+inline void scale(std::span<float> x, std::vector<float> const& mean, std::vector<float> const& inverse,
+                  bool by_position) {
+  std::size_t const plane = mean.empty() ? 1 : x.size() / mean.size();
+  for (std::size_t k = 0; !mean.empty() && k < x.size(); ++k) {
+    std::size_t const c = by_position ? k % mean.size() : k / plane;
+    x[k] = (x[k] - mean[c]) * inverse[c];
+  }
+}
 
 /// The scaling of samples that are added one after the other.
 class ScalingSum {

@@ -16,12 +16,23 @@
 
 namespace cleave::session {
 
-/// Lines {"step":N,...} in a file. If it cannot be read or written, one warning is printed and training continues
-/// without it; a file that cannot be read is left as it is.
+/// An evaluation on held-out samples; accuracy is NaN if they have no classes.
+struct HeldOut {
+  double step = 0, loss = 0, accuracy = 0;
+};
+/// Of a whole run, with what was kept from before.
+struct Curves {
+  io::Series losses{"loss", {}, {}};
+  std::vector<HeldOut> held_out{};
+};
+
+/// Lines {"step":N,...} in a file. If it cannot be read or written, training continues without it, and `warning` says
+/// why; a program also prints it. A file that cannot be read is left as it is.
 class Metrics {
  public:
   /// A run resumed at step `first` keeps the lines up to there, and drops later ones and an incomplete last line; a run
-  /// from step 0 begins a new file. `writes`: this process does. `program`: the prefix of warnings.
+  /// from step 0 begins a new file. `writes`: this process does. `program`: the prefix of warnings;
+  /// without one they are not printed.
   Metrics(std::string program, std::string path, long first, bool writes)
       : program_(std::move(program)), path_(std::move(path)), writes_(writes) {
     if (!writes_) return;
@@ -29,7 +40,7 @@ class Metrics {
       std::string const kept = first > 0 && io::exists(path_) ? lines_up_to(static_cast<double>(first)) : "";
       io::write_file(path_, io::Bytes(reinterpret_cast<unsigned char const*>(kept.data()), kept.size()));
     } catch (Error const& e) {
-      std::fprintf(stderr, "%s: warning: %s\n", program_.c_str(), e.what());
+      warn(e.what());
       return;
     }
     file_ = std::fopen(path_.c_str(), "ae");
@@ -47,21 +58,16 @@ class Metrics {
     if (std::fwrite(text.data(), 1, text.size(), file_) != text.size() || std::fflush(file_) != 0) failed();
   }
   void add_loss(long step, double loss) {
-    losses_.x.push_back(static_cast<double>(step));
-    losses_.y.push_back(loss);
+    curves_.losses.x.push_back(static_cast<double>(step));
+    curves_.losses.y.push_back(loss);
   }
   void add_held_out(long step, double loss, double accuracy) {
-    held_out_.push_back({static_cast<double>(step), loss, accuracy});
+    curves_.held_out.push_back({static_cast<double>(step), loss, accuracy});
   }
-  /// An evaluation on held-out samples; accuracy is NaN if they have no classes.
-  struct HeldOut {
-    double step = 0, loss = 0, accuracy = 0;
-  };
-  std::vector<HeldOut> const& held_out() const { return held_out_; }
-  /// The losses of the whole run, including those kept from before.
-  io::Series const& losses() const { return losses_; }
+  Curves const& curves() const { return curves_; }
   std::string const& path() const { return path_; }
   bool whole() const { return file_ != nullptr || !writes_; }
+  std::string const& warning() const { return warning_; }
 
  private:
   /// Of the file; their losses are added to those of the run.
@@ -75,10 +81,10 @@ class Metrics {
       if (!line.ends_with('}') || !line.starts_with("{\"step\":") || !number_of(line, "\"step\":", step)) continue;
       if (!(step >= 0 && step <= first)) continue;
       (kept += line) += '\n';
-      if (number_of(line, "\"loss\":", loss)) losses_.x.push_back(step), losses_.y.push_back(loss);
+      if (number_of(line, "\"loss\":", loss)) curves_.losses.x.push_back(step), curves_.losses.y.push_back(loss);
       HeldOut test{step, 0, std::numeric_limits<double>::quiet_NaN()};
       number_of(line, "\"accuracy\":", test.accuracy);
-      if (number_of(line, "\"held_out_loss\":", test.loss)) held_out_.push_back(test);
+      if (number_of(line, "\"held_out_loss\":", test.loss)) curves_.held_out.push_back(test);
     }
     return kept;
   }
@@ -94,17 +100,19 @@ class Metrics {
     return io::parse_double(begin, line.data() + line.size(), value).ec == std::errc();
   }
   void failed() {
-    std::fprintf(stderr, "%s: warning: %s: writing failed: %s; training goes on without it\n", program_.c_str(),
-                 path_.c_str(), io::errno_text(errno).c_str());
+    warn(meta::joined({path_, ": writing failed: ", io::errno_text(errno), "; training goes on without it"}));
     if (file_) std::fclose(file_);
     file_ = nullptr;
   }
+  void warn(std::string const& what) {
+    warning_ = what;
+    if (!program_.empty()) std::fprintf(stderr, "%s: warning: %s\n", program_.c_str(), what.c_str());
+  }
 
-  std::string program_, path_;
+  std::string program_, path_, warning_;
   bool writes_;
   std::FILE* file_ = nullptr;
-  io::Series losses_{"loss", {}, {}};
-  std::vector<HeldOut> held_out_;
+  Curves curves_;
 };
 
 }  // namespace cleave::session

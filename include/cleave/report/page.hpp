@@ -133,8 +133,13 @@ if (run.timeline.length) {
   });
   put(s, 'text', {x: 60, y: run.timeline.length * 40 + 16}, number(end - begin) + ' us');
 }
-if (run.traffic.length) bars(part('traffic', 'Elements that a rank sends in a step, by collective', 'Of the rank that sends most.'), run.traffic, 'elements');
-bars(part('memory', 'Memory of a rank', 'One block, allocated before the first step.'), run.memory, 'bytes');
+if (run.traffic.length) bars(part('traffic', 'Bytes that a rank sends in a step, by collective', 'Of the rank that sends most.'), run.traffic, 'bytes');
+const memory = part('memory', 'Memory of a rank', 'One block, allocated before the first step.');
+bars(memory, run.memory, 'bytes');
+if (run.memory_over_step.length) {
+  put(memory, 'p', {}, 'What is in use in each line of the schedule below, in bytes:');
+  chart(memory, [{name: 'bytes in use', kind: 'in-use', points: run.memory_over_step.map((v, i) => [i, v])}], 'line');
+}
 if (run.staleness.length) bars(part('staleness', 'Gradients by age', 'Updates of the server between the pull of a replica and the arrival of its gradient.'), run.staleness, 'gradients');
 put(put(part('plan', 'Plan'), 'details'), 'summary', {}, 'The printed schedule');
 put(document.querySelector('#plan details'), 'pre', {}, run.plan);

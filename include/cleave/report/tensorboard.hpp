@@ -15,11 +15,13 @@
 
 #include "../io/checksum.hpp"
 #include "../io/file.hpp"
+#include "history.hpp"
 
 namespace cleave {
 
 /// `TensorBoard board("runs/first"); board.scalar("loss", step, loss);`, and `tensorboard --logdir runs` draws the
-/// curves. A new file in the folder, which is made if it is missing. Throws Error if it cannot be written.
+/// curves. A new file in the folder, which is made if it is missing. Throws Error if it cannot be written. As a
+/// callback of `fit` it is told of each epoch.
 class TensorBoard {
  public:
   explicit TensorBoard(std::string const& folder) {
@@ -55,7 +57,7 @@ class TensorBoard {
     write(event);
   }
   /// What is known of an epoch, at its step: loss/training, loss/held_out, accuracy/held_out.
-  template <class Epoch> void add(Epoch const& e) {
+  void epoch(Epoch const& e) {
     scalar("loss/training", e.steps, e.loss);
     if (!std::isnan(e.val_loss)) scalar("loss/held_out", e.steps, e.val_loss);
     if (!std::isnan(e.val_accuracy)) scalar("accuracy/held_out", e.steps, e.val_accuracy);

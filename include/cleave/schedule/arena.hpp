@@ -199,6 +199,12 @@ constexpr void encode(Out& out, S const& s, place::Request request, Format const
       region(Category::Gradients, (factor_sums(request.micro_batches, f.ordered) - 1) * most_factored * f.sum);
 }
 
+/// Of a rank's tensor.
+constexpr long bytes_of(Buffer const& t, Share const& share, Format const& f) {
+  long const count = t.per_slice ? t.elements * share.most(t.batch_axes) : t.elements;
+  return aligned(count * (!t.per_slice ? f.batch_sum : t.wide ? f.sum : f.data));
+}
+
 /// Fills `out`, whose arrays are there, for a stage of a schedule or a program s. `dying` has an element for each step
 /// and one more; `life`, `next` and `size` have one for each buffer.
 template <class Out, class S>
@@ -270,8 +276,7 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
     int freed = 0;  // steps whose dead buffers have been freed
     for (int k = 0; k < s.buffers; ++k) {
       Buffer const& t = s.buffer[k];
-      long const count = t.per_slice ? t.elements * share.most(t.batch_axes) : t.elements;
-      size[k] = aligned(count * (!t.per_slice ? f.batch_sum : t.wide ? f.sum : f.data));
+      size[k] = bytes_of(t, share, f);
       if (t.category != c || s.pipeline.stage(t.part) != stage) continue;
       if (split && outlives_task(life[k], s.forward_steps)) continue;
       for (; freed < life[k].birth; ++freed) {

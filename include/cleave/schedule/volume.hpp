@@ -158,7 +158,7 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
 /// communication volume.
 struct Traffic {
   long elements_per_step = 0, bytes_per_step = 0;
-  long elements[static_cast<int>(op::Verb::Illegal)]{};  // by verb
+  long elements[static_cast<int>(op::Verb::Illegal)]{}, bytes[static_cast<int>(op::Verb::Illegal)]{};  // by verb
   int messages = 0;
   long most_bytes_per_step = 0;  // the rest depends on the data: sparse rows
   constexpr long operator[](op::Verb v) const { return elements[static_cast<int>(v)]; }
@@ -174,6 +174,7 @@ constexpr Traffic traffic(Program const& s, place::Request request, Ranks ranks,
     t.bytes_per_step += m.bytes;
     t.most_bytes_per_step += m.bytes + m.most_bytes;
     t.elements[static_cast<int>(m.verb)] += m.sent;
+    t.bytes[static_cast<int>(m.verb)] += m.bytes;
     t.messages += m.times;
   }
   return t;

@@ -4,47 +4,21 @@
 
 #include <algorithm>
 #include <chrono>
-#include <concepts>
-#include <functional>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "../data/batch_range.hpp"
 #include "../data/loader.hpp"
 #include "../optim/rate.hpp"
+#include "../report/callback.hpp"
 #include "description.hpp"
 #include "fit_progress.hpp"
-#include "history.hpp"
 #include "losses.hpp"
+#include "options.hpp"
 
 namespace cleave::session {
-
-/// A function that is called after each epoch: it returns nothing, or whether the training ends.
-class Watch {
- public:
-  Watch() = default;
-  template <class Told>
-  requires(!std::same_as<std::remove_cvref_t<Told>, Watch> && std::invocable<Told&, Epoch const&>) Watch(Told told) {
-    using Answer = std::invoke_result_t<Told&, Epoch const&>;
-    static_assert(std::is_void_v<Answer> || std::same_as<Answer, bool>,
-                  "fit: the function that is told of each epoch returns nothing, or a bool: whether the training ends");
-    if constexpr (std::same_as<Answer, bool>) told_ = std::move(told);
-    if constexpr (std::is_void_v<Answer>) {
-      told_ = [told = std::move(told)](Epoch const& epoch) mutable {
-        told(epoch);
-        return false;
-      };
-    }
-  }
-  /// Whether the training ends.
-  bool operator()(Epoch const& epoch) const { return told_ && told_(epoch); }
-
- private:
-  std::function<bool(Epoch const&)> told_;
-};
 
 /// Weights and running statistics of a trainer, as they were.
 template <class Trained> class Snapshot {
@@ -92,6 +66,7 @@ struct Fitted {
   Scaling scaling{};   // of earlier training, if there was any
   int vocabulary = 0;  // of a model that reads tokens
   int at_once = 1;     // steps that replicas may be in at the same time
+  bool writes = true;  // of several processes, this is the one that writes files
 
   LoaderOptions loading(int batch, int readers) const {
     return {.batch = batch,
@@ -119,6 +94,12 @@ inline void check_scaling(FitOptions const& how, int vocabulary) {
 struct TrainingSets {
   SampleSource training, held_out;  // the latter may be of no samples
 };
+/// What callbacks of a training may read, and how.
+struct SamplesRead {
+  SampleSource const &training, &held_out;
+  Scaling const& scaling;
+  LoaderOptions in_order;
+};
 inline TrainingSets sets_of(SampleSource const& all, FitOptions const& how, std::uint64_t seed) {
   if (!(how.validation >= 0 && how.validation < 1))
     throw Error({"fit: a validation share of ", std::to_string(how.validation), "; say one from 0 to below 1"});
@@ -144,22 +125,48 @@ inline void check_stopping(FitOptions const& how, TrainingSets const& sets) {
 /// Throws Error if a checkpoint is not at the end of an epoch of these samples.
 inline void check_resumed(FitProgress const& at, FitFiles const& files, long steps, long per_epoch) {
   auto const epochs = static_cast<long>(at.history.epochs.size());
+  if (at.history.stopped_early) return;  // perhaps within an epoch
   if (steps == at.first + epochs * per_epoch) return;
   throw Error({files.last, ": was saved after ", steps, " steps, which are not ", epochs, " epochs of ", per_epoch,
                " from step ", at.first, " on; it is of other samples or another Batch"});
 }
 
-/// The mean loss of an epoch of training from step `from` on.
-template <class Trained> double train_epoch(Trained& trainer, Loader& batches, long from) {
-  long const per_epoch = batches.steps_per_epoch();
-  batches.begin_epoch(from / per_epoch, from);
-  double sum = 0;
-  for (long step = from; step < from + per_epoch;) {
-    auto const count = static_cast<int>(std::min<long>(from + per_epoch - step, Trained::most_steps));
+/// Whether a training ends, because one of its processes says so; and the next steps of which callbacks are told, as
+/// the process that writes has them.
+template <class Trained> bool agree(Trained& trainer, bool ends, bool writes, int& next) {
+  double of[] = {ends ? 1.0 : 0.0, writes ? static_cast<double>(next) : 0.0};
+  if constexpr (requires { trainer.sum_over_processes(of, 2); }) trainer.sum_over_processes(of, 2);
+  next = static_cast<int>(of[1]);
+  return of[0] > 0;
+}
+
+/// An epoch of training from step `from` on, told to callbacks; it is over before its last step if one of them ends it.
+struct TrainedEpoch {
+  double loss = 0;  // mean over its steps
+  bool ends = false;
+};
+template <class Trained>
+TrainedEpoch train_epoch(Trained& trainer, Loader& batches, long from, int epoch, Watch const& watch, bool writes) {
+  long const to = from + batches.steps_per_epoch();
+  batches.begin_epoch(from / batches.steps_per_epoch(), from);
+  TrainedEpoch out;
+  long step = from;
+  bool const told = watch.hears();
+  int next = told ? watch.next() : Trained::most_steps;
+  if (told) agree(trainer, false, writes, next);
+  while (step < to && !out.ends) {
+    auto const count = static_cast<int>(std::min<long>(to - step, std::min(next, Trained::most_steps)));
+    double sum = 0;
     for (double l : trainer.train(step, count, batches.feed())) sum += l;
     step += count;
+    out.loss += sum;
+    if (!told) continue;
+    bool const ends = watch.step({step, epoch, sum / count, count});
+    next = watch.next();
+    out.ends = agree(trainer, ends, writes, next);
   }
-  return sum / static_cast<double>(per_epoch);
+  out.loss /= static_cast<double>(step - from);
+  return out;
 }
 
 /// Trains, and returns the epochs; the trainer then has the weights of the best one, if samples are held out.
@@ -183,7 +190,8 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
   if (resumes) check_resumed(at, files, trainer.steps(), per_epoch);
   if (!resumes) at.first = trainer.steps();
   double const before = at.history.epochs.empty() ? 0 : at.history.epochs.back().seconds;
-  trainer.set_rate(how.rate.value_or(of.rate).over(at.first + per_epoch * how.epochs));
+  long const last = at.first + per_epoch * how.epochs;
+  trainer.set_rate(how.rate.value_or(of.rate).over(last));
   at.stop.patience = how.patience;
   Snapshot<Trained> best;
   if (resumes && test && io::exists(files.best)) {
@@ -191,28 +199,31 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
     best.take(trainer);
     files.load(files.last);
   }
+  SamplesRead const samples{sets.training, sets.held_out, scaling, loading.in_order()};
+  watch.begin(
+      {trainer.steps(), last, how.epochs, batch, sets.training.size(), sets.held_out.size(), of.writes, &samples});
   try {
     while (static_cast<int>(at.history.epochs.size()) < how.epochs && !at.history.stopped_early) {
       Epoch now;
       now.epoch = static_cast<int>(at.history.epochs.size()) + 1;
-      now.loss = train_epoch(trainer, batches, trainer.steps());
+      TrainedEpoch const trained = train_epoch(trainer, batches, trainer.steps(), now.epoch, watch, of.writes);
+      now.loss = trained.loss;
       now.steps = trainer.steps();
-      bool ended = false, improved = false;
+      bool ended = trained.ends, improved = false;
       if (test) {
         test->begin_epoch(0, 0);
         backend::host::Score const score = trainer.score(test->feed(), sets.held_out.size());
         now.val_loss = score.loss;
         now.val_accuracy = score.accuracy;
-        ended = at.stop(score.loss);
+        ended = at.stop(score.loss) || ended;
         improved = at.stop.improved();
         if (improved) best.take(trainer);
       }
       now.seconds = before + std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       at.history.epochs.push_back(now);
-      double ends = watch(now) || ended ? 1 : 0;
-      if constexpr (requires { trainer.sum_over_processes(&ends, 1); })
-        trainer.sum_over_processes(&ends, 1);  // all end, or none
-      at.history.stopped_early = ends > 0 && now.epoch < how.epochs;
+      int none = 0;
+      bool const ends = agree(trainer, watch.epoch(now) || ended, of.writes, none);
+      at.history.stopped_early = ends && now.steps < last;
       if (files && improved) files.save(files.best, at);
       if (files) files.save(files.last, at);
     }
@@ -222,6 +233,7 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
   }
   if (!best.empty()) best.give_back(trainer);
   meet(trainer);  // no process reads another's weights before they are given back
+  watch.end(at.history);
   return std::move(at.history);
 }
 

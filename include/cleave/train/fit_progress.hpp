@@ -9,7 +9,8 @@
 #include <type_traits>
 
 #include "../io/parse_double.hpp"
-#include "history.hpp"
+#include "../report/history.hpp"
+#include "options.hpp"
 
 namespace cleave::session {
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "../data/arrays.hpp"
 #include "../data/checks.hpp"
@@ -33,9 +34,10 @@ template <class P, class Self> class SampleTraining {
   /// Trains on samples in memory: x (n, inputs), y (n) classes from 0 (of sequences (n,
   /// positions)), or (n, outputs) targets, for a loss that takes
   /// them. Each epoch has its own order; samples beyond the last whole batch of an epoch are left out of it. With
-  /// `.validation`, the trainer has the weights of the best epoch in the end. `watch` is called after each epoch; if it
-  /// returns true, the training ends. The learning rate is that of the plan, unless `.rate` is given. Throws Error,
-  /// before anything is trained, if sizes, labels or targets do not fit.
+  /// `.validation`, the trainer has the weights of the best epoch in the end. `watch`: callbacks (report/callback.hpp),
+  /// one, or several in braces: `trainer.fit(x, y, {.epochs = 20}, {ProgressBar(), JsonLines("run.jsonl")})`. The
+  /// learning rate is that of the plan, unless `.rate` is given. Throws Error, before anything is trained, if sizes,
+  /// labels or targets do not fit.
   History fit(std::span<float const> x, std::span<int const> y, FitOptions const& how = {}, Watch const& watch = {}) {
     return fit_source(arrays(x, y, {}), how, watch);
   }
@@ -86,6 +88,15 @@ template <class P, class Self> class SampleTraining {
     return evaluate_source(arrays(x, {}, y));
   }
   template <Dataset D> backend::host::Score evaluate(D const& all) { return evaluate_source(source(all)); }
+  /// Metrics (data/metrics.hpp) of all samples, by the trainer's predictor: `auto [top1, top5] = trainer.evaluate(test,
+  /// Accuracy{}, TopKAccuracy<5>{});`. Every process computes all of them.
+  template <class X, class Y, class Metric, class... Metrics>
+  requires(!Dataset<X>) auto evaluate(X const& x, Y const& y, Metric metric, Metrics... metrics) {
+    return predictor().evaluate(x, y, std::move(metric), std::move(metrics)...);
+  }
+  template <Dataset D, class Metric, class... Metrics> auto evaluate(D const& all, Metric metric, Metrics... metrics) {
+    return predictor().evaluate(all, std::move(metric), std::move(metrics)...);
+  }
 
   /// Saves weights, optimizer state, step and the scaling of inputs, atomically; and loads them. Throw Error. They are
   /// in checkpoint.hpp.
@@ -137,7 +148,7 @@ template <class P, class Self> class SampleTraining {
   FitProgress progress_of(FitOptions const& how);
   FitFiles files_of(FitOptions const& how);
   History fit_sources(TrainingSets const& sets, FitOptions const& how, Watch const& watch, FitProgress const& at) {
-    check_same(sets.training, how);
+    check_same(sets.training, how, watch.hears());
     if (sets.held_out.size() > 0) check_same(sets.held_out, how);
     check_class_names(sets.training.class_names, sets.held_out.class_names);
     if (!sets.training.class_names.empty()) preprocessing_.class_names = sets.training.class_names;
@@ -148,18 +159,20 @@ template <class P, class Self> class SampleTraining {
     if (!all.class_names.empty()) preprocessing_.class_names = all.class_names;
     return session::batches(common(self()), all, how, fitted(), preprocessing_.scaling);
   }
-  Fitted fitted() { return {wanted, P::rate, seed_, preprocessing_.scaling, P::tokens.vocabulary, at_once()}; }
+  Fitted fitted() {
+    return {wanted, P::rate, seed_, preprocessing_.scaling, P::tokens.vocabulary, at_once(), writes_files()};
+  }
   /// Replicas around a server may each be in a step of their own.
   int at_once() {
     if constexpr (P::served) return self().ranks().replicas();
     return 1;
   }
   /// Throws Error, on every process, unless all give the same samples and options and have trained alike.
-  void check_same(SampleSource const& all, FitOptions const& how) {
+  void check_same(SampleSource const& all, FitOptions const& how, bool hears_steps = false) {
     if (!processes_ || processes_->size() == 1) return;
     processes_->check_same(checksum_of({static_cast<long>(checksum_of(all)), how.epochs, how.patience,
                                         std::lround(how.validation * 1e9), how.standardise, !how.checkpoint.empty(),
-                                        static_cast<long>(how.rate ? checksum_of(*how.rate) : 0)}),
+                                        hears_steps, static_cast<long>(how.rate ? checksum_of(*how.rate) : 0)}),
                            "other samples or options");
     std::uint64_t state = checksum_of({self().steps(), static_cast<long>(seed_)});
     for (auto const* of : {&preprocessing_.scaling.mean, &preprocessing_.scaling.deviation})

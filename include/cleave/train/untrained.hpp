@@ -6,8 +6,8 @@
 
 #include "../backend/host/execution/feed.hpp"
 #include "../data/batch_range.hpp"
-#include "history.hpp"
 #include "laws.hpp"
+#include "options.hpp"
 
 namespace cleave::session {
 

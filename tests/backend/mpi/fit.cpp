@@ -14,7 +14,7 @@ struct Train : Plan<Net, Batch<32>, MicroBatches<4>, DataParallel<Sync>, Adam> {
 struct Other : Plan<Net, Batch<32>, MicroBatches<4>, DataParallel<Sync>, RmsProp> {};
 
 /// fit FILE [MISTAKE]: on rank 1, "data" changes a sample, "plan" and "seed" these, "fewer" leaves samples out of an
-/// evaluation, "alone" throws where the others train, "watch" after an epoch.
+/// evaluation, "alone" throws where the others train, "watch" after an epoch, "steps" has no callback for steps.
 int main(int argc, char** argv) {
   ProcessGroup group;
   try {
@@ -33,7 +33,13 @@ int main(int argc, char** argv) {
     auto predict = trainer.predictor();
     // While another trainer lives and trains, and after weights of this one have changed, it has those of its moment.
     auto second = std::make_unique<Trainer<Train>>(TrainerOptions{.seed = 3, .processes = &group});
-    second->fit(x, y, {.epochs = 1});
+    // The last process ends it, within an epoch; the first writes.
+    auto const fifth = [&](TrainedStep const& s) { return group.rank() == group.size() - 1 && s.step == 5; };
+    std::string const page = std::string(argv[1]) + ".html", lines = std::string(argv[1]) + ".jsonl";
+    FitOptions const brief{.epochs = 2, .validation = 0.1};
+    if (mistake == "steps") second->fit(x, y, brief, Report(page, *second));
+    History const ended = second->fit(x, y, brief, {fifth, Report(page, *second), JsonLines(lines, 2)});
+    if (ended.epochs.size() != 1 || second->steps() != 5) throw Error("did not end at step 5");
     auto again = trainer.predictor();
     second->save(std::string(argv[1]) + ".second");
     trainer.load_weights(std::string(argv[1]) + ".second");

@@ -59,7 +59,10 @@ fi
 for n in 2 4; do
   timeout 60 "$mpirun" -n $n ./fit fit$n.safetensors >fit$n.txt
   cmp fit$n.txt fit1.txt && cmp fit$n.safetensors fit1.safetensors
+  sed 's/,"seconds".*//' fit$n.safetensors.jsonl | cmp - <(sed 's/,"seconds".*//' fit1.safetensors.jsonl)
+  grep -q "\"ranks\":$n," fit$n.safetensors.html
 done
+[ "$(wc -l <fit4.safetensors.jsonl)" -eq 4 ]
 wrong() {
   ! said=$(timeout 60 "$mpirun" -n 2 ./fit none.safetensors "$1" 2>&1) || exit 1
   [[ $said == *"$2"* && ! -e none.safetensors ]] || { echo "$said"; exit 1; }
@@ -68,6 +71,8 @@ wrong data "rank 1 has other samples or options than rank 0"
 wrong plan "rank 1 has another plan or seed than rank 0"
 wrong seed "rank 1 has another plan or seed than rank 0"
 said=$(timeout 60 "$mpirun" -n 2 ./fit fewer.safetensors fewer 2>&1) && exit 1
+[[ $said == *"rank 1 has other samples or options than rank 0"* ]] || { echo "$said"; exit 1; }
+said=$(timeout 60 "$mpirun" -n 2 ./fit steps.safetensors steps 2>&1) && exit 1
 [[ $said == *"rank 1 has other samples or options than rank 0"* ]] || { echo "$said"; exit 1; }
 wrong alone "rank 1: no data here"
 wrong watch "rank 1: enough"

@@ -1,4 +1,4 @@
-// cli/run_report.cpp - the predictions of a report are those of a predictor; its JSON has all that the page draws.
+// report/run_report.cpp - the predictions of a report are those of a predictor; its JSON has all that the page draws.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -21,6 +21,11 @@ io::Images images(int count) {
   }
   return set;
 }
+std::vector<int> predicted(auto& trainer, session::Batches<io::Images> const& test, long samples) {
+  auto const feed = test.feed();
+  return session::predicted_classes(
+      trainer, [&](long i, float* x) { feed.pixels(feed.self, 0, i, 1, x); }, 192, 4, samples);
+}
 }  // namespace
 
 TEST_CASE("predicted classes by evaluations of numbered samples are those of a predictor") {
@@ -33,7 +38,7 @@ TEST_CASE("predicted classes by evaluations of numbered samples are those of a p
   Predictor<Net> predict(folder / "weights.safetensors");
   std::vector<float> const pixels(set.pixels.begin(), set.pixels.begin() + 18 * 192);
   auto const classes = predict.classes(pixels);
-  CHECK(session::predicted_classes(trainer, test.feed(), 4, 18) == std::vector<int>(classes.begin(), classes.end()));
+  CHECK(predicted(trainer, test, 18) == std::vector<int>(classes.begin(), classes.end()));
 }
 TEST_CASE("with fewer samples in a batch than classes") {
   struct Few : Plan<Net, Batch<2>, MicroBatches<2>, Momentum> {};
@@ -42,7 +47,7 @@ TEST_CASE("with fewer samples in a batch than classes") {
   Trainer<Few> trainer(1, 7);
   trainer.train(0, 40, test.feed());
   auto const classes = trainer.predictor().classes(std::vector<float>(set.pixels.begin(), set.pixels.end()));
-  CHECK(session::predicted_classes(trainer, test.feed(), 4, 12) == std::vector<int>(classes.begin(), classes.end()));
+  CHECK(predicted(trainer, test, 12) == std::vector<int>(classes.begin(), classes.end()));
 }
 TEST_CASE("the JSON of a report") {
   io::Images const set = images(4);
@@ -54,11 +59,11 @@ TEST_CASE("the JSON of a report") {
   session::RunReport report{"mine", "told"};
   report.class_names = set.class_names;
   report.confusion = {3, 1, 0, 4};
-  report.samples = {&set, {0, 1, 1, 3}};
+  report.pictures = {Shape(3, 8, 8), {0, 1, 2, 3}, {0, 1, 1, 3}, set.pixels};
   report.ages = {5, 0, 2};
   auto const plan =
       session::plan_facts("listing\n", schedule::program<Train>, Train::request_of(2), Train::ranks_of(2));
-  std::string const json = report.json(plan, schedule::program<Train>, metrics, {});
+  std::string const json = report.json(plan, schedule::program<Train>, metrics.curves(), {});
   io::JsonReader reader(json, "report");
   while (reader.next() != io::JsonToken::End) {
   }
@@ -66,6 +71,6 @@ TEST_CASE("the JSON of a report") {
        {R"("loss":[[1,1],[2,0.5],[3,0.3333333333333333]])", R"("held_out":[[2,0.5,0.75],[3,0.25]])",
         R"("classes":["a","<b>","c","d"])", R"("confusion":[3,1,0,4])", R"("sample_shape":[3,8,8])",
         R"({"label":2,"predicted":1,"pixels":")", R"("staleness":[["0",5],["2",2]])", R"("timeline":[])",
-        R"(["weights",)", R"(["all_reduce",)", R"("plan":"listing\n")"})
+        R"(["weights",)", R"(["all_reduce",)", R"("memory_over_step":[)", R"("plan":"listing\n")"})
     CHECK_MESSAGE(json.find(part) != json.npos, part);
 }

@@ -1,4 +1,4 @@
-// cli/run_report.hpp - what report.html shows of a run: curves, confusion matrix, samples, a step's timeline, traffic, memory.
+// report/run_report.hpp - what report.html shows of a run: curves, confusion matrix, samples, a step's timeline, traffic, memory.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,12 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "../backend/host/execution/feed.hpp"
-#include "../io/images.hpp"
 #include "../io/json_line.hpp"
-#include "../report/metrics.hpp"
-#include "../report/page.hpp"
-#include "../report/trace.hpp"
+#include "memory_over_step.hpp"
+#include "metrics.hpp"
+#include "page.hpp"
+#include "trace.hpp"
 
 namespace cleave::session {
 
@@ -20,14 +19,15 @@ namespace cleave::session {
 struct PlanFacts {
   std::string text;  // as --plan prints it
   schedule::Memory memory{};
-  schedule::Traffic traffic{};  // of the rank that sends most
+  schedule::Traffic traffic{};    // of the rank that sends most
+  std::vector<long> over_step{};  // memory in each line of the schedule
 };
 /// Of a plan on a mesh.
 template <class = void>
 [[gnu::cold]] PlanFacts plan_facts(std::string text, schedule::Program const& p, place::Request const& request,
                                    schedule::Ranks ranks) {
   return {std::move(text), schedule::largest_layout(p, request, ranks).memory,
-          schedule::volumes(p, request, ranks).most};
+          schedule::volumes(p, request, ranks).most, memory_over_step(p, request, ranks)};
 }
 
 /// Joins the texts of `n` JSON values, each by text(i), to a list.
@@ -37,40 +37,13 @@ template <class Text> [[gnu::cold]] std::string json_list(std::size_t n, Text te
   return out += "]";
 }
 
-/// The first of these test images, with the class of each one's largest output. `classes`: outputs of the model.
-struct SeenSamples {
-  io::Images const* set = nullptr;
-  std::vector<int> predicted{};
+/// Samples as pictures of 1 or 3 channels, (channels, height, width), with their labels and the classes of their
+/// largest outputs.
+struct Pictures {
+  Shape shape{};
+  std::vector<int> label{}, predicted{};
+  std::vector<unsigned char> pixels{};
 };
-/// An evaluation in which sample i has label i: the confusion matrix has one sample a row, at its predicted class. So
-/// every trainer can tell predictions, wherever its ranks are.
-template <class Trained>
-std::vector<int> predicted_classes(Trained& trainer, backend::host::Feed const& test, long classes, long samples) {
-  struct Numbered {
-    backend::host::Feed of;
-    long first;
-  };
-  std::vector<int> out;
-  while (static_cast<long>(out.size()) < samples) {
-    Numbered const from{test, static_cast<long>(out.size())};
-    backend::host::Feed const numbered{&from,
-                                       [](void const* self, long, long first, int count, float* to) {
-                                         auto const& me = *static_cast<Numbered const*>(self);
-                                         me.of.pixels(me.of.self, 0, me.first + first, count, to);
-                                       },
-                                       [](void const*, long, long first, int count, int* to) {
-                                         for (int i = 0; i < count; ++i) to[i] = static_cast<int>(first) + i;
-                                       }};
-    long const count =
-        std::min({classes, samples - from.first, long{description_of(trainer).batch}});  // one batch, whose step is 0
-    auto const pairs = trainer.score(numbered, count).confusion;
-    for (long i = 0; i < count; ++i) {
-      auto const row = pairs.begin() + i * classes;
-      out.push_back(static_cast<int>(std::max_element(row, row + classes) - row));
-    }
-  }
-  return out;
-}
 
 /// The parts of a report that do not depend on types; each is a JSON text.
 struct RunReport {
@@ -78,17 +51,17 @@ struct RunReport {
   io::JsonLine facts{};
   std::vector<std::string> class_names{};
   std::vector<long> confusion{};
-  SeenSamples samples{};
+  Pictures pictures{};
   std::vector<long> ages{};
 
   template <class = void>
-  [[gnu::cold]] std::string json(PlanFacts const& plan, schedule::Program const& program, Metrics const& metrics,
+  [[gnu::cold]] std::string json(PlanFacts const& plan, schedule::Program const& program, Curves const& curves,
                                  std::vector<backend::host::Timeline const*> const& ranks) const {
     io::JsonLine all;
     all.add("title", title).add("told", told).add("facts", facts);
-    io::Series const& loss = metrics.losses();
+    io::Series const& loss = curves.losses;
     all.add_raw("loss", json_list(loss.x.size(), [&](std::size_t i) { return pair(loss.x[i], loss.y[i]); }));
-    auto const& held_out = metrics.held_out();
+    auto const& held_out = curves.held_out;
     all.add_raw("held_out", json_list(held_out.size(), [&](std::size_t i) {
                   auto const& h = held_out[i];
                   std::string const accuracy = std::isnan(h.accuracy) ? "" : "," + io::number_text(h.accuracy);
@@ -96,14 +69,13 @@ struct RunReport {
                 }));
     all.add_raw("classes", json_list(class_names.size(), [&](std::size_t i) { return io::quote(class_names[i]); }));
     all.add_raw("confusion", json_list(confusion.size(), [&](std::size_t i) { return std::to_string(confusion[i]); }));
-    add_samples(all);
+    add_pictures(all);
     add_timeline(all, program, ranks);
-    std::vector<std::string> bytes, elements, aged;
+    std::vector<std::string> bytes, sent, aged;
     for (int c = 0; c < schedule::categories; ++c)
       bytes.push_back(named(schedule::name(static_cast<schedule::Category>(c)), plan.memory.bytes[c]));
     for (int v = 0; v < static_cast<int>(op::Verb::Illegal); ++v) {
-      if (plan.traffic.elements[v] > 0)
-        elements.push_back(named(op::name(static_cast<op::Verb>(v)), plan.traffic.elements[v]));
+      if (plan.traffic.bytes[v] > 0) sent.push_back(named(op::name(static_cast<op::Verb>(v)), plan.traffic.bytes[v]));
     }
     for (std::size_t a = 0; a < ages.size(); ++a) {
       if (ages[a] > 0) aged.push_back(named(std::to_string(a), ages[a]));
@@ -111,7 +83,9 @@ struct RunReport {
     auto const list = [&](std::vector<std::string> const& of) {
       return json_list(of.size(), [&](std::size_t i) { return of[i]; });
     };
-    all.add_raw("memory", list(bytes)).add_raw("traffic", list(elements)).add_raw("staleness", list(aged));
+    all.add_raw("memory", list(bytes)).add_raw("traffic", list(sent)).add_raw("staleness", list(aged));
+    all.add_raw("memory_over_step",
+                json_list(plan.over_step.size(), [&](std::size_t i) { return std::to_string(plan.over_step[i]); }));
     return all.add("plan", plan.text).text();
   }
 
@@ -122,19 +96,19 @@ struct RunReport {
   static std::string named(std::string_view name, long value) {
     return meta::joined({"[", io::quote(name), ",", value, "]"});
   }
-  void add_samples(io::JsonLine& all) const {
-    if (!samples.set) return static_cast<void>(all.add_raw("samples", "[]"));
-    io::Images const& set = *samples.set;
-    all.add_raw("sample_shape", meta::joined({"[", set.channels, ",", set.height, ",", set.width, "]"}));
-    all.add_raw("samples", json_list(samples.predicted.size(), [&](std::size_t i) {
+  void add_pictures(io::JsonLine& all) const {
+    Shape const& of = pictures.shape;
+    auto const size = static_cast<std::size_t>(of.size());
+    if (!pictures.label.empty()) all.add_raw("sample_shape", meta::joined({"[", of[0], ",", of[1], ",", of[2], "]"}));
+    all.add_raw("samples", json_list(pictures.label.size(), [&](std::size_t i) {
                   std::string pixels;
-                  for (unsigned char const byte : set.picture(static_cast<int>(i))) {
-                    pixels += "0123456789abcdef"[byte >> 4];
-                    pixels += "0123456789abcdef"[byte & 15];
+                  for (std::size_t p = i * size; p < (i + 1) * size; ++p) {
+                    pixels += "0123456789abcdef"[pictures.pixels[p] >> 4];
+                    pixels += "0123456789abcdef"[pictures.pixels[p] & 15];
                   }
                   return io::JsonLine()
-                      .add("label", set.label(static_cast<int>(i)))
-                      .add("predicted", samples.predicted[i])
+                      .add("label", pictures.label[i])
+                      .add("predicted", pictures.predicted[i])
                       .add("pixels", pixels)
                       .text();
                 }));

@@ -1,16 +1,13 @@
-// train/history.hpp - what a trainer, Trainer::fit and a predictor are told, and the history of a training.
+// train/options.hpp - what a trainer, Trainer::fit and a predictor are told.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "../meta/error.hpp"
 #include "../optim/rate.hpp"
 
 namespace cleave {
@@ -73,49 +70,6 @@ struct EarlyStopping {
   }
   /// Whether the last loss was the smallest so far.
   bool improved() const { return since == 0; }
-};
-
-/// One epoch of a training. What is not known is NaN.
-struct Epoch {
-  int epoch = 0;                                               ///< counted from 1
-  long steps = 0;                                              ///< of the trainer so far
-  double loss = 0;                                             ///< mean over the epoch's steps, as the weights changed
-  double val_loss = std::numeric_limits<double>::quiet_NaN();  ///< over the samples held out
-  double val_accuracy = std::numeric_limits<double>::quiet_NaN();  ///< the same, if they have labels
-  double seconds = 0;                                              ///< so far
-};
-
-/// What Trainer::fit has done.
-struct History {
-  std::vector<Epoch> epochs;
-  bool stopped_early = false;  ///< by patience or by the caller's function
-
-  /// The epoch with the smallest val_loss; without validation, with the smallest loss. Throws Error if there is none.
-  Epoch const& best() const {
-    if (epochs.empty()) throw Error("history: no epoch was trained");
-    Epoch const* best = epochs.data();
-    for (Epoch const& e : epochs) {
-      if (of(e) < of(*best)) best = &e;
-    }
-    return *best;
-  }
-  /// A line for each epoch under a line of names; what is not known is empty.
-  std::string csv() const {
-    std::string out = "epoch,steps,loss,val_loss,val_accuracy,seconds\n";
-    auto const number = [](double v) {
-      char text[32] = "";
-      if (!std::isnan(v)) std::snprintf(text, sizeof text, "%.9g", v);
-      return std::string(text);
-    };
-    for (Epoch const& e : epochs) {
-      meta::append(out, {e.epoch, ",", e.steps, ",", number(e.loss), ",", number(e.val_loss), ",",
-                         number(e.val_accuracy), ",", number(e.seconds), "\n"});
-    }
-    return out;
-  }
-
- private:
-  static double of(Epoch const& e) { return std::isnan(e.val_loss) ? e.loss : e.val_loss; }
 };
 
 }  // namespace cleave

@@ -1,0 +1,77 @@
+// report/history.hpp - what a training tells of itself: its steps, its epochs, and all of them in the end.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "../io/json_line.hpp"
+#include "../meta/error.hpp"
+
+namespace cleave {
+
+namespace session {
+struct SamplesRead;  // train/fit.hpp
+}
+
+/// What a training by `fit` is about to do.
+struct FitStart {
+  long first = 0, last = 0;  ///< steps of the trainer before it, and after its last epoch
+  int epochs = 1, batch = 1;
+  long samples = 0, held_out = 0;
+  bool writes = true;                                  ///< of several processes, this is the one that writes files
+  session::SamplesRead const* samples_read = nullptr;  // for Report; until `fit` returns
+};
+
+/// One or more steps that a training has made since the last call.
+struct TrainedStep {
+  long step = 0;    ///< of the trainer so far
+  int epoch = 1;    ///< counted from 1
+  double loss = 0;  ///< the mean of these steps
+  int steps = 1;    ///< how many they are
+};
+
+/// One epoch of a training. What is not known is NaN.
+struct Epoch {
+  int epoch = 0;                                               ///< counted from 1
+  long steps = 0;                                              ///< of the trainer so far
+  double loss = 0;                                             ///< mean over the epoch's steps, as the weights changed
+  double val_loss = std::numeric_limits<double>::quiet_NaN();  ///< over the samples held out
+  double val_accuracy = std::numeric_limits<double>::quiet_NaN();  ///< the same, if they have labels
+  double seconds = 0;                                              ///< so far
+};
+
+/// What Trainer::fit has done.
+struct History {
+  std::vector<Epoch> epochs;
+  bool stopped_early = false;  ///< by patience or by a callback
+
+  /// The epoch with the smallest val_loss; without validation, with the smallest loss. Throws Error if there is none.
+  Epoch const& best() const {
+    if (epochs.empty()) throw Error("history: no epoch was trained");
+    Epoch const* best = epochs.data();
+    for (Epoch const& e : epochs) {
+      if (of(e) < of(*best)) best = &e;
+    }
+    return *best;
+  }
+  /// A line for each epoch under a line of names; what is not known is empty.
+  std::string csv() const {
+    std::string out = "epoch,steps,loss,val_loss,val_accuracy,seconds\n";
+    auto const number = [](double v) {
+      return std::isfinite(v) ? io::number_text(v) : std::isnan(v) ? "" : v > 0 ? "inf" : "-inf";
+    };
+    for (Epoch const& e : epochs) {
+      meta::append(out, {e.epoch, ",", e.steps, ",", number(e.loss), ",", number(e.val_loss), ",",
+                         number(e.val_accuracy), ",", number(e.seconds), "\n"});
+    }
+    return out;
+  }
+
+ private:
+  static double of(Epoch const& e) { return std::isnan(e.val_loss) ? e.loss : e.val_loss; }
+};
+
+}  // namespace cleave
