@@ -42,6 +42,7 @@
 #include "cleave/layer/linear.hpp"
 #include "cleave/layer/loss.hpp"
 #include "cleave/layer/norm.hpp"
+#include "cleave/layer/padding.hpp"
 #include "cleave/layer/per_position.hpp"
 #include "cleave/layer/pool.hpp"
 #include "cleave/layer/recurrent.hpp"

@@ -4,19 +4,19 @@
 
 using namespace sequences;
 
-TEST_CASE_TEMPLATE("any number of replicas has the bits of one", Net, Gpt, Cells, Last) {
+TEST_CASE_TEMPLATE("any number of replicas has the bits of one", Net, Gpt, Cells, Last, Filled) {
   using P = Train<Net, DataParallel<Sync>>;
   auto const one = trained<P>(1);
   for (int n : {2, 3}) CHECK(trained<P>(n) == one);
   using Narrow = Train<Net, DataParallel<Sync>, Precision<bf16>>;
   CHECK(trained<Narrow>(3) == trained<Narrow>(1));
 }
-TEST_CASE_TEMPLATE("stages and ZeRO have the bits of one rank", Net, Gpt, Cells) {
+TEST_CASE_TEMPLATE("stages and ZeRO have the bits of one rank", Net, Gpt, Cells, Filled) {
   auto const one = trained<Train<Net, DataParallel<Sync>>>(1);
   CHECK(trained<Train<Net, ModelParallel<SplitLayers<3>>>>(1) == one);
   CHECK(trained<Train<Net, DataParallel<Sync, Zero<3>>>>(2) == one);
 }
-TEST_CASE_TEMPLATE("layers cut by columns and rows have the numbers of one rank", Net, Gpt, Cells) {
+TEST_CASE_TEMPLATE("layers cut by columns and rows have the numbers of one rank", Net, Gpt, Cells, Filled) {
   auto const one = trained<Train<Net, DataParallel<Sync>>>(1);
   near(trained<Train<Net, DataParallel<Sync>, ModelParallel<SplitColsRows, Ways<2>>>>(2), one, 1e-4);
   near(trained<Train<Net, DataParallel<Sync>, ModelParallel<SplitBatch, Ways<2>>>>(1), one, 1e-4);

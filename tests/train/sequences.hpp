@@ -19,6 +19,10 @@ struct Cells : Sequential<Vector<positions>, Embedding<letters, 8, SendDense>, L
                           PerPosition<Linear<letters>, CrossEntropy>> {};
 struct Last : Sequential<Vector<positions>, Embedding<letters, 8, SendDense>, Gru<8>, LastPosition, Linear<letters>,
                          CrossEntropy> {};
+struct Filled
+    : Sequential<Vector<positions>, Embedding<letters, 8, SendDense, PadToken<3>>, Attention<2, Padded>, Gru<8>,
+                 Branches<Plus, Path<LastValidPosition>, Path<MeanOverValidPositions>>, Linear<letters>, CrossEntropy> {
+};
 
 template <class Net, class... Words> struct Train : Plan<Net, Batch<12>, MicroBatches<6>, Momentum, Words...> {
   static constexpr Rate rate = Rate::constant(0.1f);

@@ -5,6 +5,7 @@
 #include "../op/attention.hpp"
 #include "activation.hpp"
 #include "linear.hpp"
+#include "padding.hpp"
 #include "per_position.hpp"
 #include "residual.hpp"
 
@@ -20,11 +21,11 @@ template <bool There, class... Ops> using ops_if = std::conditional_t<There, met
 template <class Ops> struct chain_of_;
 template <class... Ops> struct chain_of_<meta::list<Ops...>> { using type = Chain<Ops...>; };
 template <int Heads, class P, op::Start How = start_of<P>, bool Biased = !meta::contains<NoBias, P>>
-using attention_ops =
-    typename chain_of_<meta::concat<meta::list<op::IntoHeads<Heads, How>>, ops_if<Biased, op::BiasOfHeads>,
-                                    ops_if<meta::contains<Rotary, P>, op::RotatePositions>,
-                                    meta::list<op::Attend<meta::contains<Causal, P>>, op::OutOfHeads<How>>,
-                                    ops_if<Biased, op::BiasOutOfHeads>>>::type;
+using attention_ops = typename chain_of_<
+    meta::concat<meta::list<op::IntoHeads<Heads, How>>, ops_if<Biased, op::BiasOfHeads>,
+                 ops_if<meta::contains<Rotary, P>, op::RotatePositions>,
+                 meta::list<op::Attend<meta::contains<Causal, P>, meta::contains<Padded, P>>, op::OutOfHeads<How>>,
+                 ops_if<Biased, op::BiasOutOfHeads>>>::type;
 template <int Heads> struct attention_has_heads {
   static constexpr bool holds = Heads >= 1;
   template <bool Holds> struct tell {
@@ -33,13 +34,14 @@ template <int Heads> struct attention_has_heads {
 };
 }  // namespace layer
 
-/// Self-attention: x (b, T, F), y (b, T, F), in `Heads` heads of F / Heads features: `Attention<4, Causal>`. Weights
+/// Self-attention: x (b, T, F), y (b, T, F), in `Heads` heads of F / Heads features: `Attention<4, Causal>`. With
+/// `Padded`, positions that are padding are attended to by none, as by PyTorch's key_padding_mask. Weights
 /// are those of PyTorch's MultiheadAttention, transposed: (F, 3, heads, F / heads) for queries, keys and values, then
 /// (heads, F / heads, F), each with a bias unless NoBias. With ModelParallel<SplitColsRows> ranks have whole heads, and
 /// there is one sum over ranks in each pass. Memory grows with T, not with its square.
 template <int Heads, class... Options> struct Attention : layer::attention_ops<Heads, meta::list<Options...>> {
   using policies = meta::list<Options...>;
-  using takes = meta::list<Causal, Rotary, NoBias, Glorot>;
+  using takes = meta::list<Causal, Rotary, Padded, NoBias, Glorot>;
   using law = layer::attention_has_heads<Heads>;
 };
 

@@ -3,20 +3,42 @@
 #pragma once
 
 #include "../op/lookup.hpp"
+#include "../op/padding.hpp"
 #include "graph.hpp"
 
 namespace cleave {
 
 struct SendDense : layer::Option {};
+/// Of Embedding: this token is padding, to later layers over padded sequences (padding.hpp).
+template <int Token> struct PadToken : layer::Option {};
+
+namespace layer {
+template <int Vocabulary, int Features, class P>
+using lookup = op::Lookup<Vocabulary, Features, !meta::contains<SendDense, P>>;
+/// Without a token that is padding, the lookup alone.
+template <int Vocabulary, int Token, class Lookup> struct EmbeddingOps {
+  using ops = meta::list<op::TokenMask<Vocabulary, Token>, Lookup>;
+  static constexpr void connect(auto& graph) {
+    int const tokens = graph.current;
+    graph.join(tokens, -2);
+    graph.mask = graph.current;
+    graph.join(tokens, -2);
+    ++graph.leaves;
+  }
+};
+template <int Vocabulary, class Lookup> struct EmbeddingOps<Vocabulary, -1, Lookup> : Chain<Lookup> {};
+}  // namespace layer
 
 /// x (b, tokens): `Vector<tokens>`, whose elements are token numbers from 0; y (b, tokens, Features). Rows are
 /// initialised normally with deviation 1. Its gradient is sent as (index, row) pairs of nonzero rows, unless
-/// `SendDense` is given; the bits are the same.
+/// `SendDense` is given; the bits are the same. `PadToken<0>`: token 0 fills up samples that are shorter.
 template <int Vocabulary, int Features, class... Options>
-struct Embedding : layer::Chain<op::Lookup<Vocabulary, Features, !meta::contains<SendDense, meta::list<Options...>>>> {
+struct Embedding : layer::EmbeddingOps<Vocabulary, layer::number_in<PadToken, meta::list<Options...>>::or_(-1),
+                                       layer::lookup<Vocabulary, Features, meta::list<Options...>>> {
   using policies = meta::list<Options...>;
-  using takes = meta::list<SendDense>;
-  using law = layer::embedding_sizes_are_positive<Vocabulary, Features>;
+  using takes = meta::list<SendDense, PadToken<0>>;
+  using law = layer::embedding_sizes_are_positive<Vocabulary, Features,
+                                                  layer::number_in<PadToken, meta::list<Options...>>::or_(0)>;
 };
 
 }  // namespace cleave

@@ -14,8 +14,10 @@ namespace cleave::layer {
 
 /// Operation k reads the outputs of in0[k] and in1[k]; -1 is the model's input, -2 no second input.
 template <int N> struct Graph {
+  static constexpr int no_mask = -3;
   int in0[N]{}, in1[N]{}, leaf[N]{};  // leaf: the number of the operation's layer
   int count = 0, leaves = 0, current = -1;
+  int mask = no_mask;  // the output that says which positions are padding
 
   constexpr void chain() { join(current, -2); }
   constexpr void join(int first, int second) {
@@ -36,8 +38,17 @@ template <class... Ops> struct Chain {
   using ops = meta::list<Ops...>;
   using policies = meta::list<>;
   static constexpr void connect(auto& graph) {
-    for (int k = 0; k < ops::size; ++k) graph.chain();
+    (link<Ops>(graph), ...);
     ++graph.leaves;
+  }
+
+ private:
+  template <class Op> static constexpr void link(auto& graph) {
+    if constexpr (requires { Op::takes_mask; }) {
+      graph.join(graph.current, graph.mask);
+    } else {
+      graph.chain();
+    }
   }
 };
 

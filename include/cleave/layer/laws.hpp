@@ -26,10 +26,11 @@ template <int Window, int Stride, int Pad> struct pool_sizes_are_positive {
         "is from 0 and smaller than the window");
   };
 };
-template <int Vocabulary, int Features> struct embedding_sizes_are_positive {
-  static constexpr bool holds = Vocabulary >= 1 && Features >= 1;
+template <int Vocabulary, int Features, int Padding> struct embedding_sizes_are_positive {
+  static constexpr bool holds = Vocabulary >= 1 && Features >= 1 && Padding >= 0 && Padding < Vocabulary;
   template <bool Holds> struct tell {
-    static_assert(Holds, "Embedding<tokens, features>: both are whole numbers from 1");
+    static_assert(Holds,
+                  "Embedding<tokens, features>: both are whole numbers from 1; PadToken<t> is one of the tokens");
   };
 };
 template <int Times> struct repeated_at_least_once {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 #include "../meta/host_device.hpp"
 #include "../tensor/elementary.hpp"
 #include "bias.hpp"
+#include "padding.hpp"
 #include "per_position.hpp"
 #include "product.hpp"
 
@@ -59,11 +61,12 @@ struct BiasOutOfHeads : OnEachPosition<Bias> {
 /// x (b, T, 3, heads, D): queries, keys, values. y (b, T, heads, D): for each position the mean of the values,
 /// weighted by the softmax over positions of query . key / sqrt(D); with `Causal` over this position and those before
 /// it. No (T, T) matrix is stored: the logarithm of each softmax's sum is kept, and its terms are computed again on the
-/// way back. Sources: Vaswani et al., "Attention is all you need", 2017; Dao et al., "FlashAttention", 2022.
-template <bool Causal> struct Attend : Base {
+/// way back. If `Padded`, the second input (b, T) is 0 at positions that nobody attends to; where a position may attend
+/// to none, y is 0. Sources: Vaswani et al., "Attention is all you need", 2017; Dao et al., "FlashAttention", 2022.
+template <bool Causal, bool Padded = false> struct Attend : std::conditional_t<Padded, Masked, Base> {
   static constexpr auto name = Causal ? "causal_attention" : "attention";
-  static constexpr auto equation = "bTKhD->bThD";
-  static constexpr bool reads_x = true, reads_y = true, causal = Causal;
+  static constexpr auto equation = Padded ? "bTKhD,bT->bThD" : "bTKhD->bThD";
+  static constexpr bool reads_x = true, reads_y = true, causal = Causal, padded = Padded;
   static constexpr Shape output(Shape x) { return Shape(x[0], x[2], x[3]); }
   static constexpr long aux(Shape x, Shape) { return long{x[0]} * x[2]; }
   static constexpr long work(Shape x) { return (Causal ? 1 : 2) * x[0] * x.below().size() / 3 * x[0]; }
@@ -82,6 +85,13 @@ template <bool Causal> struct Attend : Base {
     CLEAVE_HD constexpr long value(long p) const { return x + p * step + 2 * stride; }
     CLEAVE_HD constexpr long output(long p) const { return y + p * stride; }
     CLEAVE_HD constexpr long sum(long p) const { return aux + p * heads; }
+    /// The mask of the sample of head n.
+    template <class T> CLEAVE_HD static constexpr T const* mask(Operands<T> const& t, long n) {
+      return Padded ? t.x2 + n / heads * positions : nullptr;
+    }
+    template <class T> CLEAVE_HD static constexpr bool is_read(T const* mask, long key) {
+      return !Padded || counts(mask[key]);
+    }
     CLEAVE_HD static constexpr long end(long p) { return Causal ? p + 1 : positions; }  // of the keys it reads
     CLEAVE_HD static constexpr long begin(long p) { return Causal ? p : 0; }            // of the queries that read it
   };
@@ -99,13 +109,23 @@ template <bool Causal> struct Attend : Base {
       Of const h(e / Of::positions);
       long const p = e % Of::positions;
       T const* const q = t.x + h.query(p);
-      A top = dot<L, A>(q, t.x + h.key(0)), sum = 0;
-      for (long k = 1; k < Of::end(p); ++k) {
+      T const* const mask = Of::mask(t, e / Of::positions);
+      long first = 0;
+      while (first < Of::end(p) && !Of::is_read(mask, first)) ++first;
+      if (first == Of::end(p)) {
+        for (int d = 0; d < Of::width; ++d) t.y[h.output(p) + d] = static_cast<T>(A{0});
+        t.aux[h.sum(p)] = A{0};
+        return;
+      }
+      A top = dot<L, A>(q, t.x + h.key(first)), sum = 0;
+      for (long k = first + 1; k < Of::end(p); ++k) {
+        if (!Of::is_read(mask, k)) continue;
         A const s = dot<L, A>(q, t.x + h.key(k));
         top = s > top ? s : top;
       }
       A y[Of::width] = {};
-      for (long k = 0; k < Of::end(p); ++k) {
+      for (long k = first; k < Of::end(p); ++k) {
+        if (!Of::is_read(mask, k)) continue;
         A const w = tensor::exp((dot<L, A>(q, t.x + h.key(k)) - top) * scale<L, A>());
         T const* const v = t.x + h.value(k);
         sum += w;
@@ -130,11 +150,13 @@ template <bool Causal> struct Attend : Base {
         return w * (dot<L, A>(dy, t.x + h.value(key)) - dot<L, A>(dy, t.y + h.output(query))) * scale<L, A>();
       };
       A dq[Of::width] = {}, dk[Of::width] = {}, dv[Of::width] = {};
+      T const* const mask = Of::mask(t, e / Of::positions);
       for (long k = 0; k < Of::end(p); ++k) {
+        if (!Of::is_read(mask, k)) continue;
         A const s = slope(p, k, weight(p, k));
         for (int d = 0; d < Of::width; ++d) dq[d] += s * static_cast<A>(t.x[h.key(k) + d]);
       }
-      for (long q = Of::begin(p); q < Of::positions; ++q) {
+      for (long q = Of::begin(p); Of::is_read(mask, p) && q < Of::positions; ++q) {
         A const w = weight(q, p), s = slope(q, p, w);
         for (int d = 0; d < Of::width; ++d) {
           dk[d] += s * static_cast<A>(t.x[h.query(q) + d]);
@@ -147,6 +169,9 @@ template <bool Causal> struct Attend : Base {
         t.dx[h.value(p) + d] = static_cast<T>(dv[d]);
       }
     });
+    if constexpr (Padded) {
+      if (t.dx2) ctx.each(L.rows * L.x2.size(), [&](long e) { t.dx2[e] = static_cast<T>(A{0}); });
+    }
   }
 };
 

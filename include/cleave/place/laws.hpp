@@ -18,6 +18,7 @@ enum class Law : unsigned char {
   Heads,
   OnePosition,
   Pairs,
+  Padding,
   Window,
   Joined,
   Factors,
@@ -96,6 +97,14 @@ template <int, int> struct the_layer_sees_one_position {
     static_assert(Holds,
                   "PerPosition: its layers see one position alone: no BatchNorm, Branches<Concat, ...> or layer of "
                   "whole sequences; of the losses CrossEntropy, since others are means over all positions already");
+  };
+};
+template <int Positions, int Marked> struct padding_is_said_before {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Padded, LastValidPosition, MeanOverValidPositions: an earlier layer says which of the positions are "
+                  "padding, Embedding<n, f, PadToken<t>> or Masking");
   };
 };
 template <int Features, int> struct features_of_a_head_are_pairs {
@@ -232,6 +241,7 @@ template <int A, int B> struct law_of<Law::Dimensions, A, B> : the_input_has_the
 template <int A, int B> struct law_of<Law::Sequence, A, B> : the_input_is_a_sequence<A, B> {};
 template <int A, int B> struct law_of<Law::OnePosition, A, B> : the_layer_sees_one_position<A, B> {};
 template <int A, int B> struct law_of<Law::Pairs, A, B> : features_of_a_head_are_pairs<A, B> {};
+template <int A, int B> struct law_of<Law::Padding, A, B> : padding_is_said_before<A, B> {};
 template <int A, int B> struct law_of<Law::Heads, A, B> : heads_divide_features<A, B> {};
 template <int A, int B> struct law_of<Law::Window, A, B> : the_window_fits<A, B> {};
 template <int A, int B> struct law_of<Law::Joined, A, B> : joined_shapes_agree<A, B> {};

@@ -69,7 +69,9 @@ template <class Op> constexpr Verdict shape_law_of_sample(Shape x, Shape x2, int
   if constexpr (requires { Op::groups, Op::filters; }) {
     if (Op::filters % Op::groups != 0) return {Law::GroupsOfChannels, Op::filters, Op::groups, leaf};
   }
-  if constexpr (requires { Op::joins(x, x2); }) {
+  if constexpr (requires { Op::takes_mask; }) {
+    return {};
+  } else if constexpr (requires { Op::joins(x, x2); }) {
     if (!Op::joins(x, x2)) return {Law::Factors, static_cast<int>(x.size()), static_cast<int>(x2.size()), leaf};
   } else if constexpr (requires { Op::concatenates(x, x2); }) {
     int const a = x.dims == 2 ? x[0] : static_cast<int>(x.stride(0)),
@@ -87,6 +89,9 @@ template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
   }
   if constexpr (requires { Op::heads; }) {
     if (x.dims != 2) return {Law::Sequence, x.dims, 2, leaf};
+  }
+  if constexpr (requires { Op::takes_mask; }) {
+    if (x2.dims != 1 || x2[0] != x[0]) return {Law::Padding, x[0], x2.dims == 1 ? x2[0] : 0, leaf};
   }
   if constexpr (requires { Op::sees_all_positions; }) return {Law::OnePosition, 0, 0, leaf};
   if constexpr (requires { Op::heads; }) {
@@ -156,7 +161,7 @@ template <class Model, class... Ops> constexpr auto signatures(meta::list<Ops...
     if (out.verdict.law != Law::None) return;
     int const in0 = graph.in0[k], in1 = graph.in1[k];
     Shape const x = in0 < 0 ? Model::input::shape : out.op[in0].y;
-    Shape const x2 = in1 == -2 ? Shape{} : in1 < 0 ? Model::input::shape : out.op[in1].y;
+    Shape const x2 = in1 < -1 ? Shape{} : in1 < 0 ? Model::input::shape : out.op[in1].y;
     out.verdict = shape_law<Op>(x, x2, graph.leaf[k]);
     if (out.verdict.law != Law::None) return;
     out.op[k] = signature<Op>(x, x2);

@@ -63,10 +63,11 @@ struct Fitted {
   backend::host::Wanted answers;
   Rate rate;
   std::uint64_t seed = 1;
-  Scaling scaling{};   // of earlier training, if there was any
-  int vocabulary = 0;  // of a model that reads tokens
-  int at_once = 1;     // steps that replicas may be in at the same time
-  bool writes = true;  // of several processes, this is the one that writes files
+  Scaling scaling{};         // of earlier training, if there was any
+  int vocabulary = 0;        // of a model that reads tokens
+  int at_once = 1;           // steps that replicas may be in at the same time
+  bool writes = true;        // of several processes, this is the one that writes files
+  bool masks_zeros = false;  // to the model positions of zeros are padding
 
   LoaderOptions loading(int batch, int readers) const {
     return {.batch = batch,
@@ -85,9 +86,14 @@ inline void check(char const* call, FitOptions const& how, long samples, int bat
     throw Error({call, ": ", samples, " samples to train on are fewer than one batch of ", batch,
                  "; say a smaller Batch in the plan"});
 }
-inline void check_scaling(FitOptions const& how, int vocabulary) {
-  if (vocabulary > 0 && how.standardise)
+inline void check_scaling(FitOptions const& how, Fitted const& of) {
+  if (of.vocabulary > 0 && how.standardise)
     throw Error("fit: Embedding reads token numbers, which cannot be scaled; leave .standardise out");
+  if (of.masks_zeros && how.standardise)
+    throw Error(
+        "fit: Masking takes positions of zeros for padding, which would be scaled too; scale the samples themselves, "
+        "and "
+        "leave .standardise out");
 }
 
 /// The samples to train on, and those held out: a part of the same, by `.validation`, or others.
@@ -174,7 +180,7 @@ TrainedEpoch train_epoch(Trained& trainer, Loader& batches, long from, int epoch
 template <class Trained>
 History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, Fitted const& of, Watch const& watch,
             Scaling& scaling, FitProgress at, FitFiles const& files) {
-  check_scaling(how, of.vocabulary);
+  check_scaling(how, of);
   check_stopping(how, sets);
   int const batch = description_of(trainer).batch;
   check("fit", how, sets.training.size(), batch);
@@ -243,7 +249,7 @@ BatchRange batches(Trained& trainer, SampleSource const& all, FitOptions const& 
                    Scaling& scaling) {
   if (how.validation != 0 || how.patience != 0)
     throw Error("batches: validation and patience are of fit; hold samples out, and say EarlyStopping in the loop");
-  check_scaling(how, of.vocabulary);
+  check_scaling(how, of);
   if (!how.checkpoint.empty()) throw Error("batches: a checkpoint is of fit; call trainer.save in the loop");
   int const batch = description_of(trainer).batch;
   check("batches", how, all.size(), batch);

@@ -13,6 +13,7 @@
 #include "../data/laws.hpp"
 #include "../data/preprocessing.hpp"
 #include "../lower/answers.hpp"
+#include "../meta/list.hpp"
 #include "fit.hpp"
 #include "process_group.hpp"
 
@@ -160,7 +161,17 @@ template <class P, class Self> class SampleTraining {
     return session::batches(common(self()), all, how, fitted(), preprocessing_.scaling);
   }
   Fitted fitted() {
-    return {wanted, P::rate, seed_, preprocessing_.scaling, P::tokens.vocabulary, at_once(), writes_files()};
+    return {wanted,
+            P::rate,
+            seed_,
+            preprocessing_.scaling,
+            P::tokens.vocabulary,
+            at_once(),
+            writes_files(),
+            masks_zeros(typename P::ops{})};
+  }
+  template <class... Ops> static constexpr bool masks_zeros(meta::list<Ops...>) {
+    return (requires { Ops::masks_zeros; } || ...);
   }
   /// Replicas around a server may each be in a step of their own.
   int at_once() {

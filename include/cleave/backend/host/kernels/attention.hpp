@@ -11,8 +11,8 @@
 namespace cleave::backend::host {
 
 /// One head of one sample at a time. No more is kept than a block of scores, whatever the length of a sequence.
-template <bool Causal> struct Kernel<op::Attend<Causal>> {
-  using Op = op::Attend<Causal>;
+template <bool Causal, bool Padded> struct Kernel<op::Attend<Causal, Padded>> {
+  using Op = op::Attend<Causal, Padded>;
 
   template <op::Local L, bool, class, class T> static void forward(Context c, op::Operands<T> const& t) {
     for (long n = 0; n < L.rows * Op::template OneHead<L>::heads; ++n) {
@@ -20,6 +20,7 @@ template <bool Causal> struct Kernel<op::Attend<Causal>> {
     }
   }
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
+    if (Padded && t.dx2) std::fill_n(t.dx2, L.rows * L.x2.size(), static_cast<T>(tensor::accumulate_t<T>{0}));
     for (long n = 0; n < L.rows * Op::template OneHead<L>::heads; ++n) {
       Blocks<L, T> const head{c, t, n};
       if constexpr (L.x[0] <= block<L>) {
@@ -49,8 +50,10 @@ template <bool Causal> struct Kernel<op::Attend<Causal>> {
     Context c;
     op::Operands<T> const& t;
     Of at;
+    T const* mask;  // of the sample, if it has padding
 
-    Blocks(Context context, op::Operands<T> const& operands, long n) : c(context), t(operands), at(n) {}
+    Blocks(Context context, op::Operands<T> const& operands, long n)
+        : c(context), t(operands), at(n), mask(Of::mask(operands, n)) {}
 
     /// Block (rows, keys) of query . key, unscaled.
     template <int R, int K> void scores(A* s, long q, long k) const {
@@ -60,6 +63,10 @@ template <bool Causal> struct Kernel<op::Attend<Causal>> {
     /// The number of keys in the block from k on that query q reads.
     static int seen(long q, long k, int keys) {
       return Causal ? static_cast<int>(std::clamp<long>(q + 1 - k, 0, keys)) : keys;
+    }
+    /// Scores of padding, in a row of n from key k on, become `value`.
+    void cover(A* row, int n, long k, A value) const {
+      for (int i = 0; Padded && i < n; ++i) row[i] = Of::is_read(mask, k + i) ? row[i] : value;
     }
     static A largest(A const* s, int n, A top) {
       A line[lanes];
@@ -91,13 +98,15 @@ template <bool Causal> struct Kernel<op::Attend<Causal>> {
         for (int r = 0; r < R; ++r) {
           A* const row = s + r * most;
           int const n = seen(q + r, k, K);
+          cover(row, n, k, -std::numeric_limits<A>::infinity());
           A const before = top[r], now = largest(row, n, before);
-          if (n == 0) {
+          if (n == 0 || (Padded && now == -std::numeric_limits<A>::infinity())) {
             std::fill_n(row, K, A{0});
             continue;
           }
           A const scale = Op::template scale<L, A>();
           tensor::each(n, [&](long i) { row[i] = tensor::exp((row[i] - now) * scale); });
+          cover(row, n, k, A{0});
           std::fill(row + n, row + K, A{0});
           if (k > 0 && now > before) {
             A const shrunk = tensor::exp((before - now) * scale);
@@ -112,6 +121,11 @@ template <bool Causal> struct Kernel<op::Attend<Causal>> {
       });
       for (int r = 0; r < R; ++r) {
         T* const to = t.y + at.output(q + r);
+        if (Padded && total[r] == A{0}) {  // it attends to nobody
+          std::fill_n(to, width, static_cast<T>(A{0}));
+          t.aux[at.sum(q + r)] = 0;
+          continue;
+        }
         for (int d = 0; d < width; ++d) to[d] = static_cast<T>(y[r * width + d] / total[r]);
         t.aux[at.sum(q + r)] = top[r] * Op::template scale<L, A>() + std::log(total[r]);
       }
@@ -132,6 +146,8 @@ template <bool Causal> struct Kernel<op::Attend<Causal>> {
           row[i] = tensor::exp(row[i] * scale - sums);
           slope[i] = row[i] * (slope[i] - mean) * scale;
         });
+        cover(row, n, k, A{0});
+        cover(slope, n, k, A{0});
         std::fill(row + n, row + K, A{0});
         std::fill(slope + n, slope + K, A{0});
       }
