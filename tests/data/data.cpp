@@ -179,7 +179,7 @@ struct Words {
   }
 };
 struct Scaled : Words {
-  static constexpr auto inputs = session::Inputs::Standardised;
+  static constexpr auto inputs = session::InputValues::Standardised;
 };
 
 /// `run` in this process, with --json: its last line of metrics.

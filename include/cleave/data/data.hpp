@@ -20,12 +20,12 @@ namespace session {
 
 /// How inputs of a data class are preprocessed. Default: images are standardised (mean 0 and deviation 1 over the
 /// training set), other samples are used as given.
-enum class Inputs : unsigned char { AsGiven, Standardised };
-template <class Data, class Set> constexpr Inputs inputs_of() {
+enum class InputValues : unsigned char { AsGiven, Standardised };
+template <class Data, class Set> constexpr InputValues inputs_of() {
   if constexpr (requires { Data::inputs; }) {
     return Data::inputs;
   } else {
-    return std::is_same_v<Set, io::Images> ? Inputs::Standardised : Inputs::AsGiven;
+    return std::is_same_v<Set, io::Images> ? InputValues::Standardised : InputValues::AsGiven;
   }
 }
 template <class Data> constexpr Variation variation_of() {
@@ -59,11 +59,11 @@ template <class Set> struct Sets {
 };
 
 /// For a model that begins with Embedding: inputs must be whole numbers below the vocabulary.
-inline void check_tokens(std::string const& name, auto const& set, int vocabulary, Inputs inputs) {
-  if (inputs != Inputs::AsGiven) {
+inline void check_tokens(std::string const& name, auto const& set, int vocabulary, InputValues inputs) {
+  if (inputs != InputValues::AsGiven) {
     throw Error({name,
                  ": Embedding reads token numbers, but the inputs are standardised; say in the data class: "
-                 "static constexpr auto inputs = session::Inputs::AsGiven;"});
+                 "static constexpr auto inputs = session::InputValues::AsGiven;"});
   }
   for (int i = 0; i < set.count; ++i) {
     for (auto const x : set.input(i)) {
@@ -84,7 +84,7 @@ struct Needs {
   int batch = 1;                  // samples of a step
 };
 /// Throws Error if a set does not fit the model. `name` is the set's.
-template <class Set> void check_set(std::string const& name, Set const& set, Inputs inputs, Needs const& needs) {
+template <class Set> void check_set(std::string const& name, Set const& set, InputValues inputs, Needs const& needs) {
   check_sizes(name, set);
   if (static_cast<long>(set.input(0).size()) != needs.values) {
     throw Error({name, ": samples of ", set.input(0).size(), " values, the model takes ", needs.values});
@@ -99,18 +99,18 @@ template <class Set> void check_set(std::string const& name, Set const& set, Inp
 
 /// A resumed run uses the preprocessing of its checkpoint `resume`; otherwise it follows from the training set.
 template <class Set>
-Preprocessing preprocessing_of(std::FILE* say, Set const& training, Inputs inputs, std::string const& resume) {
+Preprocessing preprocessing_of(std::FILE* say, Set const& training, InputValues inputs, std::string const& resume) {
   Preprocessing own{{}, training.class_names};
   if (resume.empty()) {
-    if (inputs == Inputs::Standardised) own.scaling = Scaling::of(training);
+    if (inputs == InputValues::Standardised) own.scaling = Scaling::of(training);
     return own;
   }
   std::optional<Preprocessing> saved = saved_preprocessing(resume);
   if (!saved) {
-    if (inputs == Inputs::Standardised) own.scaling = Scaling::of(training);
+    if (inputs == InputValues::Standardised) own.scaling = Scaling::of(training);
     std::fprintf(say, "%s does not say how its inputs were scaled: %s\n", resume.c_str(),
-                 inputs == Inputs::Standardised ? "means and deviations are taken from the training set"
-                                                : "they are taken as given");
+                 inputs == InputValues::Standardised ? "means and deviations are taken from the training set"
+                                                     : "they are taken as given");
     return own;
   }
   if (!saved->scaling.empty() && saved->scaling.mean.size() != static_cast<std::size_t>(training.channel_count())) {
@@ -128,7 +128,7 @@ Preprocessing preprocessing_of(std::FILE* say, Set const& training, Inputs input
 /// Checks both sets of a data class of this name, leaves the first `limit` of the training set (0: all), and determines
 /// the preprocessing of their inputs.
 template <class Set>
-void prepare_sets(std::FILE* say, Sets<Set>& s, std::string const& name, Inputs inputs, int limit,
+void prepare_sets(std::FILE* say, Sets<Set>& s, std::string const& name, InputValues inputs, int limit,
                   std::string const& resume, Needs const& needs) {
   if (limit > 0) s.training.keep_first(limit);
   check_set(name + ", training set", s.training, inputs, needs);

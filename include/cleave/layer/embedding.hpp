@@ -12,12 +12,16 @@ struct SendDense : layer::Option {};
 /// Of Embedding: this token is padding, to later layers over padded sequences (padding.hpp).
 template <int Token> struct PadToken : layer::Option {};
 
+/// Of Embedding: the tokens are numbers that another layer gives, as a part of several `Inputs`. Its gradient is sent
+/// whole.
+struct OfNumbers : layer::Option {};
+
 namespace layer {
-template <int Vocabulary, int Features, class P>
-using lookup = op::Lookup<Vocabulary, Features, !meta::contains<SendDense, P>>;
+template <int Vocabulary, int Features, class P, bool Numbers = meta::contains<OfNumbers, P>>
+using lookup = op::Lookup<Vocabulary, Features, !Numbers && !meta::contains<SendDense, P>, Numbers>;
 /// Without a token that is padding, the lookup alone.
 template <int Vocabulary, int Token, class Lookup> struct EmbeddingOps {
-  using ops = meta::list<op::TokenMask<Vocabulary, Token>, Lookup>;
+  using ops = meta::list<op::TokenMask<Vocabulary, Token, Lookup::whole_numbers>, Lookup>;
   static constexpr void connect(auto& graph) {
     int const tokens = graph.current;
     graph.join(tokens, -2);
@@ -36,7 +40,7 @@ template <int Vocabulary, int Features, class... Options>
 struct Embedding : layer::EmbeddingOps<Vocabulary, layer::number_in<PadToken, meta::list<Options...>>::or_(-1),
                                        layer::lookup<Vocabulary, Features, meta::list<Options...>>> {
   using policies = meta::list<Options...>;
-  using takes = meta::list<SendDense, PadToken<0>>;
+  using takes = meta::list<SendDense, OfNumbers, PadToken<0>>;
   using law = layer::embedding_sizes_are_positive<Vocabulary, Features,
                                                   layer::number_in<PadToken, meta::list<Options...>>::or_(0)>;
 };

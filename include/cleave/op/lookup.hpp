@@ -11,19 +11,27 @@ namespace cleave::op {
 
 /// Tokens (b, T), whole numbers from 0 in 32 bits, whatever the number format; W (Vocabulary, Features); y (b, T,
 /// Features). A token outside the vocabulary gives a row of NaN, so that the run ends with the loss. If `Sparse`, only
-/// nonzero rows of the gradient are sent.
-template <int Vocabulary, int Features, bool Sparse> struct Lookup : Base {
+/// nonzero rows of the gradient are sent. If `Numbers`, another operation gives the tokens, in the number format.
+template <int Vocabulary, int Features, bool Sparse, bool Numbers = false> struct Lookup : Base {
   static constexpr auto name = "embedding";
   static constexpr auto equation = "bT,VF->bTF";
-  static constexpr int weights = 1, tokens = Vocabulary, sparse_row = Sparse ? Features : 0;
+  static constexpr int weights = 1, tokens = Numbers ? 0 : Vocabulary, sparse_row = Sparse ? Features : 0;
+  static constexpr bool whole_numbers = Numbers;
   static constexpr bool reads_x = true;
   static constexpr Shape output(Shape x) { return Shape(static_cast<int>(x.size()), Features); }
   static constexpr Weight weight(int, Shape) { return {Shape(Vocabulary, Features), Start::He, 2, 1}; }  // deviation 1
 
+  template <class T> CLEAVE_HD static long row(Operands<T> const& t, long k) {
+    if constexpr (Numbers) {
+      return token_of(static_cast<float>(static_cast<tensor::accumulate_t<T>>(t.x[k])));
+    } else {
+      return t.tokens[k];
+    }
+  }
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     ctx.each(L.rows * L.y.size(), [&](long e) {
-      long const from = t.tokens[e / Features];
+      long const from = row(t, e / Features);
       t.y[e] = from < 0 || from >= Vocabulary ? static_cast<T>(A{NAN}) : t.w0[from * Features + e % Features];
     });
   }
@@ -38,7 +46,7 @@ template <int Vocabulary, int Features, bool Sparse> struct Lookup : Base {
     ctx.each(Features, [&](long f) {
       for (long v = 0; v < Vocabulary; ++v) t.dw0[v * Features + f] = 0;
       for (long k = 0; k < L.rows * L.x.size(); ++k) {
-        long const to = t.tokens[k];
+        long const to = row(t, k);
         if (to >= 0 && to < Vocabulary) t.dw0[to * Features + f] += static_cast<A>(t.dy[k * Features + f]);
       }
     });

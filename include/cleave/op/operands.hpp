@@ -93,7 +93,7 @@ enum class Target : unsigned char { Class, Numbers, Either, Shares };
 inline constexpr int ignored = -1;
 
 /// The token that a data set gives as f32, exact below 2^24; -1 for a number that is none.
-constexpr std::int32_t token_of(float v) { return v >= 0 && v < 0x1p24f ? static_cast<std::int32_t>(v) : -1; }
+CLEAVE_HD constexpr std::int32_t token_of(float v) { return v >= 0 && v < 0x1p24f ? static_cast<std::int32_t>(v) : -1; }
 
 /// The initialisation of a learned tensor.
 enum class Start : unsigned char { Zeros, Ones, He, Glorot };
@@ -123,7 +123,8 @@ struct Base {
   static constexpr bool reads_x = false, reads_y = false;  // in the backward pass; of a join, x is both its inputs
   /// The gradients of the weights are computed from what backward_input leaves in `aux`, so it is always called.
   static constexpr bool weights_after_input = false;
-  static constexpr int tokens = 0;      // if set, it reads whole numbers below this, which come from the data
+  static constexpr int tokens = 0;              // if set, it reads whole numbers below this, which come from the data
+  static constexpr bool whole_numbers = false;  // it reads whole numbers in the number format of the plan
   static constexpr int sparse_row = 0;  // if set, few rows of the weight's gradient are nonzero: those that x reads
   static constexpr Weight weight(int, Shape) { return {}; }
   static constexpr std::string_view weight_names[] = {"weight", "bias"};  // in checkpoints; within a layer unique

@@ -14,16 +14,22 @@ struct Masked : Base {
   static constexpr bool of_sequences = true, takes_mask = true;
 };
 
-/// y (b, T): 0 where the token (b, T) is `Padding`, else 1.
-template <int Vocabulary, int Padding> struct TokenMask : Base {
+/// y (b, T): 0 where the token (b, T) is `Padding`, else 1. If `Numbers`, tokens are in the number format.
+template <int Vocabulary, int Padding, bool Numbers = false> struct TokenMask : Base {
   static constexpr auto name = "mask";
   static constexpr auto equation = "bT->bT";
-  static constexpr int tokens = Vocabulary;
+  static constexpr int tokens = Numbers ? 0 : Vocabulary;
+  static constexpr bool whole_numbers = Numbers;
   static constexpr Shape output(Shape x) { return x.flat(); }
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
-    ctx.each(L.rows * L.y.size(), [&](long e) { t.y[e] = static_cast<T>(A(t.tokens[e] == Padding ? 0 : 1)); });
+    ctx.each(L.rows * L.y.size(), [&](long e) {
+      bool padding = false;
+      if constexpr (Numbers) padding = static_cast<A>(t.x[e]) == A{Padding};
+      if constexpr (!Numbers) padding = t.tokens[e] == Padding;
+      t.y[e] = static_cast<T>(A(padding ? 0 : 1));
+    });
   }
   /// Tokens have no derivative.
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {

@@ -19,6 +19,7 @@ enum class Law : unsigned char {
   OnePosition,
   Pairs,
   Padding,
+  Inputs,
   Window,
   Joined,
   Factors,
@@ -105,6 +106,12 @@ template <int Positions, int Marked> struct padding_is_said_before {
     static_assert(Holds,
                   "Padded, LastValidPosition, MeanOverValidPositions: an earlier layer says which of the positions are "
                   "padding, Embedding<n, f, PadToken<t>> or Masking");
+  };
+};
+template <int Given, int Wanted> struct the_model_begins_with_the_inputs {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Inputs<...>::at<k>: the model begins with another input than the one that this is a part of");
   };
 };
 template <int Features, int> struct features_of_a_head_are_pairs {
@@ -242,6 +249,7 @@ template <int A, int B> struct law_of<Law::Sequence, A, B> : the_input_is_a_sequ
 template <int A, int B> struct law_of<Law::OnePosition, A, B> : the_layer_sees_one_position<A, B> {};
 template <int A, int B> struct law_of<Law::Pairs, A, B> : features_of_a_head_are_pairs<A, B> {};
 template <int A, int B> struct law_of<Law::Padding, A, B> : padding_is_said_before<A, B> {};
+template <int A, int B> struct law_of<Law::Inputs, A, B> : the_model_begins_with_the_inputs<A, B> {};
 template <int A, int B> struct law_of<Law::Heads, A, B> : heads_divide_features<A, B> {};
 template <int A, int B> struct law_of<Law::Window, A, B> : the_window_fits<A, B> {};
 template <int A, int B> struct law_of<Law::Joined, A, B> : joined_shapes_agree<A, B> {};

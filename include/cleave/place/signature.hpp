@@ -34,7 +34,7 @@ struct Signature {
   int (*parts)(char, int) = nullptr;
   long (*aux)(Shape, Shape) = nullptr;
   bool linear = false, elementwise = false, pointwise = false, contracts = false, is_loss = false, sums_batch = false;
-  bool reads_x = false, reads_y = false, written = false, mergeable = false;
+  bool reads_x = false, reads_y = false, written = false, mergeable = false, whole_numbers = false;
   bool weights_after_input = false;
   long work = 0;
   Factors factors = Factors::Never;
@@ -90,6 +90,9 @@ template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
   if constexpr (requires { Op::heads; }) {
     if (x.dims != 2) return {Law::Sequence, x.dims, 2, leaf};
   }
+  if constexpr (requires { Op::whole; }) {
+    if (x.dims != 1 || x.size() != Op::whole) return {Law::Inputs, static_cast<int>(x.size()), int{Op::whole}, leaf};
+  }
   if constexpr (requires { Op::takes_mask; }) {
     if (x2.dims != 1 || x2[0] != x[0]) return {Law::Padding, x[0], x2.dims == 1 ? x2[0] : 0, leaf};
   }
@@ -128,6 +131,7 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.weight_names = Op::weight_names;
   s.state_names = Op::state_names;
   s.tokens = Op::tokens;
+  s.whole_numbers = Op::whole_numbers;
   s.sparse_row = Op::sparse_row;
   s.labels = Op::labels(x);
   s.state = Op::state(x);

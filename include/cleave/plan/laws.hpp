@@ -232,6 +232,14 @@ template <int Vocabulary> struct tokens_are_whole_as_they_are_read {
                   "vocabulary");
   };
 };
+template <bool Numbers, int Bytes> struct numbers_have_the_digits_of_tokens {
+  static constexpr bool holds = !Numbers || Bytes >= 4;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Embedding<n, f, OfNumbers>: this number format has too few digits for token numbers; say "
+                  "Precision<f32>");
+  };
+};
 template <bool Alone> struct tokens_are_for_embeddings {
   static constexpr bool holds = Alone;
   template <bool Holds> struct tell {

@@ -209,7 +209,9 @@ template <class NetT, class... Policies> struct Plan {
                     plan::leaf<Net, plan::factored(signatures)>>,
       meta::enforce<plan::tokens_come_from_the_data<tokens.first>, reader>,
       meta::enforce<plan::tokens_are_whole_as_they_are_read<tokens.vocabulary>, reader>,
-      meta::enforce<plan::tokens_are_for_embeddings<tokens.alone>, reader>>;
+      meta::enforce<plan::tokens_are_for_embeddings<tokens.alone>, reader>,
+      meta::enforce<plan::numbers_have_the_digits_of_tokens<plan::reads_whole_numbers(signatures), sizeof(number)>,
+                    number>>;
 
   static constexpr auto splits =
       plan::splits<Net, model_policy, meta::holds<model_law>, signatures, request, int{sizeof(number)}>();

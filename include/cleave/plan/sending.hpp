@@ -119,6 +119,11 @@ template <int N> constexpr bool sends_parts_of_gradients(place::Signatures<N> co
   for (auto const& op : model.op) any |= op.factors != place::Factors::Never || op.sparse_row > 0;
   return any;
 }
+template <int N> constexpr bool reads_whole_numbers(place::Signatures<N> const& model) {
+  bool any = false;
+  for (auto const& op : model.op) any |= op.whole_numbers;
+  return any;
+}
 /// The largest vocabulary of a model, or the first of a layer that does not read the data.
 struct Tokens {
   int vocabulary = 0, leaf = 0;

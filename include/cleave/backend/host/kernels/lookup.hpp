@@ -8,8 +8,9 @@
 namespace cleave::backend::host {
 
 /// Same results as the definition, bit for bit.
-template <int Vocabulary, int Features, bool Sparse> struct Kernel<op::Lookup<Vocabulary, Features, Sparse>> {
-  using Op = op::Lookup<Vocabulary, Features, Sparse>;
+template <int Vocabulary, int Features, bool Sparse, bool Numbers>
+struct Kernel<op::Lookup<Vocabulary, Features, Sparse, Numbers>> {
+  using Op = op::Lookup<Vocabulary, Features, Sparse, Numbers>;
   template <op::Local L, bool, class, class T> static void forward(Context c, op::Operands<T> const& t) {
     Op::template forward<L>(c, t);
   }
@@ -21,7 +22,7 @@ template <int Vocabulary, int Features, bool Sparse> struct Kernel<op::Lookup<Vo
     A* const dw = t.dw0;
     tensor::each(long{Vocabulary} * Features, [&](long e) { dw[e] = 0; });
     for (long k = 0; k < L.rows * L.x.size(); ++k) {
-      long const row = t.tokens[k];
+      long const row = Op::row(t, k);
       if (row < 0 || row >= Vocabulary) continue;
       A* const to = dw + row * Features;
       T const* const dy = t.dy + k * Features;
