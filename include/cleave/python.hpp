@@ -19,9 +19,12 @@
 #include <vector>
 
 #include "predict/predictor.hpp"
+#include "report/json_lines.hpp"
+#include "report/progress.hpp"
 #include "schedule/listing.hpp"
 #include "train/checkpoint.hpp"
 #include "train/pretrained.hpp"
+#include "train/report.hpp"
 #include "train/torch_weights.hpp"
 #include "train/trainer.hpp"
 
@@ -73,16 +76,20 @@ class Floats {
   std::vector<float> copied_;
   std::span<float const> values_;
 };
-/// Classes (n), whole numbers.
-inline std::vector<int> classes_of(Given const& a) {
-  if (a.ndim() == 0 || a.size() != a.shape(0))
-    throw Error({"y: an array of shape ", shape_of(a), ", not (n): one class a sample"});
+/// Classes (n), or (n, positions), whole numbers; of a position that does not count, -1.
+inline std::vector<int> classes_of(Given const& a, int positions) {
+  if (a.ndim() == 0 || a.size() != a.shape(0) * static_cast<std::size_t>(positions))
+    throw Error({"y: an array of shape ", shape_of(a), ", not (n",
+                 (positions > 1 ? ", " + std::to_string(positions) : ""), "): one class a ",
+                 positions > 1 ? "position" : "sample"});
+  long const least = positions > 1 ? op::ignored : 0;
   std::vector<int> out;
   bool const read = elements(a, [&]<class T>(T const* p) {
     if constexpr (std::is_integral_v<T>) {
       for (std::size_t i = 0; i < a.size(); ++i) {
-        if (static_cast<long>(p[i]) > std::numeric_limits<int>::max() || static_cast<long>(p[i]) < 0)
-          throw Error({"y, sample ", i, ": label ", static_cast<long>(p[i]), " is no class"});
+        if (static_cast<long>(p[i]) > std::numeric_limits<int>::max() || static_cast<long>(p[i]) < least)
+          throw Error({"y, sample ", i / static_cast<std::size_t>(positions), ": label ", static_cast<long>(p[i]),
+                       " is no class"});
         out.push_back(static_cast<int>(p[i]));
       }
     }
@@ -91,13 +98,25 @@ inline std::vector<int> classes_of(Given const& a) {
   return out;
 }
 
-/// As NumPy's array, which owns the values: (n, columns), or (n) if there are none.
-template <class T> nb::ndarray<nb::numpy, T> array_of(std::vector<T> values, long columns = 0) {
+/// As NumPy's array, which owns the values: (n, extents).
+template <class T> nb::ndarray<nb::numpy, T> array_of(std::vector<T> values, std::vector<long> const& extents) {
   auto* const kept = new std::vector<T>(std::move(values));
   nb::capsule const owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  std::size_t const all = kept->size(), wide = columns > 0 ? static_cast<std::size_t>(columns) : 1;
-  std::size_t const shape[2] = {all / wide, wide};
-  return nb::ndarray<nb::numpy, T>(kept->data(), columns > 0 ? 2u : 1u, shape, owner);
+  std::vector<std::size_t> shape{kept->size()};
+  for (long const n : extents) {
+    shape[0] /= static_cast<std::size_t>(n);
+    shape.push_back(static_cast<std::size_t>(n));
+  }
+  return nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner);
+}
+/// Of a sample's outputs, and of its classes: those of a model that compares each position are of each of them.
+template <class F> std::vector<long> outputs_of() {
+  constexpr long positions = F::outputs / F::width;
+  return positions > 1 ? std::vector<long>{positions, F::width} : std::vector<long>{F::outputs};
+}
+template <class F> std::vector<long> labels_of() {
+  constexpr long positions = F::outputs / F::width;
+  return positions > 1 ? std::vector<long>{positions} : std::vector<long>{};
 }
 
 inline TorchNames names_of(std::map<int, std::string> const& names) {
@@ -142,7 +161,7 @@ template <class Net> constexpr bool takes_classes = session::loss_of<Net>::loss_
 template <class Net, class F> auto on_samples(Given const& x, Given const& y, F f) {
   Floats const inputs("x", x, Net::input::shape.size());
   if constexpr (takes_classes<Net>) {
-    std::vector<int> const classes = classes_of(y);
+    std::vector<int> const classes = classes_of(y, static_cast<int>(Predictor<Net>::outputs / Predictor<Net>::width));
     nb::gil_scoped_release const unlocked;
     return f(std::span<float const>(inputs), std::span<int const>(classes));
   } else {
@@ -163,19 +182,27 @@ template <class P> void bind_trainer(nb::module_& m) {
       .def(
           "fit",
           [](T& t, Given const& x, Given const& y, int epochs, double validation, int patience, bool standardise,
-             nb::object const& watch, std::string const& checkpoint) {
+             nb::object const& watch, std::string const& checkpoint, bool progress, std::string const& log,
+             std::string const& report) {
             FitOptions const how{.epochs = epochs,
                                  .validation = validation,
                                  .patience = patience,
                                  .standardise = standardise,
                                  .checkpoint = checkpoint};
-            return on_samples<Net>(x, y, [&](auto in, auto out) { return t.fit(in, out, how, watching(watch)); });
+            session::Watch told(watching(watch));
+            if (progress) told.add(ProgressBar());
+            if (!log.empty()) told.add(JsonLines(log));
+            if (!report.empty()) told.add(Report(report, t));
+            return on_samples<Net>(x, y, [&](auto in, auto out) { return t.fit(in, out, how, told); });
           },
           "x"_a, "y"_a, nb::kw_only(), "epochs"_a = 1, "validation"_a = 0.0, "patience"_a = 0, "standardise"_a = false,
-          "watch"_a = nb::none(), "checkpoint"_a = "",
-          "Trains on x (n, inputs) and y: classes (n), or targets (n, outputs). watch(Epoch) is called after each "
+          "watch"_a = nb::none(), "checkpoint"_a = "", "progress"_a = false, "log"_a = "", "report"_a = "",
+          "Trains on x (n, inputs) and y: classes (n) or (n, positions), or targets (n, outputs). watch(Epoch) is "
+          "called after each "
           "epoch; if it returns True, the training ends. With validation, the weights of the best epoch are kept. With "
-          "checkpoint, each epoch is saved in that file; if it is there, the training continues from it.")
+          "checkpoint, each epoch is saved in that file; if it is there, the training continues from it. progress "
+          "prints "
+          "a line to stderr; log is a file with a line of JSON for each epoch; report is a page for a browser.")
       .def(
           "evaluate",
           [](T& t, Given const& x, Given const& y) {
@@ -228,8 +255,8 @@ template <class P> void bind_predictor(nb::module_& m) {
           "file"_a, "names"_a = std::map<int, std::string>{}, "threads"_a = 1,
           "A checkpoint of any plan of the model; with names, {layer: module}, weights of PyTorch as safetensors.")
       .def(
-          "__call__", [of](F& f, Given const& x) { return array_of(of(x, f), F::outputs); }, "x"_a,
-          "What the loss reads, (n, outputs).")
+          "__call__", [of](F& f, Given const& x) { return array_of(of(x, f), outputs_of<F>()); }, "x"_a,
+          "What the loss reads, (n, outputs), or (n, positions, outputs of each).")
       .def_prop_ro("class_names", [](F const& f) { return f.class_names(); });
   predictor.attr("inputs") = F::inputs;
   predictor.attr("outputs") = F::outputs;
@@ -239,15 +266,18 @@ template <class P> void bind_predictor(nb::module_& m) {
     predictor.def(
         "probabilities",
         [of](F& f, Given const& x) {
-          return array_of(of(x, [&](auto in) { return f.probabilities(in); }), F::outputs);
+          return array_of(of(x, [&](auto in) { return f.probabilities(in); }), outputs_of<F>());
         },
-        "x"_a, "Of each class, or label, (n, outputs).");
+        "x"_a, "Of each class, or label, (n, outputs), or (n, positions, outputs of each).");
   }
   if constexpr (session::law_of_classes<Net>::holds) {
     predictor
         .def(
-            "classes", [of](F& f, Given const& x) { return array_of(of(x, [&](auto in) { return f.classes(in); })); },
-            "x"_a, "The class of each sample, (n).")
+            "classes",
+            [of](F& f, Given const& x) {
+              return array_of(of(x, [&](auto in) { return f.classes(in); }), labels_of<F>());
+            },
+            "x"_a, "The class of each sample, (n), or of each position, (n, positions).")
         .def(
             "names", [of](F& f, Given const& x) { return of(x, [&](auto in) { return f.names(in); }); }, "x"_a,
             "The name of each sample's class.");

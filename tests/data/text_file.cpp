@@ -23,11 +23,14 @@ TEST_CASE("sample i is some bytes from i on, and its class is the next byte") {
   CHECK(y == ',');
   CHECK(data.label(15) == 255);
   auto const [training, test] = split(data, 0.25);
-  CHECK(training.numbers().back() == 11);
+  CHECK(training.numbers().back() == 7);  // the next one's class is the first byte of a sample held out
   CHECK(test.numbers() == std::vector<int>{12, 13, 14, 15});
   static_assert(decltype(test)::series);
-  auto const [first, second] = split(test, 0.25);
-  CHECK(second.numbers() == std::vector<int>{3});
+  static_assert(decltype(test)::overlap == 4);
+  auto const [first, second] = split(data, 1.0 / 16);
+  CHECK(first.numbers().size() == 11);
+  CHECK(second.numbers() == std::vector<int>{15});
+  CHECK_THROWS_WITH_AS(split(test, 0.25), doctest::Contains("leaves a part empty"), Error);
 }
 TEST_CASE("a text without a sample is refused") {
   scratch::Folder const folder;
@@ -54,6 +57,33 @@ TEST_CASE("windows: each position has the byte that comes next; in training they
     begun[static_cast<int>(x[0]) - 'e'] = true;
   }
   CHECK((begun[0] && begun[1] && begun[2] && begun[3]));
+}
+TEST_CASE("no byte of what is held out is read in training, wherever windows begin") {
+  scratch::Folder const folder;
+  std::string text;
+  for (char c = '!'; c <= 'x'; ++c) text += c;  // each byte once: 88
+  io::write_file(folder / "a.txt", {reinterpret_cast<unsigned char const*>(text.data()), text.size()});
+  TextWindows<4, 128> const data(folder / "a.txt");
+  std::vector<float> x(4);
+  std::vector<int> y(4);
+  auto const check = [&](auto const& training, auto const& held_out) {
+    float first = 1000, last = 0;
+    for (long i = 0; i < held_out.size(); ++i) {
+      held_out.read(i, x, y);
+      first = std::min(first, x[0]);
+      last = std::max(last, static_cast<float>(y[3]));
+    }
+    for (std::uint32_t epoch = 0; epoch < 20; ++epoch) {
+      for (long i = 0; i < training.size(); ++i) {
+        training.read(i, Draw{.epoch = epoch, .sample = static_cast<std::uint64_t>(i)}, x, y);
+        CHECK((static_cast<float>(y[3]) < first || x[0] >= last));
+      }
+    }
+  };
+  auto const [training, test] = split(data, 0.25);
+  CHECK(training.size() + test.size() == data.size() - 1);
+  check(training, test);
+  for (auto const& [rest, fold] : folds(data, 4)) check(rest, fold);
 }
 TEST_CASE("windows: a text that is too short, or has a byte that is no token, is refused") {
   scratch::Folder const folder;

@@ -176,13 +176,24 @@ EOF
     "$bin/exercise_01_out_of_memory" >memory.txt
     cat memory.txt
     awk '/does not fit/ { ++n } /^Adam, columns on four/ { four = $NF } END { exit !(NR == 7 && n == 2 && four < 1200) }' memory.txt
-    "$bin/exercise_07_sweep" >sweep.txt
+    port=$((20000 + $$ % 12000))
+    "$bin/exercise_07_forgotten_save" --serve $port --linger 20 >server.txt 2>&1 &
+    server=$!
+    until grep -qs "^serving" server.txt; do kill -0 $server && sleep 0.1; done
+    "$bin/exercise_07_forgotten_save" --join 127.0.0.1:$port --replica 0 --save-every never --out lost --json >lost.txt
+    rm -r lost
+    "$bin/exercise_07_forgotten_save" --join 127.0.0.1:$port --out found --json >found.txt
+    kill $server
+    cat lost.txt found.txt
+    [ -s found/checkpoint.safetensors ] && [ "$(field found.txt accuracy)" = "$(field lost.txt accuracy)" ]
+    at_least "$(field found.txt accuracy)" 0.95
+    "$bin/exercise_08_sweep" >sweep.txt
     cat sweep.txt
     awk '{ a = $NF } NR == 1 { best = a } a > last && NR > 1 { bad = 1 } { last = a } END { exit !(NR == 3 && best > 0.95 && !bad) }' sweep.txt
-    "$bin/exercise_08_ensemble" >ensemble.txt
+    "$bin/exercise_09_ensemble" >ensemble.txt
     cat ensemble.txt
     awk '/^together/ { a = $2 } END { exit !(a > 0.9) }' ensemble.txt
-    "$bin/exercise_09_asynchronous" >asynchronous.txt
+    "$bin/exercise_10_asynchronous" >asynchronous.txt
     cat asynchronous.txt
     awk '$3 >= 0.95 { ++n } END { exit n != 2 }' asynchronous.txt
     "$bin/exercise_10_vertical_slices" >slices.txt

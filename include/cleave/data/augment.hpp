@@ -77,6 +77,7 @@ template <Dataset D, Transform... Ts> class Augmented {
   using Input = typename D::Input;
   using Target = typename D::Target;
   static constexpr bool series = session::is_series<D>;
+  static constexpr int overlap = session::overlap_of<D>;
 
   explicit Augmented(D const& of) : of_(&of) {}
   explicit Augmented(D const&& of) = delete;

@@ -50,8 +50,9 @@ struct Draw {
 /// `size` is constant. `read(i, x, y)` fills x, all of the input, and y, which is an int& or the span of all values or
 /// of the classes of all positions; it depends on i alone, may be called by several threads at once, and throws Error
 /// where a sample cannot be read. May have: `static constexpr bool in_memory = true`, where reading is no more than
-/// copying; `series = true`, where samples follow each other, so that the last ones are held out; `int label(i)`, the
-/// class alone; `class_names()`, a vector of strings.
+/// copying; `series = true`, where samples follow each other, so that the last ones are held out, and `overlap = n`,
+/// where samples of a series that are n or fewer apart share some of its data; `int label(i)`, the class alone;
+/// `class_names()`, a vector of strings.
 template <class D>
 concept Dataset = requires(D const& data, long i, std::span<float> x, typename D::Target::Read y) {
   { D::Input::shape } -> std::convertible_to<Shape>;
@@ -88,6 +89,11 @@ template <Dataset D>
 constexpr bool is_series = [] {
   if constexpr (requires { D::series; }) return bool{D::series};
   return false;
+}();
+template <Dataset D>
+constexpr int overlap_of = [] {
+  if constexpr (requires { D::overlap; }) return int{D::overlap};
+  return 0;
 }();
 
 }  // namespace session

@@ -36,6 +36,7 @@ struct SampleSource {
   int labels = 1;   // of a sample
   int classes = 0;  // labels are below it; 0: unknown
   bool in_memory = false, varied = false, series = false;
+  int overlap = 0;                               // samples of a series so far apart share data
   bool checked = false;                          // all samples are, before
   std::shared_ptr<std::vector<int> const> part;  // numbers of samples; null: all
   std::vector<std::string> class_names{};
@@ -67,6 +68,7 @@ template <Dataset D> SampleSource source_of(D const& of) {
   s.varied = VariedDataset<D>;
   s.in_memory = is_in_memory<D>;
   s.series = is_series<D>;
+  s.overlap = overlap_of<D>;
   if constexpr (requires { of.class_names(); }) s.class_names = of.class_names();
   if constexpr (ClassDataset<D>) {
     s.classes = D::Target::classes;
@@ -188,7 +190,8 @@ inline std::uint64_t checksum_of(SampleSource const& all) {
 }
 
 /// The samples for training, and those held out: round(n * fraction) of every class where labels are known without
-/// reading, else of all; drawn from the seed. Of a series they are the last ones.
+/// reading, else of all; drawn from the seed. Of a series they are the last ones, and
+/// those before them that share data with them are in neither.
 inline std::pair<SampleSource, SampleSource> split(SampleSource const& all, double fraction, std::uint64_t seed) {
   std::vector<int> order(static_cast<std::size_t>(all.size()));
   if (order.empty()) return {all, all};
@@ -196,7 +199,9 @@ inline std::pair<SampleSource, SampleSource> split(SampleSource const& all, doub
     std::iota(order.begin(), order.end(), 0);
     long const held = std::min(std::lround(static_cast<double>(all.size()) * fraction), all.size() - 1);
     for (int& i : order) i = static_cast<int>(all.number(i));
-    return {all.only({order.begin(), order.end() - held}), all.only({order.end() - held, order.end()})};
+    auto const first = order.end() - held;
+    return {all.only({order.begin(), first - std::min<long>(held > 0 ? all.overlap : 0, first - order.begin())}),
+            all.only({first, order.end()})};
   }
   shuffle(order, {seed, tensor::Purpose::Shuffle, 0xffffffffu});  // the number of no epoch
   std::vector<int> labels;

@@ -17,6 +17,7 @@ template <Dataset D> class Subset {
   using Input = typename D::Input;
   using Target = typename D::Target;
   static constexpr bool in_memory = session::is_in_memory<D>, series = session::is_series<D>;
+  static constexpr int overlap = session::overlap_of<D>;
 
   Subset(D const& of, std::vector<int> numbers) : of_(&of), numbers_(std::move(numbers)) {
     for (int const i : numbers_) {
@@ -66,7 +67,16 @@ template <Dataset D> std::vector<std::pair<Subset<D>, Subset<D>>> folds(D const&
   std::vector<std::pair<Subset<D>, Subset<D>>> out;
   for (int f = 0; f < k; ++f) {
     std::vector<int> training, validation;
-    for (std::size_t i = 0; i < fold.size(); ++i) (fold[i] == f ? validation : training).push_back(static_cast<int>(i));
+    for (int i = 0; i < static_cast<int>(fold.size()); ++i) {
+      if (fold[static_cast<std::size_t>(i)] == f) validation.push_back(i);
+    }
+    auto const shares = [&](int i) {  // of a series: data with the fold
+      constexpr int apart = session::overlap_of<D>;
+      return apart > 0 && i >= validation.front() - apart && i <= validation.back() + apart;
+    };
+    for (int i = 0; i < static_cast<int>(fold.size()); ++i) {
+      if (fold[static_cast<std::size_t>(i)] != f && !shares(i)) training.push_back(i);
+    }
     out.emplace_back(Subset<D>(all, std::move(training)), Subset<D>(all, std::move(validation)));
   }
   return out;

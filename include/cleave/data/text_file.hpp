@@ -17,6 +17,7 @@ template <int Places> class TextFile {
   using Input = Vector<Places>;
   using Target = Class<256>;
   static constexpr bool in_memory = true, series = true;
+  static constexpr int overlap = Places;
 
   explicit TextFile(std::string const& path) : file_(path) {
     if (size() < 1) throw Error({path, ": ", file_.bytes().size(), " bytes, but a sample takes ", Places + 1});
@@ -46,6 +47,7 @@ template <int Positions, int Vocabulary = 256> class TextWindows {
   using Input = Vector<Positions>;
   using Target = Class<Vocabulary, Positions>;
   static constexpr bool in_memory = true, series = true;
+  static constexpr int overlap = 1;
 
   explicit TextWindows(std::string const& path) : file_(path) {
     if (size() < 1)

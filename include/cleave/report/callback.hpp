@@ -142,8 +142,9 @@ class Watch {
                   "step, epoch or end that takes a FitStart, a TrainedStep, an Epoch or a History");
     constexpr bool answer = !callbacks || (answers<std::remove_reference_t<C>>() && ...);
     static_assert(answer, "fit: a callback of steps or epochs returns nothing, or a bool: whether the training ends");
-    if constexpr (callbacks && answer) (all_.push_back(std::make_shared<ListenerOf<C>>(std::forward<C>(told))), ...);
+    if constexpr (callbacks && answer) (add(std::forward<C>(told)), ...);
   }
+  template <Callback C> void add(C&& told) { all_.push_back(std::make_shared<ListenerOf<C>>(std::forward<C>(told))); }
 
   void begin(FitStart const& start) const {
     for (auto const& one : all_) one->begin(start);

@@ -1,5 +1,6 @@
 """What a user of the modules expects: arrays of any kind in and out, errors, Ctrl-C, PyTorch where it is."""
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+import json
 import os
 import resource
 import signal
@@ -10,6 +11,7 @@ import unittest
 import flowers
 import numpy
 import sine
+import tagger
 
 try:
     import torch
@@ -54,6 +56,31 @@ class Modules(unittest.TestCase):
         again = flowers.Trainer(replicas=1, seed=3)
         again.load(self.file)
         numpy.testing.assert_array_equal(again.predictor()(x), predict(x))
+
+    def test_a_class_for_each_position(self):
+        x = numpy.random.default_rng(1).integers(0, 10, (400, 6))
+        y = x % 3
+        y[::4, 4:] = -1  # do not count
+        trainer = tagger.Trainer(seed=2)
+        self.assertGreater(trainer.fit(x, y, epochs=30, validation=0.2).best.val_accuracy, 0.9)
+        predict = trainer.predictor()
+        self.assertEqual(predict(x).shape, (400, 6, 3))
+        self.assertEqual(predict.probabilities(x[:5]).shape, (5, 6, 3))
+        self.assertGreater((predict.classes(x) == x % 3).mean(), 0.9)
+        with self.assertRaisesRegex(tagger.Error, r"y: an array of shape \(400\), not \(n, 6\): one class a position"):
+            trainer.fit(x, x[:, 0] % 3)
+        with self.assertRaisesRegex(tagger.Error, r"y, sample 3: label -2 is no class"):
+            trainer.fit(x, numpy.where(numpy.arange(400)[:, None] == 3, -2, x % 3))
+
+    def test_a_training_leaves_a_log_and_a_report(self):
+        x, y = samples(320)
+        folder = os.path.dirname(self.file)
+        log, report = os.path.join(folder, "run.jsonl"), os.path.join(folder, "report.html")
+        flowers.Trainer(seed=3).fit(x, y, epochs=4, validation=0.2, log=log, report=report, progress=True)
+        with open(log) as lines:
+            self.assertEqual([json.loads(line)["epoch"] for line in lines], [1, 2, 3, 4])
+        with open(report) as page:
+            self.assertTrue('"held_out":[[' in page.read())
 
     def test_fit_goes_on_from_its_checkpoint(self):
         x, y = samples(320)

@@ -1,4 +1,4 @@
-// 09_asynchronous - replicas that do not wait for each other, and replicas that do: the time to an accuracy of 95 %.
+// 10_asynchronous - replicas that do not wait for each other, and replicas that do: the time to an accuracy of 95 %.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cstdio>
 

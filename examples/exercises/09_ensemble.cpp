@@ -1,4 +1,4 @@
-// 08_ensemble - three networks of different types answer together, each in a thread of its own.
+// 09_ensemble - three networks of different types answer together, each in a thread of its own.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/predict/ensemble.hpp>
 

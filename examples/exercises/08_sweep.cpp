@@ -1,4 +1,4 @@
-// 07_sweep - several networks in parallel processes: hyperparameters by cross-validation, the best three.
+// 08_sweep - several networks in parallel processes: hyperparameters by cross-validation, the best three.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/train/sweep.hpp>
 
