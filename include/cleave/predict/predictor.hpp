@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,15 +22,21 @@
 
 namespace cleave {
 
+namespace session {
+template <class Net, class Number, class Machine> class DeviceBlocks;  // on_device.hpp
+}
+
 /// `Predictor<Net> predict("out/mine/checkpoint.safetensors"); std::vector<int> c = predict.classes(x);`
 /// A model with the weights that any plan of it has saved: its splits, replicas, precision and optimizer do not matter.
 /// Inputs are preprocessed as in training. n samples run as n / 32 blocks of 32, and the rest one by one or as a
 /// block that is not full, whichever is faster; by our kernels a sample's output does not depend on its block. Memory
 /// is weights and activations (`bytes`, a constant; each thread beyond the first takes `activation_bytes` more), and is
 /// taken when it is made. Copies share the weights; a call is not const, so each thread of the caller has a copy of its
-/// own. `Predictor<Net, int8>` (int8.hpp): with weights of Linear and Conv in 8 bits.
-template <class Net, class Number> class Predictor {
-  using Blocks = session::ForwardBlocks<Net, Number>;
+/// own. `Predictor<Net, int8>` (int8.hpp): with weights of Linear and Conv in 8 bits. `Predictor<Net, f32, Machine>`
+/// (on_device.hpp): on a device.
+template <class Net, class Number, class Machine> class Predictor {
+  using Blocks = std::conditional_t<std::is_void_v<Machine>, session::ForwardBlocks<Net, Number>,
+                                    session::DeviceBlocks<Net, Number, Machine>>;
   using Block = typename Blocks::Block;
   using A = typename Blocks::A;
 

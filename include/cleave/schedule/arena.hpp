@@ -244,7 +244,8 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
   out.own_weights = narrow && in_turn ? region(Category::Weights, own * f.data) : out.weights;
   out.copies = narrow || in_turn ? region(Category::Weights, out.copy.count * f.data) : out.weights;
   out.states = region(Category::Weights, s.state_elements * f.sum);
-  long const weights_apart = request.infers ? at - before_weights : 0;  // several arenas share them
+  long const weights_apart =
+      request.infers && !request.one_block ? at - before_weights : 0;  // several arenas share them
   at -= weights_apart;
   out.moments = region(Category::Optimizer, own * f.sum * f.moments);
   int const sums = request.infers ? 0 : 1;

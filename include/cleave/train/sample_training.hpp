@@ -19,7 +19,7 @@
 
 namespace cleave {
 
-template <class Net, class Number = f32> class Predictor;
+template <class Net, class Number = f32, class Machine = void> class Predictor;
 
 namespace session {
 

@@ -35,6 +35,7 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
         ranks_(of, machine, link, ranks, share, layout),
         program_(ranks_.program),
         rounds_(program_.rounds),
+        trains_(program_.steps > program_.forward_steps),
         base_(machine.stream()),
         seed_(seed),
         control_(reinterpret_cast<Control<A>*>(machine.allocate(sizeof(Control<A>)))),
@@ -52,16 +53,16 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
         return host::Prepare<T, Device<Machine>>(program_, of.kernels, one.m, ranks_.share, ranks_.layout, one.arena,
                                                  &control_->pass);
       };
-      one.train = prepare().training();
+      if (trains_) one.train = prepare().training();
       one.evaluate = prepare().evaluation();
     }
     if constexpr (with_library<Machine>) {
-      if (ranks_.library() != Library::Never) learn();
+      if (trains_ && ranks_.library() != Library::Never) learn();
     }
     each_here([&](One& one) { start(one); });
     if constexpr (Link::remote) link.connect(machine_, base_);
     for (int b = 0; b < inboxes; ++b) {
-      training_[b] = captured(b, true);
+      if (trains_) training_[b] = captured(b, true);
       in_step_.take(ranks_.all);
       evaluating_[b] = captured(b, false);
       in_pass_.take(ranks_.all);
@@ -121,11 +122,21 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
       }
     }
   }
+  /// A forward pass without a loss: calls use(rows, their outputs) for each part of the batch that a rank here has.
+  template <class Use> void predict(host::Feed const& feed, Use use) {
+    run_pass(0, feed, 0);
+    schedule::ProgramNode const& of = program_.node[program_.last];
+    for (One const& one : ranks_.all) {
+      if (!one.here || !ranks_.share.tells(of.batch_axes, one.m.rank)) continue;
+      for (int round = 0; round < rounds_; ++round) {
+        schedule::Range const r = one.m.slices(ranks_.share, of.batch_axes, round);
+        use(schedule::Range{r.begin * program_.rows, r.end * program_.rows},
+            reinterpret_cast<T const*>(output(one.m.rank, round)));
+      }
+    }
+  }
   host::Seen evaluate(long batch, host::Feed const& feed, long valid) {
-    int const b = post(batch, feed, valid, {pass(batch, false), {}, 0});
-    machine_.run(evaluating_[b], base_);
-    machine_.record(done_[b], base_);
-    machine_.finish(done_[b]);
+    int const b = run_pass(batch, feed, valid);
     host::Seen seen;
     for (One const& one : ranks_.all) {
       if (one.here) count(one, b, valid, seen);
@@ -182,6 +193,13 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
   long losses_of_rank() const { return long{ranks_.share.most_of_a_replica()} * static_cast<long>(sizeof(A)); }
   op::Pass pass(long step, bool training) const {
     return {seed_, static_cast<std::uint32_t>(step), training, long{ranks_.share.first} * program_.rows};
+  }
+  int run_pass(long batch, host::Feed const& feed, long valid) {
+    int const b = post(batch, feed, valid, {pass(batch, false), {}, 0});
+    machine_.run(evaluating_[b], base_);
+    machine_.record(done_[b], base_);
+    machine_.finish(done_[b]);
+    return b;
   }
   int post(long step, host::Feed const& feed, long valid, Control<A> const& control) {
     int const b = static_cast<int>(passes_++ % inboxes);
@@ -269,6 +287,7 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
   Ranks ranks_;
   schedule::Program const& program_;
   int const rounds_;
+  bool const trains_;  // or infers only
   Stream base_;
   std::uint64_t seed_;
   Control<A>* control_;
