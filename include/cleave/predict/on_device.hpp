@@ -42,7 +42,7 @@ template <class Net, class Number, class Machine> class DeviceBlocks {
   static constexpr long activation_bytes = memory.total - memory[schedule::Category::Weights];
 
   explicit DeviceBlocks(Preprocessing preprocessing, int = 1)
-      : model_(std::make_shared<Model>(std::move(preprocessing))) {}
+      : model_(std::make_shared<Resident>(std::move(preprocessing))) {}
 
   /// Writes a whole tensor; call `ready` after the last.
   void write(Kept const& k, A const* values) { std::copy_n(values, k.shape.size(), model_->at(k)); }
@@ -54,9 +54,9 @@ template <class Net, class Number, class Machine> class DeviceBlocks {
   void run(std::span<float const> x, float* out) { model_->run(x, out); }
 
  private:
-  struct Model {
+  struct Resident {
     using Link = backend::gpu::AllHere;
-    explicit Model(Preprocessing p)
+    explicit Resident(Preprocessing p)
         : preprocessing(std::move(p)),
           inverse(preprocessing.scaling.inverse_deviations()),
           weights(static_cast<std::size_t>(schedule::program<Block>.weight_elements)),
@@ -87,7 +87,7 @@ template <class Net, class Number, class Machine> class DeviceBlocks {
     /// At most a block of samples.
     struct Some {
       std::span<float const> x;
-      Model const& of;
+      Resident const& of;
     };
     static backend::host::Feed feed(Some const& some) {
       return {&some,
@@ -124,7 +124,7 @@ template <class Net, class Number, class Machine> class DeviceBlocks {
     backend::gpu::Fleet<Number, Machine, Link> fleet;
     std::mutex mutex;
   };
-  std::shared_ptr<Model> model_;
+  std::shared_ptr<Resident> model_;
 };
 
 }  // namespace cleave::session
