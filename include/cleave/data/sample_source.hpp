@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <initializer_list>
 #include <limits>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -189,13 +190,22 @@ inline std::uint64_t checksum_of(SampleSource const& all) {
   return sum;
 }
 
+/// The samples in an order drawn from the seed, each class by itself where labels are known without reading, else all.
+inline std::map<int, std::vector<int>> drawn_by_class(SampleSource const& all, std::uint64_t seed) {
+  std::vector<int> order(static_cast<std::size_t>(all.size()));
+  shuffle(order, {seed, tensor::Purpose::Shuffle, 0xffffffffu});  // the number of no epoch
+  std::map<int, std::vector<int>> classes;
+  for (int const i : order) classes[all.label_of ? all.label_of(all.data.get(), all.number(i)) : 0].push_back(i);
+  return classes;
+}
+
 /// The samples for training, and those held out: round(n * fraction) of every class where labels are known without
 /// reading, else of all; drawn from the seed. Of a series they are the last ones, and
 /// those before them that share data with them are in neither.
 inline std::pair<SampleSource, SampleSource> split(SampleSource const& all, double fraction, std::uint64_t seed) {
-  std::vector<int> order(static_cast<std::size_t>(all.size()));
-  if (order.empty()) return {all, all};
+  if (all.size() == 0) return {all, all};
   if (all.series) {
+    std::vector<int> order(static_cast<std::size_t>(all.size()));
     std::iota(order.begin(), order.end(), 0);
     long const held = std::min(std::lround(static_cast<double>(all.size()) * fraction), all.size() - 1);
     for (int& i : order) i = static_cast<int>(all.number(i));
@@ -203,20 +213,12 @@ inline std::pair<SampleSource, SampleSource> split(SampleSource const& all, doub
     return {all.only({order.begin(), first - std::min<long>(held > 0 ? all.overlap : 0, first - order.begin())}),
             all.only({first, order.end()})};
   }
-  shuffle(order, {seed, tensor::Purpose::Shuffle, 0xffffffffu});  // the number of no epoch
-  std::vector<int> labels;
-  if (all.label_of)
-    for (long i = 0; i < all.size(); ++i) labels.push_back(all.label_of(all.data.get(), all.number(i)));
-  auto const label = [&](int i) { return labels[static_cast<std::size_t>(i)]; };
-  if (!labels.empty()) std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return label(a) < label(b); });
   std::vector<int> training, held_out;
-  for (auto from = order.begin(); from != order.end();) {
-    auto const end =
-        labels.empty() ? order.end() : std::find_if(from, order.end(), [&](int i) { return label(i) != label(*from); });
-    auto const held = from + std::min(std::lround(static_cast<double>(end - from) * fraction), end - from - 1);
-    held_out.insert(held_out.end(), from, held);
-    training.insert(training.end(), held, end);
-    from = end;
+  for (auto const& [label, samples] : drawn_by_class(all, seed)) {
+    auto const n = static_cast<long>(samples.size());
+    auto const held = samples.begin() + std::min(std::lround(static_cast<double>(n) * fraction), n - 1);
+    held_out.insert(held_out.end(), samples.begin(), held);
+    training.insert(training.end(), held, samples.end());
   }
   for (auto* part : {&training, &held_out}) {
     std::sort(part->begin(), part->end());
@@ -229,18 +231,15 @@ inline std::pair<SampleSource, SampleSource> split(SampleSource const& all, doub
 /// reading. Of a series, runs of samples.
 inline std::vector<int> fold_of_each(SampleSource const& all, int k, std::uint64_t seed) {
   auto const n = static_cast<std::size_t>(all.size());
-  std::vector<int> order(n), fold(n);
+  std::vector<int> fold(n);
   if (all.series) {
     for (std::size_t i = 0; i < n; ++i) fold[i] = static_cast<int>(i * static_cast<std::size_t>(k) / n);
     return fold;
   }
-  shuffle(order, {seed, tensor::Purpose::Shuffle, 0xffffffffu});
-  if (all.label_of) {
-    auto const label = [&](int i) { return all.label_of(all.data.get(), all.number(i)); };
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return label(a) < label(b); });
-  }
-  for (std::size_t i = 0; i < n; ++i)
-    fold[static_cast<std::size_t>(order[i])] = static_cast<int>(i % static_cast<std::size_t>(k));
+  std::size_t next = 0;
+  for (auto const& [label, samples] : drawn_by_class(all, seed))
+    for (int const i : samples)
+      fold[static_cast<std::size_t>(i)] = static_cast<int>(next++ % static_cast<std::size_t>(k));
   return fold;
 }
 

@@ -112,8 +112,10 @@ std::vector<Tried<Setting>> sweep(std::vector<Setting> const& settings, int at_o
     running.push_back({process, ends[0], i});
   }
   while (!running.empty()) await_one();
-  std::stable_sort(tried.begin(), tried.end(), [](auto const& a, auto const& b) { return a.score > b.score; });
-  return tried;
+  std::vector<Tried<Setting>> sorted;
+  auto const better = [](auto const& a, auto const& b) { return a.score > b.score; };
+  for (auto& t : tried) sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), t, better), std::move(t));
+  return sorted;
 }
 
 }  // namespace cleave
