@@ -48,8 +48,8 @@ void* operator new(std::size_t size) {
   if (at == nullptr) throw std::bad_alloc();
   return at;
 }
-void operator delete(void* at) noexcept { std::free(at); }
-void operator delete(void* at, std::size_t) noexcept { std::free(at); }
+[[gnu::noinline]] void operator delete(void* at) noexcept { std::free(at); }
+[[gnu::noinline]] void operator delete(void* at, std::size_t) noexcept { std::free(at); }
 
 // One definition for each call that may fail: its result is -1 with this errno.
 #define CLEAVE_FAULT(name, result, code, parameters, arguments)      \
