@@ -24,7 +24,8 @@ template <class E, long Stride, class Step> struct Update {
   }
 };
 
-/// One row by a few columns that do not fill vectors: packing them would cost more than the product.
+/// One row by a few columns that do not fill vectors: packing them would cost more than the product. Not for outputs,
+/// whose bits are those of a sample among others; compilers fuse other products and sums here than in tiles.
 template <op::Local L> inline constexpr bool is_sliver = L.rows == 1 && L.w0[1] <= 32 && L.w0[1] % 16 != 0;
 
 /// Are several slices one product, of all their rows? Not where an element's bits could depend on that.
@@ -52,19 +53,6 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
         if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
         t.y[e] = v;
       });
-    } else if constexpr (is_sliver<L>) {
-      auto const fx = factor_x<L>(t);
-      auto const fw = factor_w<L>(t);
-      E sum[out] = {};
-      for (long i = 0; i < in; ++i) {
-        E const x = fx(t.x[i]);
-        for (long o = 0; o < out; ++o) sum[o] += x * fw(t.w0[i * out + o]);
-      }
-      for (long o = 0; o < out; ++o) {
-        if constexpr (WithBias) sum[o] += static_cast<E>(t.bias[o]);
-        if constexpr (!std::is_void_v<Map>) sum[o] = Map::forward(sum[o]);
-        t.y[o] = static_cast<T>(sum[o]);
-      }
     } else {
       gemm<E, L.rows, out, in, false, most_folded<L, T>>(c.workspace, rows<in>(t.x, factor_x<L>(t)),
                                                          columns<out>(t.w0, factor_w<L>(t)),
