@@ -1,19 +1,57 @@
 #!/usr/bin/env bash
-# docs.sh DOCUMENT WORK run|check COMPILER ... - every program of a document (```cpp that includes cleave.hpp) must compile; with
-# `run`, it must also run.
+# docs.sh DOCUMENT WORK run|check COMPILER ... - the C++ of a document compiles; with `run`, its programs also run.
+#   ```cpp with `#include <cleave.hpp>`: a program.
+#   ```cpp without: a fragment. It is compiled after `#include <cleave.hpp>`, `using namespace cleave;` and all earlier blocks, each
+#   in a namespace within that of the block before, so that a block sees the names of earlier ones and may define them anew.
+#   ```cpp refused: a fragment that must not compile; the `error: ` of the block after it must be in the compiler's output.
 set -eu
 document=$1 work=$2 how=$3
 shift 3
 rm -rf "$work" && mkdir -p "$work"
-awk -v to="$work/" '/^```cpp$/ { file = sprintf("%s%02d.cpp", to, ++n); next } /^```/ { file = "" } file { print > file }' "$document"
-programs=("$work"/*.cpp)
-for program in "${programs[@]}"; do
-  grep -q '^#include <cleave.hpp>$' "$program" || { echo "$program is no whole program"; exit 1; }
-  if [ "$how" = run ]; then
-    "$@" "$program" -o "${program%.cpp}"
-    (cd "$work" && "${program%.cpp}")
-  else
-    "$@" -fsyntax-only "$program"
+awk -v to="$work/" '
+  /^```/ { if (file) { close(file); file = "" } else { said = kind == "refused"; kind = $0 == "```cpp" ? "cpp" : $0 == "```cpp refused" ? "refused" : ""
+             file = said ? sprintf("%s%02d.said", to, n) : kind ? sprintf("%s%02d.%s", to, ++n, kind) : "/dev/null" }; next }
+  file { print > file }' "$document"
+shopt -s nullglob
+blocks=("$work"/*.cpp "$work"/*.refused)
+[ ${#blocks[@]} -gt 0 ] || { echo "no C++ in $document"; exit 1; }
+mapfile -t blocks < <(printf '%s\n' "${blocks[@]}" | sort)
+
+# in_context BLOCK ... - the last block, after all others
+in_context() {
+  printf '#include <cleave.hpp>\n'
+  cat "$@" | sed '/^#include/!d; /<cleave.hpp>/d'
+  printf 'using namespace cleave;\n'
+  for block in "$@"; do
+    printf 'namespace %s {\n#line 1 "%s"\n' "block_$(basename "${block%.*}")" "$block"
+    sed 's/^#include.*//; s/^using namespace cleave;$//' "$block"
+  done
+  for block in "$@"; do printf '}\n'; done
+}
+earlier=() programs=0 fragments=0 refused=0
+for block in "${blocks[@]}"; do
+  name=${block%.*}
+  if [[ $block == *.refused ]]; then
+    in_context "${earlier[@]}" "$block" >"$name.context.cpp"
+    error=$(sed -n 's/^.*error: //p' "$name.said" 2>/dev/null | head -n 1) || true
+    [ -n "$error" ] || { echo "$document: no error follows $(cat "$block")"; exit 1; }
+    ! said=$("$@" -fsyntax-only "$name.context.cpp" 2>&1) || { echo "$document: this compiles: $(cat "$block")"; exit 1; }
+    [[ $said == *"$error"* ]] || { echo "$document: the compiler does not say: $error"; echo "$said"; exit 1; }
+    refused=$((refused + 1))
+    continue
   fi
+  if ! grep -q '^#include <cleave.hpp>$' "$block"; then
+    in_context "${earlier[@]}" "$block" >"$name.context.cpp"
+    "$@" -fsyntax-only "$name.context.cpp"
+    fragments=$((fragments + 1))
+  elif [ "$how" = run ]; then
+    "$@" "$block" -o "$name"
+    (cd "$work" && "$name")
+    programs=$((programs + 1))
+  else
+    "$@" -fsyntax-only "$block"
+    programs=$((programs + 1))
+  fi
+  earlier+=("$block")
 done
-echo "${#programs[@]} programs of $(basename "$document"): $([ "$how" = run ] && echo 'compiled and run' || echo compiled)"
+echo "$(basename "$document"): $programs programs $([ "$how" = run ] && echo 'compiled and run' || echo compiled), $fragments fragments compiled, $refused refused"
