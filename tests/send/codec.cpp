@@ -9,6 +9,22 @@ using namespace cleave;
 
 namespace {
 
+static_assert(send::Format<Int8> && send::Format<OneBit> && send::Format<TopK<10>> &&
+              send::Format<send::codec_of<bf16>::is>);
+struct NoName : send::Codec {
+  static constexpr long bytes(long n) { return n; }
+  template <class A> static void encode(long, A const*, std::byte*) {}
+  template <class A, class To> static void decode(long, std::byte const*, To) {}
+};
+struct DecodesNothing : NoName {
+  static constexpr std::string_view name = "mine";
+  template <class A> static void decode(long, std::byte const*) {}
+};
+struct NoBase {
+  static constexpr std::string_view name = "mine";
+};
+static_assert(!send::Format<NoName> && !send::Format<DecodesNothing> && !send::Format<NoBase> && !send::Format<int>);
+
 // Three replicas that want different things of feature 0, large; what else there is to learn is small beside it.
 struct Toy : Sequential<Vector<64>, Linear<3, NoBias>, MeanSquaredError> {};
 template <class... Ps> struct On : Plan<Toy, Batch<24>, MicroBatches<3>, DataParallel<Sync>, Fastest, Ps...> {

@@ -127,6 +127,15 @@ template <class Format, bool Known> struct compress_names_a_codec {
                   "Compress: no format of gradients; there are bf16, Int8, OneBit, TopK<per mille>, or your own");
   };
 };
+template <class Format, bool Whole> struct a_format_has_its_members {
+  static constexpr bool holds = Whole;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "Compress: a format has a name, bytes(n), encode(n, gradient, out) and decode<A>(n, in, to), all static "
+        "(send/codec.hpp); one of them is missing, or takes other things");
+  };
+};
 template <bool Compressed, bool Sends> struct what_is_compressed_is_sent {
   static constexpr bool holds = !Compressed || Sends;
   template <bool Holds> struct tell {

@@ -46,6 +46,7 @@ template <class NetT, class... Policies> struct Plan {
   using codec = typename compress::codec;
   static constexpr bool compressed = !std::is_void_v<codec>;
   static constexpr bool codec_known = !compressed || std::is_base_of_v<send::Codec, codec>;
+  static constexpr bool codec_whole = !compressed || !codec_known || send::Format<codec>;
   static constexpr bool infers = says<plan::PassKind>;
   static constexpr int frozen = policy<plan::FreezeKind, Freeze<0>>::layers;
   static constexpr bool ordered = policy<plan::SumKind, Ordered>::ordered;
@@ -141,6 +142,7 @@ template <class NetT, class... Policies> struct Plan {
           plan::stages_sum_plain_gradients<(stages > 1), compressed || routed || infers || says<plan::InputKind>>>,
       meta::enforce<plan::interleaved_rounds_are_whole_groups<rounds, stages, (stages > 1 && order::chunks > 1)>>,
       meta::enforce<plan::compress_names_a_codec<codec, codec_known>>,
+      meta::enforce<plan::a_format_has_its_members<codec, codec_whole>>,
       meta::enforce<typename plan::law_of_sending<codec>::is, compress>,
       meta::enforce<plan::only_gradients_are_compressed<compressed, agreed::change>, agreement>,
       meta::enforce<plan::compressed_sums_depend_on_the_replicas<compressed, ordered, agreed::waits>, compress>,
@@ -246,7 +248,7 @@ template <class NetT, class... Policies> struct Plan {
                                               : sizeof(tensor::accumulate_t<number>),
       shards,
       pushes_gradients,
-      plan::encoding<std::conditional_t<codec_known, codec, void>>(compress::feedback),
+      plan::encoding<std::conditional_t<codec_known && codec_whole, codec, void>>(compress::feedback),
       plan::path<route>(),
       workspace_bytes,
       served || infers ? 0 : zero_stage};

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <type_traits>
 
 #include "../meta/host_device.hpp"
@@ -32,6 +34,16 @@ struct Codec {
   /// Device workspace of the encoder in bytes, shared by all messages of a rank.
   static constexpr long workspace = 0;
   using law = sendable;
+};
+
+/// A format of gradients has all of its members.
+template <class F>
+concept Format = std::is_base_of_v<Codec, F> &&
+    requires(long n, float const* g, std::byte* out, std::byte const* in, void (*to)(long, float)) {
+  { F::name } -> std::convertible_to<std::string_view>;
+  { F::bytes(n) } -> std::convertible_to<long>;
+  F::encode(n, g, out);
+  F::template decode<float>(n, in, to);
 };
 
 /// Maps a user's word to a codec; most are codecs themselves.
