@@ -5,35 +5,39 @@
 #include <cstdio>
 using namespace dlib;
 
-using Net = loss_mean_squared<fc<1, htan<fc<32, input<matrix<float>>>>>>;
+using Number = matrix<float, 1, 1>;
+using Net = loss_mean_squared<fc<1, htan<fc<32, input<Number>>>>>;
 
 int main() {
-  std::vector<matrix<float>> x, held_x;
+  std::vector<Number> x, held_x;
   std::vector<float> y, held_y;
   for (int i = 0; i < 2000; ++i) {
-    matrix<float> one(1, 1);
-    one(0) = 0.00314f * i;
     bool const held = i % 10 == 0;
-    (held ? held_x : x).push_back(one);
-    (held ? held_y : y).push_back(std::sin(one(0)));
+    (held ? held_x : x).push_back({0.00314f * i});
+    (held ? held_y : y).push_back(std::sin(0.00314f * i));
   }
+
   Net net;
   dnn_trainer<Net, adam> trainer(net, adam(0, 0.9, 0.999));
   trainer.set_learning_rate(0.01);
-  trainer.set_min_learning_rate(0.005);
-  trainer.set_mini_batch_size(32);
-  trainer.set_max_num_epochs(200);
-  trainer.set_iterations_without_progress_threshold(100000);
-  trainer.train(x, y);
-  trainer.get_net();
-  serialize("sine.dat") << net;
+  trainer.set_iterations_without_progress_threshold(100000);  // the rate stays
+  dlib::rand random;
+  double best = INFINITY;
+  int epochs = 0;
+  for (int since = 0; epochs < 200 && since < 5; ++epochs) {
+    randomize_samples(x, y, random);
+    for (int i = 0; i < 1800; i += 32) {
+      int const end = std::min(i + 32, 1800);
+      trainer.train_one_step(x.begin() + i, x.begin() + end, y.begin() + i);
+    }
+    trainer.get_net();  // waits for the trainer's thread
+    double const loss = net.compute_loss(held_x.begin(), held_x.end(), held_y.begin());
+    since = loss < best ? 0 : since + 1;
+    if (since == 0) best = loss, serialize("sine.dat") << net;
+  }
 
   Net sine;
   deserialize("sine.dat") >> sine;
-  double loss = 0;
-  for (std::size_t i = 0; i < held_x.size(); ++i) loss += std::pow(sine(held_x[i]) - held_y[i], 2) / held_x.size();
-  matrix<float> half(1, 1);
-  half(0) = 0.5f;
-  std::printf("val_loss %.6f\n", loss);
-  std::printf("sine(0.5) = %.3f\n", sine(half));
+  std::printf("%d epochs, val_loss %.6f\n", epochs, best);
+  std::printf("sine(0.5) = %.3f\n", sine(Number{0.5f}));
 }
