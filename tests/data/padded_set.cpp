@@ -34,6 +34,15 @@ TEST_CASE("PaddedSet: samples of different length, with a class each or one for 
   CHECK_THROWS_WITH_AS(Steps({{1, 2, 3}}, {{0}}), doctest::Contains("no whole number of positions of 2"), Error);
   CHECK_THROWS_WITH_AS(Steps({{1, 2}}, {{0, 1}}), doctest::Contains("2 labels for 1 positions"), Error);
 }
+TEST_CASE("a set that fills up with another token than the model's is refused, in training and evaluation") {
+  struct Net : Sequential<Vector<4>, Embedding<20, 4, PadToken<1>>, MeanOverValidPositions, Linear<2>, CrossEntropy> {};
+  struct Learn : Plan<Net, Batch<2>, Adam> {};
+  PaddedSet<Vector<4>, Class<2>> const zeros({{3, 4}, {5}}, {0, 1}), ones({{3, 4}, {5}}, {0, 1}, 1);
+  Trainer<Learn> trainer(1, 3);
+  CHECK_NOTHROW(trainer.fit(ones, {.epochs = 1}));
+  CHECK_THROWS_WITH_AS(trainer.fit(zeros, {.epochs = 1}), doctest::Contains("to the model 1 is padding"), Error);
+  CHECK_THROWS_WITH_AS(trainer.evaluate(zeros, Accuracy{}), doctest::Contains("to the model 1 is padding"), Error);
+}
 TEST_CASE("classes of texts of different length are learnt from lists") {
   std::vector<std::vector<int>> texts;
   std::vector<int> y;

@@ -76,7 +76,7 @@ TEST_CASE("no byte of what is held out is read in training, wherever windows beg
     for (std::uint32_t epoch = 0; epoch < 20; ++epoch) {
       for (long i = 0; i < training.size(); ++i) {
         training.read(i, Draw{.epoch = epoch, .sample = static_cast<std::uint64_t>(i)}, x, y);
-        CHECK((static_cast<float>(y[3]) < first || x[0] >= last));
+        CHECK((static_cast<float>(y[3]) < first || x[0] > last));
       }
     }
   };
@@ -84,6 +84,21 @@ TEST_CASE("no byte of what is held out is read in training, wherever windows beg
   CHECK(training.size() + test.size() == data.size() - 1);
   check(training, test);
   for (auto const& [rest, fold] : folds(data, 4)) check(rest, fold);
+}
+TEST_CASE(
+    "a part of a series in another order shares no bytes with what is held out; folds that leave nothing are refused") {
+  scratch::Folder const folder;
+  io::write_file(folder / "a.txt", std::vector<unsigned char>(120, 'a'));
+  TextFile<8> const data(folder / "a.txt");
+  std::vector<int> order;
+  for (int i = 0; i < 100; ++i) order.push_back(i * 37 % 100);
+  Subset const mixed(data, order);
+  auto const [training, test] = split(mixed, 0.1);
+  REQUIRE(training.size() > 0);
+  for (long i = 0; i < training.size(); ++i)
+    for (long k = 0; k < test.size(); ++k) CHECK(std::abs(training.place(i) - test.place(k)) > 8);
+  TextFile<64> const coarse(folder / "a.txt");
+  CHECK_THROWS_WITH_AS(folds(coarse, 2), doctest::Contains("leaves no samples to train on"), Error);
 }
 TEST_CASE("windows: a text that is too short, or has a byte that is no token, is refused") {
   scratch::Folder const folder;

@@ -105,6 +105,18 @@ TEST_CASE("tokens, a sequence and an image: learnt; on replicas, splits, stages 
   near(after(Trainer<Train<Mixed, ModelParallel<SplitLayers<2>>>>(1, 3)), one, 1e-4);
   near(after(DeviceTrainer<Sum, backend::emulate::Machine>(2, 3), 1), after(Trainer<Sum>(1, 3), 1), 1e-4);
 }
+TEST_CASE("what is no token gives outputs that are not finite; tokens are not scaled") {
+  Trainer<Train<Numbers>> trainer(1, 3);
+  auto predict = trainer.predictor();
+  std::vector<float> x{1, 2, 3, 4, 5, 6};
+  CHECK(std::isfinite(predict(x)[0]));
+  for (float const wrong : {3.5f, -1.0f, 20.0f}) {
+    x[2] = wrong;
+    CHECK(!std::isfinite(predict(x)[0]));
+  }
+  CHECK_THROWS_WITH_AS(trainer.fit(std::vector<float>(72), std::vector<int>(12), {.standardise = true}),
+                       doctest::Contains("OfNumbers> reads token numbers, which cannot be scaled"), Error);
+}
 TEST_CASE("arrays of each input are joined") {
   std::vector<float> const a{1, 2, 3, 4, 5, 6}, b{10, 11, 12, 13, 20, 21, 22, 23}, wrong{1, 2, 3};
   CHECK(Halves::join({a, b}) == std::vector<float>{1, 2, 3, 10, 11, 12, 13, 4, 5, 6, 20, 21, 22, 23});

@@ -97,14 +97,14 @@ TEST_CASE("who is told each so many steps gets the mean of them, whoever else is
   All all;
   first.fit(points, {.epochs = 2, .validation = 0.2}, alone);
   second.fit(points, {.epochs = 2, .validation = 0.2}, {among, all});
-  REQUIRE(alone.told.size() == 7);  // three of the first epoch's last step and of the next; the rest in the end
-  REQUIRE(among.told.size() == 7);
+  REQUIRE(alone.told.size() == 8);  // 3, 6, 9, and the last step of each epoch
+  REQUIRE(among.told.size() == 8);
   CHECK(among.told[0].loss == doctest::Approx((all.steps[0].loss + all.steps[1].loss + all.steps[2].loss) / 3));
-  CHECK(among.told[3].step == 12);
-  CHECK(among.told[3].epoch == 2);
-  CHECK(among.told[6].step == 20);
-  for (std::size_t i = 0; i < 7; ++i) {
-    CHECK(among.told[i].steps == (i < 6 ? 3 : 2));
+  CHECK(among.told[3].step == 10);
+  CHECK(among.told[3].epoch == 1);
+  CHECK(among.told[7].step == 20);
+  for (std::size_t i = 0; i < 8; ++i) {
+    CHECK(among.told[i].steps == (i % 4 < 3 ? 3 : 1));
     CHECK(among.told[i].step == alone.told[i].step);
     CHECK(among.told[i].loss == doctest::Approx(alone.told[i].loss));
   }
@@ -142,16 +142,41 @@ TEST_CASE("JsonLines: a line for each epoch, and for so many steps; a training t
   std::string const path = folder / "run.jsonl";
   Trainer<Train> trainer({.replicas = 2});
   trainer.fit(points, {.epochs = 2, .validation = 0.2}, JsonLines(path, 4));
-  CHECK(lines_of(text_of(path)) == 5 + 2);
+  CHECK(lines_of(text_of(path)) == 6 + 2);
   CHECK(text_of(path).starts_with("{\"step\":4,\"epoch\":1,\"loss\":"));
   CHECK(text_of(path).find("\"val_accuracy\":") != std::string::npos);
   trainer.fit(points, {.epochs = 1, .validation = 0.2}, JsonLines(path));
-  CHECK(lines_of(text_of(path)) == 5 + 2 + 1);
+  CHECK(lines_of(text_of(path)) == 6 + 2 + 1);
   CHECK(text_of(path).find("\n{\"step\":30,\"epoch\":1,") != std::string::npos);
+  CHECK(text_of(path).ends_with("}\n"));
+  JsonLines pipe("/dev/null");
+  trainer.fit(points, {.epochs = 1}, pipe);
+  CHECK(pipe.error().find("/dev/null: is no file") != std::string::npos);
   JsonLines nowhere("/nowhere/run.jsonl");
   trainer.fit(points, {.epochs = 1}, nowhere);
   CHECK(nowhere.error().find("/nowhere/run.jsonl") != std::string::npos);
   CHECK_THROWS_WITH_AS(JsonLines("x", -1), doctest::Contains("every -1 steps"), Error);
+}
+TEST_CASE("a training that is interrupted and continues leaves the lines of one that was not") {
+  Points const points;
+  scratch::Folder const folder;
+  auto const lines = [&](std::string const& name, int killed) {
+    FitOptions const how{.epochs = 4, .validation = 0.2, .checkpoint = folder / (name + ".safetensors")};
+    for (int run = 0; run < (killed > 0 ? 2 : 1); ++run) {
+      Trainer<Train> trainer({.replicas = 1});
+      auto const kill = [&](TrainedStep const& s) {
+        if (run == 0 && s.step == killed) throw std::runtime_error("killed");
+      };
+      try {
+        trainer.fit(points, how, {JsonLines(folder / (name + ".jsonl"), 4), kill});
+      } catch (std::runtime_error const&) {
+      }
+    }
+    std::string out = text_of(folder / (name + ".jsonl"));
+    for (std::size_t at = 0; (at = out.find(",\"seconds\":", at)) != out.npos;) out.erase(at, out.find('}', at) - at);
+    return out;
+  };
+  CHECK(lines("killed", 27) == lines("whole", 0));
 }
 TEST_CASE("ProgressBar: steps and epochs to the file that it is given") {
   Points const points;

@@ -94,6 +94,8 @@ template <Dataset D, Transform... Ts> class Augmented {
     own.stage = stage;
     ((Ts::apply(own, x, Input::shape), ++own.stage), ...);
   }
+  long place(long i) const requires requires(D const& d) { d.place(0L); }
+  { return of_->place(i); }
   int label(long i) const requires requires(D const& d) { d.label(0L); }
   { return of_->label(i); }
   auto class_names() const requires requires(D const& d) { d.class_names(); }

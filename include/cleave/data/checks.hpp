@@ -6,8 +6,25 @@
 #include <string>
 
 #include "../backend/host/execution/feed.hpp"
+#include "../meta/list.hpp"
 
 namespace cleave::session {
+
+/// Throws Error if a data set fills samples up with other numbers than the model's operations take for padding.
+template <class D, class... Ops> void check_padding(char const* call, D const& set, meta::list<Ops...>) {
+  if constexpr (requires { set.padding(); }) {
+    auto const check = [&](int padding) {
+      float const filled = set.padding();
+      if (filled != static_cast<float>(padding))
+        throw Error({call, ": the data set fills samples up with ", std::to_string(filled), ", but to the model ",
+                     padding, " is padding; say the same number in both"});
+    };
+    auto const of_op = [&]<class Op>(meta::type<Op>) {
+      if constexpr (requires { Op::padding; }) check(Op::padding);
+    };
+    (of_op(meta::type<Ops>{}), ...);
+  }
+}
 
 inline void check_labels(std::string const& name, auto const& set, backend::host::Wanted const& w) {
   if (set.classes > w.outputs) {

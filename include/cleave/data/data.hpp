@@ -76,12 +76,16 @@ inline void check_tokens(std::string const& name, auto const& set, int vocabular
     }
   }
 }
+template <class... Ops> constexpr bool takes_as_given(meta::list<Ops...>) {
+  return ((requires { Ops::masks_zeros; } || Ops::whole_numbers) || ...);
+}
 /// What a plan needs of its data.
 struct Needs {
   long values = 0;                // of a sample's input
   backend::host::Wanted answers;  // by the loss
   int vocabulary = 0;             // of a model that reads tokens; else 0
   int batch = 1;                  // samples of a step
+  bool as_given = false;          // the model knows padding, or tokens, by their numbers
 };
 /// Throws Error if a set does not fit the model. `name` is the set's.
 template <class Set> void check_set(std::string const& name, Set const& set, InputValues inputs, Needs const& needs) {
@@ -95,6 +99,10 @@ template <class Set> void check_set(std::string const& name, Set const& set, Inp
   check_labels(name, set, needs.answers);
   if constexpr (std::is_same_v<Set, io::Samples>) check_targets(name, set, needs.answers);
   if (needs.vocabulary > 0) check_tokens(name, set, needs.vocabulary, inputs);
+  if (needs.as_given && inputs != InputValues::AsGiven)
+    throw Error({name,
+                 ": Masking and OfNumbers take numbers as they are, but the inputs are standardised; say in the data "
+                 "class static constexpr auto inputs = session::InputValues::AsGiven;"});
 }
 
 /// A resumed run uses the preprocessing of its checkpoint `resume`; otherwise it follows from the training set.
@@ -157,7 +165,8 @@ auto read_sets(std::FILE* say, std::string const& folder, int limit, std::string
 template <class P, class Data>
 auto read_for(std::FILE* say, std::string const& folder, int limit, std::string const& resume = {}) {
   return read_sets<Data>(say, folder, limit, resume,
-                         {P::Net::input::shape.size(), lower::wanted<P>(), P::tokens.vocabulary, P::batch});
+                         {P::Net::input::shape.size(), lower::wanted<P>(), P::tokens.vocabulary, P::batch,
+                          takes_as_given(typename P::ops{})});
 }
 
 }  // namespace session

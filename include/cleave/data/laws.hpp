@@ -2,12 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <type_traits>
+
 #include "../meta/law.hpp"
 
 namespace cleave::session {
 
+/// Of several inputs, these are the same.
 template <class Samples, class Model> struct samples_have_the_shape_of_the_models_input {
-  static constexpr bool holds = Samples::shape == Model::shape;
+  static constexpr bool several = requires { Samples::whole, Model::whole; };
+  static constexpr bool holds = several ? std::is_same_v<Samples, Model> : Samples::shape == Model::shape;
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "fit: the samples of this data set have another shape than the model's input; begin the model with "

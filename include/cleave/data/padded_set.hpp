@@ -69,6 +69,8 @@ template <class InputT, class TargetT, class T = int> class PaddedSet {
       }
     }
   }
+  /// What shorter samples are filled up with.
+  float padding() const { return padding_; }
   long size() const { return static_cast<long>(samples_.size()); }
   void read(long i, std::span<float> x, typename Target::Read y) const {
     auto const at = static_cast<std::size_t>(i);

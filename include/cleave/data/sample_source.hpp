@@ -37,14 +37,17 @@ struct SampleSource {
   int labels = 1;   // of a sample
   int classes = 0;  // labels are below it; 0: unknown
   bool in_memory = false, varied = false, series = false;
-  int overlap = 0;                               // samples of a series so far apart share data
-  bool checked = false;                          // all samples are, before
-  std::shared_ptr<std::vector<int> const> part;  // numbers of samples; null: all
+  long (*place_of)(void const* data, long i) = nullptr;  // in the series that these are of; null: i
+  int overlap = 0;                                       // samples of a series so far apart share data
+  bool checked = false;                                  // all samples are, before
+  std::shared_ptr<std::vector<int> const> part;          // numbers of samples; null: all
   std::vector<std::string> class_names{};
 
   long size() const { return part ? static_cast<long>(part->size()) : all; }
   /// The number in the data set of sample i.
   long number(long i) const { return part ? (*part)[static_cast<std::size_t>(i)] : i; }
+  /// Of sample i in the series.
+  long place(long i) const { return place_of ? place_of(data.get(), number(i)) : number(i); }
   bool has_labels() const { return outputs == 0; }
   /// What a scaling has a mean of: the channels of images, the features of vectors and of all positions of sequences.
   int channels() const { return input.dims == 1 ? input[0] : input[input.dims == 2 ? 1 : 0]; }
@@ -70,6 +73,8 @@ template <Dataset D> SampleSource source_of(D const& of) {
   s.in_memory = is_in_memory<D>;
   s.series = is_series<D>;
   s.overlap = overlap_of<D>;
+  if constexpr (requires { of.place(0L); })
+    s.place_of = [](void const* self, long i) { return static_cast<D const*>(self)->place(i); };
   if constexpr (requires { of.class_names(); }) s.class_names = of.class_names();
   if constexpr (ClassDataset<D>) {
     s.classes = D::Target::classes;
@@ -199,6 +204,12 @@ inline std::map<int, std::vector<int>> drawn_by_class(SampleSource const& all, s
   return classes;
 }
 
+/// Whether one of these places, sorted, is no more than `overlap` from `at`. With an overlap of 0: no.
+inline bool near(std::vector<long> const& places, long at, int overlap) {
+  auto const next = std::lower_bound(places.begin(), places.end(), at - overlap);
+  return overlap > 0 && next != places.end() && *next <= at + overlap;
+}
+
 /// The samples for training, and those held out: round(n * fraction) of every class where labels are known without
 /// reading, else of all; drawn from the seed. Of a series they are the last ones, and
 /// those before them that share data with them are in neither.
@@ -209,9 +220,14 @@ inline std::pair<SampleSource, SampleSource> split(SampleSource const& all, doub
     std::iota(order.begin(), order.end(), 0);
     long const held = std::min(std::lround(static_cast<double>(all.size()) * fraction), all.size() - 1);
     for (int& i : order) i = static_cast<int>(all.number(i));
-    auto const first = order.end() - held;
-    return {all.only({order.begin(), first - std::min<long>(held > 0 ? all.overlap : 0, first - order.begin())}),
-            all.only({first, order.end()})};
+    std::vector<int> training, held_out(order.end() - held, order.end());
+    std::vector<long> places;
+    for (long i = all.size() - held; i < all.size(); ++i) places.push_back(all.place(i));
+    std::sort(places.begin(), places.end());
+    for (long i = 0; i < all.size() - held; ++i) {
+      if (!near(places, all.place(i), all.overlap)) training.push_back(order[static_cast<std::size_t>(i)]);
+    }
+    return {all.only(std::move(training)), all.only(std::move(held_out))};
   }
   std::vector<int> training, held_out;
   for (auto const& [label, samples] : drawn_by_class(all, seed)) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -31,6 +32,11 @@ template <Dataset D> class Subset {
   void read(long i, std::span<float> x, typename Target::Read y) const { of_->read(number(i), x, y); }
   void read(long i, Draw const& draw, std::span<float> x, typename Target::Read y) const requires VariedDataset<D> {
     of_->read(number(i), draw, x, y);
+  }
+  /// Of a sample in the series, if this is a part of one.
+  long place(long i) const {
+    if constexpr (requires { of_->place(0L); }) return of_->place(number(i));
+    return number(i);
   }
   int label(long i) const requires requires(D const& d) { d.label(0L); }
   { return of_->label(number(i)); }
@@ -63,20 +69,22 @@ void split(D const&& all, double fraction, std::uint64_t seed = 1) = delete;  //
 template <Dataset D> std::vector<std::pair<Subset<D>, Subset<D>>> folds(D const& all, int k, std::uint64_t seed = 1) {
   if (k < 2 || k > static_cast<long>(all.size()))
     throw Error({"folds: ", k, " folds of ", all.size(), " samples; say at least 2, and at most as many as samples"});
-  std::vector<int> const fold = session::fold_of_each(session::source_of(all), k, seed);
+  session::SampleSource const of = session::source_of(all);
+  std::vector<int> const fold = session::fold_of_each(of, k, seed);
   std::vector<std::pair<Subset<D>, Subset<D>>> out;
   for (int f = 0; f < k; ++f) {
     std::vector<int> training, validation;
+    std::vector<long> places;
     for (int i = 0; i < static_cast<int>(fold.size()); ++i) {
-      if (fold[static_cast<std::size_t>(i)] == f) validation.push_back(i);
+      if (fold[static_cast<std::size_t>(i)] == f) validation.push_back(i), places.push_back(of.place(i));
     }
-    auto const shares = [&](int i) {  // of a series: data with the fold
-      constexpr int apart = session::overlap_of<D>;
-      return apart > 0 && i >= validation.front() - apart && i <= validation.back() + apart;
-    };
+    std::sort(places.begin(), places.end());
     for (int i = 0; i < static_cast<int>(fold.size()); ++i) {
-      if (fold[static_cast<std::size_t>(i)] != f && !shares(i)) training.push_back(i);
+      bool const shares = of.series && session::near(places, of.place(i), of.overlap);
+      if (fold[static_cast<std::size_t>(i)] != f && !shares) training.push_back(i);
     }
+    if (training.empty())
+      throw Error({"folds: fold ", f, " of ", k, " leaves no samples to train on that share no data with it"});
     out.emplace_back(Subset<D>(all, std::move(training)), Subset<D>(all, std::move(validation)));
   }
   return out;

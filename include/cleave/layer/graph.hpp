@@ -14,11 +14,15 @@ namespace cleave::layer {
 
 /// Operation k reads the outputs of in0[k] and in1[k]; -1 is the model's input, -2 no second input.
 template <int N> struct Graph {
-  static constexpr int no_mask = -3;
+  static constexpr int no_mask = -3, two_masks = -4;
   int in0[N]{}, in1[N]{}, leaf[N]{};  // leaf: the number of the operation's layer
   int count = 0, leaves = 0, current = -1;
   int mask = no_mask;  // the output that says which positions are padding
 
+  /// The mask behind paths that had `before` and end with a and b; one that only one of them has changed is of both.
+  static constexpr int joined(int before, int a, int b) {
+    return a == b || b == before ? a : a == before ? b : two_masks;
+  }
   constexpr void chain() { join(current, -2); }
   constexpr void join(int first, int second) {
     in0[count] = first;

@@ -50,11 +50,12 @@ template <class... Parts> struct Inputs {
   /// As a layer: x (b, all), y (b, shape of part K).
   template <int K> struct at {
     static_assert(K >= 0 && K < count, "Inputs<...>::at<k>: the inputs are counted from 0");
-    using ops = meta::list<op::InputPart<whole, layer::numbers_before<Parts...>(K),
+    using ops = meta::list<op::InputPart<Inputs, layer::numbers_before<Parts...>(K),
                                          std::tuple_element_t<std::size_t{K}, std::tuple<Parts...>>>>;
     using policies = meta::list<>;
     static constexpr void connect(auto& graph) {
       graph.join(-1, -2);
+      graph.mask = graph.no_mask;  // which is of the positions of another input
       ++graph.leaves;
     }
   };

@@ -41,17 +41,19 @@ template <class How, class First, class... Paths> struct Branches {
   using join_layers = meta::list<>;
   using ops = meta::concat<layer::ops_of<First>, meta::concat<layer::ops_of<Paths>, meta::list<How>>...>;
   static constexpr void connect(auto& graph) {
-    int const x = graph.current;
+    int const x = graph.current, mask = graph.mask;
     First::connect(graph);
-    (add<Paths>(graph, x), ...);
+    (add<Paths>(graph, x, mask), ...);
   }
 
  private:
-  template <class P> static constexpr void add(auto& graph, int x) {
-    int const before = graph.current;
+  template <class P> static constexpr void add(auto& graph, int x, int mask) {
+    int const before = graph.current, masked = graph.mask;
     graph.current = x;
+    graph.mask = mask;
     P::connect(graph);
     graph.join(before, graph.current);
+    graph.mask = graph.joined(mask, masked, graph.mask);
     ++graph.leaves;
   }
 };

@@ -23,7 +23,9 @@ template <int Vocabulary, int Features, bool Sparse, bool Numbers = false> struc
 
   template <class T> CLEAVE_HD static long row(Operands<T> const& t, long k) {
     if constexpr (Numbers) {
-      return token_of(static_cast<float>(static_cast<tensor::accumulate_t<T>>(t.x[k])));
+      auto const v = static_cast<float>(static_cast<tensor::accumulate_t<T>>(t.x[k]));
+      std::int32_t const token = token_of(v);
+      return static_cast<float>(token) == v ? token : -1;
     } else {
       return t.tokens[k];
     }

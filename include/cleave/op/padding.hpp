@@ -18,6 +18,7 @@ struct Masked : Base {
 template <int Vocabulary, int Padding, bool Numbers = false> struct TokenMask : Base {
   static constexpr auto name = "mask";
   static constexpr auto equation = "bT->bT";
+  static constexpr int padding = Padding;
   static constexpr int tokens = Numbers ? 0 : Vocabulary;
   static constexpr bool whole_numbers = Numbers;
   static constexpr Shape output(Shape x) { return x.flat(); }
@@ -43,6 +44,7 @@ struct ZeroMask : Base {
   static constexpr auto name = "mask";
   static constexpr auto equation = "bTF->bT";
   static constexpr bool of_sequences = true, masks_zeros = true;
+  static constexpr int padding = 0;
   static constexpr Shape output(Shape x) { return Shape(x[0]); }
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {

@@ -90,9 +90,6 @@ template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
   if constexpr (requires { Op::heads; }) {
     if (x.dims != 2) return {Law::Sequence, x.dims, 2, leaf};
   }
-  if constexpr (requires { Op::whole; }) {
-    if (x.dims != 1 || x.size() != Op::whole) return {Law::Inputs, static_cast<int>(x.size()), int{Op::whole}, leaf};
-  }
   if constexpr (requires { Op::takes_mask; }) {
     if (x2.dims != 1 || x2[0] != x[0]) return {Law::Padding, x[0], x2.dims == 1 ? x2[0] : 0, leaf};
   }
@@ -167,6 +164,10 @@ template <class Model, class... Ops> constexpr auto signatures(meta::list<Ops...
     Shape const x = in0 < 0 ? Model::input::shape : out.op[in0].y;
     Shape const x2 = in1 < -1 ? Shape{} : in1 < 0 ? Model::input::shape : out.op[in1].y;
     out.verdict = shape_law<Op>(x, x2, graph.leaf[k]);
+    if constexpr (requires { typename Op::all_inputs; }) {
+      if (!std::is_same_v<typename Op::all_inputs, typename Model::input>)
+        out.verdict = {Law::Inputs, static_cast<int>(x.size()), Op::all_inputs::whole, graph.leaf[k]};
+    }
     if (out.verdict.law != Law::None) return;
     out.op[k] = signature<Op>(x, x2);
     out.op[k].in0 = in0;

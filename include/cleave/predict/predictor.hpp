@@ -168,6 +168,7 @@ template <class Net, class Number, class Machine> class Predictor {
     constexpr bool fits = ClassDataset<D> ? (ClassMetric<Metrics> && ...) : (TargetMetric<Metrics> && ...);
     static_assert(fits, "evaluate: of classes a metric takes outputs and an int; of values, outputs and targets");
     check_metrics<!ClassDataset<D>, Metrics...>();
+    session::check_padding("evaluate", all, typename Block::ops{});
     return measure(session::source_of(all), metrics...);
   }
   /// The name of each sample's class. Throws Error if the file has no class names.

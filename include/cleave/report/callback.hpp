@@ -64,6 +64,20 @@ template <class C> constexpr bool answers() {
   return right;
 }
 
+/// A function of a class by one of these names takes what `fit` gives it; else it would never be called.
+template <auto Member> inline constexpr bool is_function = std::is_member_function_pointer_v<decltype(Member)>;
+template <class C> constexpr bool named_right() {
+  bool right = true;
+  if constexpr (requires { &C::begin; }) right = right && (!is_function<&C::begin> || begins_with<C>);
+  if constexpr (requires { &C::step; }) right = right && (!is_function<&C::step> || hears_steps<C>);
+  if constexpr (requires { &C::epoch; }) right = right && (!is_function<&C::epoch> || hears_epochs<C>);
+  if constexpr (requires { &C::end; }) right = right && (!is_function<&C::end> || ends_with<C>);
+  if constexpr (requires { &C::every; }) right = right && requires(C & c) {
+      int{c.every()};
+    };
+  return right;
+}
+
 /// Any callback.
 class Listener {
  public:
@@ -95,18 +109,21 @@ template <class C> class ListenerOf final : public Listener {
     return next() <= 0 && tell();
   }
   bool epoch([[maybe_unused]] Epoch const& epoch) override {
-    if constexpr (takes_epoch) return ends([&] { return told_(epoch); });
-    if constexpr (hears_epochs<Told>) return ends([&] { return told_.epoch(epoch); });
-    return false;
+    bool const ends_by_step = untold_.steps > 0 && tell();
+    return told_of(epoch) || ends_by_step;
   }
   void end(History const& history) override {
-    if (untold_.steps > 0) tell();
     if constexpr (ends_with<Told>) told_.end(history);
   }
   bool hears() const override { return every() > 0; }
   int next() const override { return every() - untold_.steps; }
 
  private:
+  bool told_of([[maybe_unused]] Epoch const& epoch) {
+    if constexpr (takes_epoch) return ends([&] { return told_(epoch); });
+    if constexpr (hears_epochs<Told>) return ends([&] { return told_.epoch(epoch); });
+    return false;
+  }
   template <class Call> static bool ends(Call call) {
     if constexpr (std::same_as<std::invoke_result_t<Call>, bool>) return call();
     call();
@@ -140,9 +157,14 @@ class Watch {
     static_assert(callbacks,
                   "fit: a callback is a function of an Epoch or of a TrainedStep, or an object with a member begin, "
                   "step, epoch or end that takes a FitStart, a TrainedStep, an Epoch or a History");
-    constexpr bool answer = !callbacks || (answers<std::remove_reference_t<C>>() && ...);
+    constexpr bool named = !callbacks || (named_right<std::remove_cvref_t<C>>() && ...);
+    static_assert(
+        named,
+        "fit: a member function begin, step, epoch or end of a callback takes a FitStart, a TrainedStep, an Epoch "
+        "or a History by const reference, and every() gives an int");
+    constexpr bool answer = !callbacks || !named || (answers<std::remove_reference_t<C>>() && ...);
     static_assert(answer, "fit: a callback of steps or epochs returns nothing, or a bool: whether the training ends");
-    if constexpr (callbacks && answer) (add(std::forward<C>(told)), ...);
+    if constexpr (callbacks && named && answer) (add(std::forward<C>(told)), ...);
   }
   template <Callback C> void add(C&& told) { all_.push_back(std::make_shared<ListenerOf<C>>(std::forward<C>(told))); }
 

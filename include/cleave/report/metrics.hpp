@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <limits>
@@ -36,6 +38,10 @@ class Metrics {
   Metrics(std::string program, std::string path, long first, bool writes)
       : program_(std::move(program)), path_(std::move(path)), writes_(writes) {
     if (!writes_) return;
+    if (struct stat at; stat(path_.c_str(), &at) == 0 && !S_ISREG(at.st_mode)) {
+      warn(path_ + ": is no file that can be written anew; training goes on without it");
+      return;
+    }
     try {
       std::string const kept = first > 0 && io::exists(path_) ? lines_up_to(static_cast<double>(first)) : "";
       io::write_file(path_, io::Bytes(reinterpret_cast<unsigned char const*>(kept.data()), kept.size()));

@@ -99,7 +99,7 @@ class ProgressBar {
     if (!line_) return;
     line_->show(s.step - start_.first, s.loss);
     double const now = line_->elapsed(), took = now - std::exchange(told_, now);
-    every_ = std::clamp(static_cast<int>(0.1 / took * every_), 1, 256);
+    every_ = static_cast<int>(std::clamp(0.1 / std::max(took, 1e-6) * every_, 1.0, 256.0));
   }
   void epoch(Epoch const& e) {
     if (!line_) return;

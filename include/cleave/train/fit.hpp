@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -63,11 +64,12 @@ struct Fitted {
   backend::host::Wanted answers;
   Rate rate;
   std::uint64_t seed = 1;
-  Scaling scaling{};         // of earlier training, if there was any
-  int vocabulary = 0;        // of a model that reads tokens
-  int at_once = 1;           // steps that replicas may be in at the same time
-  bool writes = true;        // of several processes, this is the one that writes files
-  bool masks_zeros = false;  // to the model positions of zeros are padding
+  Scaling scaling{};           // of earlier training, if there was any
+  int vocabulary = 0;          // of a model that reads tokens
+  int at_once = 1;             // steps that replicas may be in at the same time
+  bool writes = true;          // of several processes, this is the one that writes files
+  bool masks_zeros = false;    // to the model positions of zeros are padding
+  bool whole_numbers = false;  // it reads tokens among numbers
 
   LoaderOptions loading(int batch, int readers) const {
     return {.batch = batch,
@@ -89,6 +91,8 @@ inline void check(char const* call, FitOptions const& how, long samples, int bat
 inline void check_scaling(FitOptions const& how, Fitted const& of) {
   if (of.vocabulary > 0 && how.standardise)
     throw Error("fit: Embedding reads token numbers, which cannot be scaled; leave .standardise out");
+  if (of.whole_numbers && how.standardise)
+    throw Error("fit: Embedding<n, f, OfNumbers> reads token numbers, which cannot be scaled; leave .standardise out");
   if (of.masks_zeros && how.standardise)
     throw Error(
         "fit: Masking takes positions of zeros for padding, which would be scaled too; scale the samples themselves, "
@@ -146,6 +150,20 @@ template <class Trained> bool agree(Trained& trainer, bool ends, bool writes, in
   return of[0] > 0;
 }
 
+/// Before the first step; if a callback throws in one process, all leave.
+template <class Trained> void begin_callbacks(Trained& trainer, Watch const& watch, FitStart const& start) {
+  std::exception_ptr failed;
+  try {
+    watch.begin(start);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  int none = 0;
+  bool const any = agree(trainer, failed != nullptr, start.writes, none);
+  if (failed) std::rethrow_exception(failed);
+  if (any) throw Error("fit: a callback of another process has thrown before the first step");
+}
+
 /// An epoch of training from step `from` on, told to callbacks; it is over before its last step if one of them ends it.
 struct TrainedEpoch {
   double loss = 0;  // mean over its steps
@@ -157,11 +175,11 @@ TrainedEpoch train_epoch(Trained& trainer, Loader& batches, long from, int epoch
   batches.begin_epoch(from / batches.steps_per_epoch(), from);
   TrainedEpoch out;
   long step = from;
-  bool const told = watch.hears();
-  int next = told ? watch.next() : Trained::most_steps;
-  if (told) agree(trainer, false, writes, next);
+  int next = watch.next();
+  bool const told = agree(trainer, watch.hears(), writes, next);
   while (step < to && !out.ends) {
-    auto const count = static_cast<int>(std::min<long>(to - step, std::min(next, Trained::most_steps)));
+    int const most = told ? std::clamp(next, 1, int{Trained::most_steps}) : Trained::most_steps;
+    auto const count = static_cast<int>(std::min<long>(to - step, most));
     double sum = 0;
     for (double l : trainer.train(step, count, batches.feed())) sum += l;
     step += count;
@@ -206,7 +224,8 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
     files.load(files.last);
   }
   SamplesRead const samples{sets.training, sets.held_out, scaling, loading.in_order()};
-  watch.begin(
+  begin_callbacks(
+      trainer, watch,
       {trainer.steps(), last, how.epochs, batch, sets.training.size(), sets.held_out.size(), of.writes, &samples});
   try {
     while (static_cast<int>(at.history.epochs.size()) < how.epochs && !at.history.stopped_early) {

@@ -31,21 +31,18 @@ template <class Trained> class Report {
     session::Description const& plan = session::description_of(of);
     facts_ = session::plan_facts(schedule::listing(plan.program, plan.request, of.ranks()), plan.program, plan.request,
                                  of.ranks());
-    if (start.writes) session::write_page(path_, page({}, {}));
+    if (start.writes) prepare_file();
     if (shows_a_step) of.trace(traced_steps);
   }
   /// Every process calls it.
-  void end(History const& history) {
+  void end(History const& history) try {
     session::RunReport shown;
     shown.class_names = start_.samples_read->training.class_names;
     if (start_.held_out > 0) add_held_out(shown);
     if constexpr (requires { trainer_.ledger(); }) shown.ages = trainer_.ledger().ages;
-    if (!start_.writes) return;
-    try {
-      session::write_page(path_, page(history, std::move(shown)));
-    } catch (Error const& e) {
-      error_ = e.what();
-    }
+    if (start_.writes) session::write_page(path_, page(history, std::move(shown)));
+  } catch (Error const& e) {
+    error_ = e.what();
   }
   /// Why the page was not written in the end; empty if it was.
   std::string const& error() const { return error_; }
@@ -55,6 +52,12 @@ template <class Trained> class Report {
   /// A device's step that is traced is no single graph.
   static constexpr bool shows_a_step = !requires(Trained & t) { t.machine(); };
 
+  /// Throws Error if it cannot be written; a page of an earlier training stays until this one has ended.
+  void prepare_file() {
+    if (!io::exists(path_)) return session::write_page(path_, page({}, {}));
+    std::vector<unsigned char> const before = io::read_file(path_);
+    io::write_file(path_, io::Bytes(before));
+  }
   void add_held_out(session::RunReport& shown) {
     session::SampleSource const& of = start_.samples_read->held_out;
     session::Loader batches(of, start_.samples_read->scaling, start_.samples_read->in_order);

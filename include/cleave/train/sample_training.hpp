@@ -139,6 +139,7 @@ template <class P, class Self> class SampleTraining {
     using law = law_of_data<typename P::Net::input, D, wanted.outputs, wanted.labels,
                             wanted.target != op::Target::Numbers, wanted.target != op::Target::Class>;
     static_assert(sizeof(typename law::template tell<law::holds>) > 0);
+    check_padding("fit", of, typename P::ops{});
     return source_of(of);
   }
   History fit_source(SampleSource const& all, FitOptions const& how, Watch const& watch) {
@@ -161,17 +162,13 @@ template <class P, class Self> class SampleTraining {
     return session::batches(common(self()), all, how, fitted(), preprocessing_.scaling);
   }
   Fitted fitted() {
-    return {wanted,
-            P::rate,
-            seed_,
-            preprocessing_.scaling,
-            P::tokens.vocabulary,
-            at_once(),
-            writes_files(),
-            masks_zeros(typename P::ops{})};
+    Fitted of{wanted, P::rate, seed_, preprocessing_.scaling, P::tokens.vocabulary, at_once(), writes_files()};
+    describe(of, typename P::ops{});
+    return of;
   }
-  template <class... Ops> static constexpr bool masks_zeros(meta::list<Ops...>) {
-    return (requires { Ops::masks_zeros; } || ...);
+  template <class... Ops> static constexpr void describe(Fitted& of, meta::list<Ops...>) {
+    of.masks_zeros = (requires { Ops::masks_zeros; } || ...);
+    of.whole_numbers = (Ops::whole_numbers || ...);
   }
   /// Replicas around a server may each be in a step of their own.
   int at_once() {

@@ -13,6 +13,14 @@ struct Net : Sequential<Vector<1>, Linear<32>, Tanh, Linear<1>, MeanSquaredError
 struct Train : Plan<Net, Batch<32>, MicroBatches<4>, DataParallel<Sync>, Adam> {};
 struct Other : Plan<Net, Batch<32>, MicroBatches<4>, DataParallel<Sync>, RmsProp> {};
 
+/// Told of steps by another number in each process, in some of none.
+struct Unlike {
+  int each = 1;
+  void begin(FitStart const& start) { each = start.writes ? 4 : 0; }
+  int every() const { return each; }
+  void step(TrainedStep const&) {}
+};
+
 /// fit FILE [MISTAKE]: on rank 1, "data" changes a sample, "plan" and "seed" these, "fewer" leaves samples out of an
 /// evaluation, "alone" throws where the others train, "watch" after an epoch, "steps" has no callback for steps.
 int main(int argc, char** argv) {
@@ -37,6 +45,16 @@ int main(int argc, char** argv) {
     auto const fifth = [&](TrainedStep const& s) { return group.rank() == group.size() - 1 && s.step == 5; };
     std::string const page = std::string(argv[1]) + ".html", lines = std::string(argv[1]) + ".jsonl";
     FitOptions const brief{.epochs = 2, .validation = 0.1};
+    long const before = second->steps();
+    bool refused = false;  // in all of them, where only the first writes
+    try {
+      second->fit(x, y, brief, Report("/nowhere/page.html", *second));
+    } catch (Error const&) {
+      refused = true;
+    }
+    if (!refused || second->steps() != before) throw Error("took a page that cannot be written");
+    second->fit(x, y, brief, Unlike());
+    second->set_steps(0);
     if (mistake == "steps") second->fit(x, y, brief, Report(page, *second));
     History const ended = second->fit(x, y, brief, {fifth, Report(page, *second), JsonLines(lines, 2)});
     if (ended.epochs.size() != 1 || second->steps() != 5) throw Error("did not end at step 5");
