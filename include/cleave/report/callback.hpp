@@ -37,9 +37,10 @@ concept ends_with = requires(C& c, History const& history) {
 /// or more of the members
 ///
 ///     void begin(FitStart const&);      // before the first step
-///     bool step(TrainedStep const&);    // after each step; if it has a member `every`, each every() steps and in the
-///     end bool epoch(Epoch const&);         // after each epoch, with what is held out void end(History const&); //
-///     after the last epoch, with the weights that the trainer ends with
+///     bool step(TrainedStep const&);    // after each step
+///     bool epoch(Epoch const&);         // after each epoch, with what is held out
+///     void end(History const&);         // in the end, with the weights that the trainer has then
+///     int every() const;                // so many steps of an epoch, and the rest at its end, are one step; 0: none
 ///
 /// `step`, `epoch` and functions return nothing, or whether the training ends. Weights are those after the step or
 /// epoch that is told. What a callback throws ends the training, and leaves `fit`. Of several processes each has the

@@ -95,8 +95,7 @@ inline void check_scaling(FitOptions const& how, Fitted const& of) {
     throw Error("fit: Embedding<n, f, OfNumbers> reads token numbers, which cannot be scaled; leave .standardise out");
   if (of.masks_zeros && how.standardise)
     throw Error(
-        "fit: Masking takes positions of zeros for padding, which would be scaled too; scale the samples themselves, "
-        "and "
+        "fit: Masking takes positions of zeros for padding, which would be scaled too; scale the samples before, and "
         "leave .standardise out");
 }
 
@@ -104,7 +103,7 @@ inline void check_scaling(FitOptions const& how, Fitted const& of) {
 struct TrainingSets {
   SampleSource training, held_out;  // the latter may be of no samples
 };
-/// What callbacks of a training may read, and how.
+/// What a report reads of a training's samples, and how.
 struct SamplesRead {
   SampleSource const &training, &held_out;
   Scaling const& scaling;
