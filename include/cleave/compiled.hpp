@@ -62,11 +62,11 @@ CLEAVE_ONCE template void check_trace<void>(std::string const&);
 CLEAVE_ONCE template std::uint64_t fingerprint<void>(Description const&, agree::Terms const&, int, int,
                                                      std::string const&);
 
-#define CLEAVE_FOR_SET(Set)                                                                                           \
-  CLEAVE_ONCE template void check_set(std::string const&, Set const&, Inputs, Needs const&);                          \
-  CLEAVE_ONCE template Preprocessing preprocessing_of(std::FILE*, Set const&, Inputs, std::string const&);            \
-  CLEAVE_ONCE template void prepare_sets(std::FILE*, Sets<Set>&, std::string const&, Inputs, int, std::string const&, \
-                                         Needs const&);
+#define CLEAVE_FOR_SET(Set)                                                                                     \
+  CLEAVE_ONCE template void check_set(std::string const&, Set const&, InputValues, Needs const&);               \
+  CLEAVE_ONCE template Preprocessing preprocessing_of(std::FILE*, Set const&, InputValues, std::string const&); \
+  CLEAVE_ONCE template void prepare_sets(std::FILE*, Sets<Set>&, std::string const&, InputValues, int,          \
+                                         std::string const&, Needs const&);
 CLEAVE_FOR_SET(io::Images)
 CLEAVE_FOR_SET(io::Samples)
 #undef CLEAVE_FOR_SET

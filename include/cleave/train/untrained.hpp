@@ -6,6 +6,7 @@
 
 #include "../backend/host/execution/feed.hpp"
 #include "../data/batch_range.hpp"
+#include "../report/history.hpp"
 #include "laws.hpp"
 #include "options.hpp"
 
