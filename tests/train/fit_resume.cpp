@@ -131,6 +131,16 @@ TEST_CASE("files that are not of this training are refused, and stay as they are
   ::unlink(path.c_str());
   trainer.fit(all.x, all.y, how);
   Trainer<P> other;
-  CHECK_THROWS_WITH_AS(other.fit(few.x, few.y, how), doctest::Contains("of other samples or another Batch"), Error);
+  CHECK_THROWS_WITH_AS(other.fit(few.x, few.y, how), doctest::Contains("was saved by a training on other samples"),
+                       Error);
+  Samples changed(96);
+  changed.y[17] += 1;
+  CHECK_THROWS_WITH_AS(other.fit(changed.x, changed.y, how),
+                       doctest::Contains("was saved by a training on other samples"), Error);
+  CHECK_THROWS_WITH_AS(other.fit(all.x, all.y, {.epochs = 2, .validation = 0.25, .checkpoint = path}),
+                       doctest::Contains("was saved by a training on other samples"), Error);
+  struct Halved : Plan<Net, Batch<8>, Adam> {};
+  Trainer<Halved> halved;
+  CHECK_THROWS_WITH_AS(halved.fit(all.x, all.y, how), doctest::Contains("saved under another plan"), Error);
   CHECK_THROWS_AS(session::FitProgress::of("1 2 x", "w"), Error);
 }

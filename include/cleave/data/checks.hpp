@@ -36,10 +36,12 @@ inline void check_labels(std::string const& name, auto const& set, backend::host
     long const label = set.labels[i];
     if (w.labels > 1 && label == op::ignored) continue;
     if (label >= 0 && label < classes) continue;
-    throw Error({name, ", sample ", i / static_cast<std::size_t>(w.labels), ": label ", label, ", but there are ",
-                 classes, " classes, 0 to ", classes - 1,
-                 (set.classes > 0 ? "; correct the label, or the data class's number of classes"
-                                  : "; correct the label, or give the model's last layer an output for every class")});
+    throw Error(
+        {name, ", sample ", i / static_cast<std::size_t>(w.labels), ": label ", label, ", but there are ", classes,
+         " classes, 0 to ", classes - 1,
+         (w.target != op::Target::Class ? "; " + std::string(w.loss) + " also compares with numbers: give y as float"
+          : set.classes > 0             ? "; correct the label, or the data class's number of classes"
+                            : "; correct the label, or give the model's last layer an output for every class")});
   }
 }
 inline void check_targets(std::string const& name, auto const& set, backend::host::Wanted const& w) {

@@ -13,7 +13,8 @@ namespace cleave {
 
 /// `trainer.fit(x, y, {.epochs = 20}, JsonLines("run.jsonl"))`: {"step":128,"epoch":1,"loss":0.25,...}, written as
 /// training goes. With `every`, also a line for so many steps. A training that continues adds to the file what comes
-/// after its first step. If the file cannot be written, training goes on, and `error` says why.
+/// after its first step. `fit` throws Error before the first step
+/// if the file cannot be written; if that fails later, training goes on, and `error` says why.
 class JsonLines {
  public:
   explicit JsonLines(std::string path, int every = 0) : path_(std::move(path)), every_(every) {
@@ -22,6 +23,7 @@ class JsonLines {
 
   void begin(FitStart const& start) {
     lines_ = std::make_unique<session::Metrics>("", path_, start.first, start.writes);
+    if (!lines_->whole()) throw Error(lines_->warning());
   }
   int every() const { return every_; }
   void step(TrainedStep const& s) {

@@ -39,7 +39,7 @@ class Metrics {
       : program_(std::move(program)), path_(std::move(path)), writes_(writes) {
     if (!writes_) return;
     if (struct stat at; stat(path_.c_str(), &at) == 0 && !S_ISREG(at.st_mode)) {
-      warn(path_ + ": is no file that can be written anew; training goes on without it");
+      warn(path_ + ": is no file that can be written anew");
       return;
     }
     try {

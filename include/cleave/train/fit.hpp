@@ -131,13 +131,20 @@ inline void check_stopping(FitOptions const& how, TrainingSets const& sets) {
     throw Error(
         "fit: patience counts epochs without a smaller val_loss; say which share is held out: .validation = 0.1");
 }
-/// Throws Error if a checkpoint is not at the end of an epoch of these samples.
-inline void check_resumed(FitProgress const& at, FitFiles const& files, long steps, long per_epoch) {
+inline std::uint64_t checksum_of(TrainingSets const& sets) {
+  std::uint64_t const training = checksum_of(sets.training);
+  return sets.held_out.size() > 0 ? checksum_of({static_cast<long>(checksum_of(sets.held_out))}, training) : training;
+}
+/// Throws Error if a checkpoint is of other samples, or not at the end of an epoch.
+inline void check_resumed(FitProgress const& at, FitFiles const& files, std::uint64_t samples, long steps,
+                          long per_epoch) {
+  if (at.samples != samples)
+    throw Error(
+        {files.last, ": was saved by a training on other samples; say another .checkpoint, or delete the file"});
   auto const epochs = static_cast<long>(at.history.epochs.size());
-  if (at.history.stopped_early) return;  // perhaps within an epoch
   if (steps == at.first + epochs * per_epoch) return;
   throw Error({files.last, ": was saved after ", steps, " steps, which are not ", epochs, " epochs of ", per_epoch,
-               " from step ", at.first, " on; it is of other samples or another Batch"});
+               " from step ", at.first, " on; it is of another Batch"});
 }
 
 /// Whether a training ends, because one of its processes says so; and the next steps of which callbacks are told, as
@@ -210,8 +217,10 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
   auto const begin = std::chrono::steady_clock::now();
   long const per_epoch = batches.steps_per_epoch();
   bool const resumes = at.first >= 0;
-  if (resumes) check_resumed(at, files, trainer.steps(), per_epoch);
+  std::uint64_t const samples_sum = files ? checksum_of(sets) : 0;
+  if (resumes) check_resumed(at, files, samples_sum, trainer.steps(), per_epoch);
   if (!resumes) at.first = trainer.steps();
+  at.samples = samples_sum;
   double const before = at.history.epochs.empty() ? 0 : at.history.epochs.back().seconds;
   long const last = at.first + per_epoch * how.epochs;
   trainer.set_rate(how.rate.value_or(of.rate).over(last));
@@ -233,23 +242,26 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
       TrainedEpoch const trained = train_epoch(trainer, batches, trainer.steps(), now.epoch, watch, of.writes);
       now.loss = trained.loss;
       now.steps = trainer.steps();
-      bool ended = trained.ends, improved = false;
+      bool by_patience = false, improved = false;
       if (test) {
         test->begin_epoch(0, 0);
         backend::host::Score const score = trainer.score(test->feed(), sets.held_out.size());
         now.val_loss = score.loss;
         now.val_accuracy = score.accuracy;
-        ended = at.stop(score.loss) || ended;
+        by_patience = at.stop(score.loss);
         improved = at.stop.improved();
         if (improved) best.take(trainer);
       }
       now.seconds = before + std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       at.history.epochs.push_back(now);
       int none = 0;
-      bool const ends = agree(trainer, watch.epoch(now) || ended, of.writes, none);
+      bool const ends = agree(trainer, watch.epoch(now) || trained.ends || by_patience, of.writes, none);
+      // One that a callback has ended may be continued, from its last whole epoch.
+      bool const saves = files && now.steps == at.first + per_epoch * now.epoch;
+      at.history.stopped_early = by_patience && now.steps < last;
+      if (saves && improved) files.save(files.best, at);
+      if (saves) files.save(files.last, at);
       at.history.stopped_early = ends && now.steps < last;
-      if (files && improved) files.save(files.best, at);
-      if (files) files.save(files.last, at);
     }
   } catch (...) {
     if (!best.empty()) best.give_back(trainer);

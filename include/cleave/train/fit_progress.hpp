@@ -3,6 +3,7 @@
 #pragma once
 
 #include <charconv>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <system_error>
@@ -15,7 +16,8 @@
 namespace cleave::session {
 
 struct FitProgress {
-  long first = -1;  // the trainer's steps when it began; below 0: it begins now
+  long first = -1;            // the trainer's steps when it began; below 0: it begins now
+  std::uint64_t samples = 0;  // a checksum
   History history{};
   EarlyStopping stop{};
 
@@ -26,7 +28,7 @@ struct FitProgress {
       char digits[64];
       (out.append(digits, std::to_chars(digits, digits + sizeof digits, numbers).ptr).push_back(' '), ...);
     };
-    add(first, int{history.stopped_early}, stop.least, stop.since);
+    add(first, samples, int{history.stopped_early}, stop.least, stop.since);
     for (Epoch const& e : history.epochs) add(e.epoch, e.steps, e.loss, e.val_loss, e.val_accuracy, e.seconds);
     return out;
   }
@@ -41,7 +43,7 @@ struct FitProgress {
     };
     FitProgress out;
     int ended = 0;
-    read(out.first), read(ended), read(out.stop.least), read(out.stop.since);
+    read(out.first), read(out.samples), read(ended), read(out.stop.least), read(out.stop.since);
     out.history.stopped_early = ended != 0;
     while (at != last) {
       Epoch& e = out.history.epochs.emplace_back();

@@ -50,6 +50,15 @@ concept IsData = requires(std::string const& folder, io::Split split, std::strin
   Data::read(folder, split, note);
 };
 
+template <bool Is> struct a_trainer_is_given_a_plan {
+  static constexpr bool holds = Is;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "Trainer<Plan>: this is no plan: struct Train : Plan<Net, Batch<128>, ...> {}; a model is none, and a class "
+        "hides what it is made of, so say struct");
+  };
+};
 template <bool Infers> struct a_trainer_has_a_backward_pass {
   static constexpr bool holds = !Infers;
   template <bool Holds> struct tell {
@@ -89,9 +98,9 @@ template <int Ranks> struct portions_are_not_split {
 
 /// For a legal plan; for another nothing is checked, since its violation has been reported.
 template <class P> struct laws_of_trainers {
-  using trainer = meta::enforce<meta::lawful>;
-  using simulated = trainer;
-  using sandblaster = trainer;
+  using trainer = meta::enforce<a_trainer_is_given_a_plan<!layer::Model<P>>, P>;
+  using simulated = meta::enforce<meta::lawful>;
+  using sandblaster = simulated;
 };
 template <class P>
 requires plan::legal<P>
