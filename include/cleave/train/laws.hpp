@@ -6,6 +6,7 @@
 
 #include "../agree/agreement.hpp"
 #include "../io/images.hpp"
+#include "../layer/graph.hpp"
 #include "../meta/law.hpp"
 #include "../optim/sgd.hpp"
 #include "../plan/members.hpp"
