@@ -1,6 +1,7 @@
 // refused: fit: a callback is a function of an Epoch or of a TrainedStep
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "refuse.hpp"
+#include <cleave.hpp>
+using namespace cleave;
 
 struct Net : Sequential<Vector<4>, Linear<2>, MeanSquaredError> {};
 struct Train : Plan<Net, Batch<8>, DataParallel<Sync>> {};
