@@ -1,5 +1,5 @@
 // refused: Embedding<tokens, features>: both are whole numbers from 1
-// refused: embedding_sizes_are_positive<100, 0>
+// refused: embedding_sizes_are_positive<100, 0, 0>
 // refused: Embedding<100, 0>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
