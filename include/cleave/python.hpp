@@ -109,14 +109,15 @@ template <class T> nb::ndarray<nb::numpy, T> array_of(std::vector<T> values, std
   }
   return nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner);
 }
-/// Of a sample's outputs, and of its classes: those of a model that compares each position are of each of them.
-template <class F> std::vector<long> outputs_of() {
-  constexpr long positions = F::outputs / F::width;
-  return positions > 1 ? std::vector<long>{positions, F::width} : std::vector<long>{F::outputs};
-}
-template <class F> std::vector<long> labels_of() {
+/// Positions of a model that compares each, for which a sample has labels.
+template <class F> std::vector<long> positions_of() {
   constexpr long positions = F::outputs / F::width;
   return positions > 1 ? std::vector<long>{positions} : std::vector<long>{};
+}
+template <class F> std::vector<long> outputs_of() {
+  std::vector<long> extents = positions_of<F>();
+  extents.push_back(F::width);
+  return extents;
 }
 
 inline TorchNames names_of(std::map<int, std::string> const& names) {
@@ -275,7 +276,7 @@ template <class P> void bind_predictor(nb::module_& m) {
         .def(
             "classes",
             [of](F& f, Given const& x) {
-              return array_of(of(x, [&](auto in) { return f.classes(in); }), labels_of<F>());
+              return array_of(of(x, [&](auto in) { return f.classes(in); }), positions_of<F>());
             },
             "x"_a, "The class of each sample, (n), or of each position, (n, positions).")
         .def(

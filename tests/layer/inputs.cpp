@@ -66,11 +66,10 @@ void train_alike(std::vector<float> const& x, TorchNames const& of_a, TorchNames
   for (int i = 0; i < 48; ++i) y.push_back(i % 4);
   scratch::Folder const folder;
   Trainer<Train<A>> a(1, 3);
-  Trainer<Train<B>> b(2 - 1, 4);
+  Trainer<Train<B>> b(1, 4);
   a.save_torch(folder / "w.safetensors", of_a);
   b.load_torch(folder / "w.safetensors", of_b);
   CHECK(a.predictor()(x) == b.predictor()(x));
-  a.set_seed(4);
   FitOptions const how{.epochs = 1};
   auto const batches = [&](auto& trainer) {
     std::vector<double> losses;
@@ -102,7 +101,7 @@ TEST_CASE("tokens, a sequence and an image: learnt; on replicas, splits, stages 
   auto const one = after(Trainer<Sum>(1, 3));
   CHECK(after(Trainer<Sum>(3, 3)) == one);
   near(after(Trainer<Train<Mixed, ModelParallel<SplitCols, Ways<2>>>>(1, 3)), one, 1e-4);
-  near(after(Trainer<Train<Mixed, ModelParallel<SplitLayers<2>>>>(1, 3)), one, 1e-4);
+  CHECK(after(Trainer<Train<Mixed, ModelParallel<SplitLayers<2>>>>(1, 3)) == one);
   near(after(DeviceTrainer<Sum, backend::emulate::Machine>(2, 3), 1), after(Trainer<Sum>(1, 3), 1), 1e-4);
 }
 TEST_CASE("what is no token gives outputs that are not finite; tokens are not scaled") {

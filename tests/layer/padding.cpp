@@ -76,9 +76,9 @@ struct Feeding {
   }
 };
 /// Losses, and outputs for the samples, after three epochs.
-template <class P, class Trained = Trainer<P>>
+template <class P>
 std::vector<float> trained(std::vector<float> const& x, std::vector<int> const& y, int replicas = 1) {
-  Trained trainer(replicas, 3);
+  Trainer<P> trainer(replicas, 3);
   std::vector<float> out;
   for (Epoch const& e : trainer.fit(x, y, {.epochs = 3}).epochs) out.push_back(static_cast<float>(e.loss));
   auto const after = trainer.predictor()(x);
@@ -176,8 +176,8 @@ TEST_CASE("any replicas and splits of the model have the same numbers") {
   CHECK(trained<Train<TokensPadded<8>, DataParallel<Sync>>>(x, y, 3) == whole);
   near(trained<Train<TokensPadded<8>, ModelParallel<SplitColsRows, Ways<2>>>>(x, y, 1), whole, 1e-4);
   near(trained<Train<TokensPadded<8>, ModelParallel<SplitCols, Ways<2>>>>(x, y, 1), whole, 1e-4);
-  near(trained<Train<TokensPadded<8>, ModelParallel<SplitLayers<2>>>>(x, y, 1), whole, 1e-4);
-  near(trained<Train<TokensPadded<8>, Precision<bf16>, DataParallel<Sync>>>(x, y, 2), whole, 0.2);
+  CHECK(trained<Train<TokensPadded<8>, ModelParallel<SplitLayers<2>>>>(x, y, 1) == whole);
+  near(trained<Train<TokensPadded<8>, Precision<bf16>, DataParallel<Sync>>>(x, y, 2), whole, 0.05);
 }
 TEST_CASE("gradients of the layers") {
   for (auto const& report : {check_layer<Path<Masking, Attention<2, Padded>>, Sequence<4, 4>>(),

@@ -1,4 +1,4 @@
-// report/callback.cpp - who is told of a training, of what, and when it ends by them.
+// report/callback.cpp - when callbacks are called, with what, and how they end a training.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>
@@ -45,7 +45,7 @@ long lines_of(std::string const& text) { return std::count(text.begin(), text.en
 
 }  // namespace
 
-TEST_CASE("an object is told of the beginning, steps, epochs and the end, in this order") {
+TEST_CASE("an object is called at the beginning, after steps and epochs, and in the end") {
   Points const points;
   Trainer<Train> trainer({.replicas = 2}), alone({.replicas = 2});
   All all;
@@ -68,7 +68,7 @@ TEST_CASE("an object is told of the beginning, steps, epochs and the end, in thi
   History const untold = alone.fit(points, {.epochs = 2, .validation = 0.2});
   CHECK(untold.epochs[1].val_loss == h.epochs[1].val_loss);
 }
-TEST_CASE("several callbacks; what a step is told of is in the weights") {
+TEST_CASE("several callbacks; the weights are those after the step") {
   Points const points;
   Trainer<Train> trainer({.replicas = 1});
   std::vector<long> at;
@@ -85,7 +85,7 @@ TEST_CASE("several callbacks; what a step is told of is in the weights") {
   CHECK(ended == 1);
   CHECK(all.steps.size() == 12);
 }
-TEST_CASE("who is told each so many steps gets the mean of them, whoever else is told") {
+TEST_CASE("a callback every three steps gets their mean loss, whatever other callbacks there are") {
   struct Third {
     std::vector<TrainedStep> told{};
     static int every() { return 3; }

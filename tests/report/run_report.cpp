@@ -24,7 +24,7 @@ io::Images images(int count) {
 std::vector<int> predicted(auto& trainer, session::Batches<io::Images> const& test, long samples) {
   auto const feed = test.feed();
   return session::predicted_classes(
-      trainer, [&](long i, float* x) { feed.pixels(feed.self, 0, i, 1, x); }, 192, 4, samples);
+      trainer, [&](long i, float* x) { feed.pixels(feed.self, 0, i, 1, x); }, 4, samples);
 }
 }  // namespace
 

@@ -253,7 +253,7 @@ template <class Trained, class Set> class Fitting {
       backend::host::Feed const feed = test_.feed();
       out.shape = Shape(set.channels, set.height, set.width);
       out.predicted = predicted_classes(
-          trainer_, [&](long i, float* x) { feed.pixels(feed.self, 0, i, 1, x); }, out.shape.size(), classes, count);
+          trainer_, [&](long i, float* x) { feed.pixels(feed.self, 0, i, 1, x); }, classes, count);
       for (int i = 0; i < count; ++i) {
         out.label.push_back(set.label(i));
         auto const of = set.picture(i);

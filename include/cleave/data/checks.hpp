@@ -10,6 +10,12 @@
 
 namespace cleave::session {
 
+/// Whether one of a model's operations takes positions of zeros for padding.
+template <class... Ops> constexpr bool masks_zeros(meta::list<Ops...>) {
+  return (requires { Ops::masks_zeros; } || ...);
+}
+/// Whether one of them reads tokens among numbers.
+template <class... Ops> constexpr bool reads_whole_numbers(meta::list<Ops...>) { return (Ops::whole_numbers || ...); }
 /// Throws Error if a data set fills samples up with other numbers than the model's operations take for padding.
 template <class D, class... Ops> void check_padding(char const* call, D const& set, meta::list<Ops...>) {
   if constexpr (requires { set.padding(); }) {

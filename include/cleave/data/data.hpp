@@ -76,9 +76,6 @@ inline void check_tokens(std::string const& name, auto const& set, int vocabular
     }
   }
 }
-template <class... Ops> constexpr bool takes_as_given(meta::list<Ops...>) {
-  return ((requires { Ops::masks_zeros; } || Ops::whole_numbers) || ...);
-}
 /// What a plan needs of its data.
 struct Needs {
   long values = 0;                // of a sample's input
@@ -166,7 +163,7 @@ template <class P, class Data>
 auto read_for(std::FILE* say, std::string const& folder, int limit, std::string const& resume = {}) {
   return read_sets<Data>(say, folder, limit, resume,
                          {P::Net::input::shape.size(), lower::wanted<P>(), P::tokens.vocabulary, P::batch,
-                          takes_as_given(typename P::ops{})});
+                          masks_zeros(typename P::ops{}) || reads_whole_numbers(typename P::ops{})});
 }
 
 }  // namespace session

@@ -29,6 +29,13 @@ struct Scaling {
   }
 };
 
+/// Throws Error if a predictor's samples of `inputs` numbers have other channels.
+inline void check_scaling(Scaling const& scaling, long inputs) {
+  auto const channels = static_cast<long>(scaling.mean.size());
+  if (channels > 0 && inputs % channels != 0)
+    throw Error({"predict: means of ", channels, " channels, but samples of ", inputs,
+                 " numbers; the checkpoint is of another model"});
+}
 /// One sample by a scaling's means and the inverses of its deviations: (channels, the numbers of each), or, by
 /// position, (positions, channels).
 inline void scale(std::span<float> x, std::vector<float> const& mean, std::vector<float> const& inverse,

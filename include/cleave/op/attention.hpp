@@ -66,7 +66,7 @@ struct BiasOutOfHeads : OnEachPosition<Bias> {
 template <bool Causal, bool Padded = false> struct Attend : std::conditional_t<Padded, Masked, Base> {
   static constexpr auto name = Causal ? "causal_attention" : "attention";
   static constexpr auto equation = Padded ? "bTKhD,bT->bThD" : "bTKhD->bThD";
-  static constexpr bool reads_x = true, reads_y = true, causal = Causal, padded = Padded;
+  static constexpr bool reads_x = true, reads_y = true, causal = Causal;
   static constexpr Shape output(Shape x) { return Shape(x[0], x[2], x[3]); }
   static constexpr long aux(Shape x, Shape) { return long{x[0]} * x[2]; }
   static constexpr long work(Shape x) { return (Causal ? 1 : 2) * x[0] * x.below().size() / 3 * x[0]; }
@@ -169,9 +169,7 @@ template <bool Causal, bool Padded = false> struct Attend : std::conditional_t<P
         t.dx[h.value(p) + d] = static_cast<T>(dv[d]);
       }
     });
-    if constexpr (Padded) {
-      if (t.dx2) ctx.each(L.rows * L.x2.size(), [&](long e) { t.dx2[e] = static_cast<T>(A{0}); });
-    }
+    if constexpr (Padded) Masked::clear_mask_gradient<L>(ctx, t);
   }
 };
 

@@ -12,6 +12,12 @@ namespace cleave::op {
 struct Masked : Base {
   static constexpr int inputs = 2;
   static constexpr bool of_sequences = true, takes_mask = true;
+
+  /// A mask has no derivative.
+  template <Local L, class Ctx, class T> CLEAVE_HD static void clear_mask_gradient(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    if (t.dx2) ctx.each(L.rows * L.x2.size(), [&](long e) { t.dx2[e] = static_cast<T>(A{0}); });
+  }
 };
 
 /// y (b, T): 0 where the token (b, T) is `Padding`, else 1. If `Numbers`, tokens are in the number format.
@@ -97,7 +103,7 @@ struct TakeLastValid : Masked {
         t.dx[e] = is_last ? t.dy[e / all * n + e % n] : static_cast<T>(A{0});
       });
     }
-    if (t.dx2) ctx.each(L.rows * positions, [&](long e) { t.dx2[e] = static_cast<T>(A{0}); });
+    clear_mask_gradient<L>(ctx, t);
   }
 };
 
@@ -158,7 +164,7 @@ struct MeanValidPositions : Masked {
         t.dx[e] = static_cast<T>(counts(mask[e % all / n]) ? dy / count<A, positions>(mask) : A{0});
       });
     }
-    if (t.dx2) ctx.each(L.rows * positions, [&](long e) { t.dx2[e] = static_cast<T>(A{0}); });
+    clear_mask_gradient<L>(ctx, t);
   }
 };
 

@@ -135,13 +135,11 @@ template <class Net, class Format> class ForwardBlocks {
   }
 
   struct Shared {
-    explicit Shared(Preprocessing p) : preprocessing(std::move(p)) {
-      mean = preprocessing.scaling.mean;
-      for (float d : preprocessing.scaling.deviation) inverse.push_back(1 / d);
-      if (mean.empty()) return;
-      if (inputs % static_cast<long>(mean.size()) != 0)
-        throw Error({"predict: means of ", mean.size(), " channels, but samples of ", inputs,
-                     " numbers; the checkpoint is of another model"});
+    explicit Shared(Preprocessing p)
+        : preprocessing(std::move(p)),
+          mean(preprocessing.scaling.mean),
+          inverse(preprocessing.scaling.inverse_deviations()) {
+      check_scaling(preprocessing.scaling, inputs);
     }
     backend::host::SharedWeights<Number> weights{Forward<Block>::program, Forward<Block>::layout};
     Preprocessing preprocessing;

@@ -109,10 +109,7 @@ template <class Net, class Number, class Machine> class DeviceBlocks {
               [](void const*, long, long, int count, float* to) { std::fill_n(to, count * outputs, 0.0f); }};
     }
     void check() {
-      auto const channels = static_cast<long>(preprocessing.scaling.mean.size());
-      if (channels > 0 && inputs % channels != 0)
-        throw Error({"predict: means of ", channels, " channels, but samples of ", inputs,
-                     " numbers; the checkpoint is of another model"});
+      check_scaling(preprocessing.scaling, inputs);
       check_room(memory, 1, machine.free_bytes());
     }
 

@@ -1,4 +1,4 @@
-// report/callback.hpp - who is told of a training by `fit`: functions, and objects with members of certain names.
+// report/callback.hpp - callbacks of `fit`: functions, and objects with members of certain names.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -42,8 +42,8 @@ concept ends_with = requires(C& c, History const& history) {
 ///     void end(History const&);         // in the end, with the weights that the trainer has then
 ///     int every() const;                // so many steps of an epoch, and the rest at its end, are one step; 0: none
 ///
-/// `step`, `epoch` and functions return nothing, or whether the training ends. Weights are those after the step or
-/// epoch that is told. What a callback throws ends the training, and leaves `fit`. Of several processes each has the
+/// `step`, `epoch` and functions return nothing, or whether the training ends. Weights are those after that step or
+/// epoch. What a callback throws ends the training, and leaves `fit`. Of several processes each has the
 /// same callbacks, and all end if one says so.
 template <class C>
 concept Callback = std::invocable<C&, Epoch const&> || std::invocable<C&, TrainedStep const&> ||
@@ -87,7 +87,7 @@ class Listener {
   virtual bool step(TrainedStep) { return false; }
   virtual bool epoch(Epoch const&) { return false; }
   virtual void end(History const&) {}
-  /// Whether it is told of steps; and after how many more.
+  /// Whether it is called for steps; and after how many more.
   virtual bool hears() const { return false; }
   virtual int next() const { return 0; }
 };
@@ -182,7 +182,7 @@ class Watch {
   void end(History const& history) const {
     for (auto const& one : all_) one->end(history);
   }
-  /// Whether anybody is told of steps; and after how many more the first of them.
+  /// Whether any is called for steps; and after how many more the first of them.
   bool hears() const {
     return std::any_of(all_.begin(), all_.end(), [](auto const& one) { return one->hears(); });
   }

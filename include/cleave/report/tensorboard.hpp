@@ -21,7 +21,7 @@ namespace cleave {
 
 /// `TensorBoard board("runs/first"); board.scalar("loss", step, loss);`, and `tensorboard --logdir runs` draws the
 /// curves. A new file in the folder, which is made if it is missing. Throws Error if it cannot be written. As a
-/// callback of `fit` it is told of each epoch.
+/// callback of `fit` it writes each epoch.
 class TensorBoard {
  public:
   explicit TensorBoard(std::string const& folder) {

@@ -147,8 +147,8 @@ inline void check_resumed(FitProgress const& at, FitFiles const& files, std::uin
                " from step ", at.first, " on; it is of another Batch"});
 }
 
-/// Whether a training ends, because one of its processes says so; and the next steps of which callbacks are told, as
-/// the process that writes has them.
+/// Whether a training ends, because one of its processes says so. `next`, the steps until the next callback, becomes
+/// that of the process that writes.
 template <class Trained> bool agree(Trained& trainer, bool ends, bool writes, int& next) {
   double of[] = {ends ? 1.0 : 0.0, writes ? static_cast<double>(next) : 0.0};
   if constexpr (requires { trainer.sum_over_processes(of, 2); }) trainer.sum_over_processes(of, 2);
@@ -170,7 +170,8 @@ template <class Trained> void begin_callbacks(Trained& trainer, Watch const& wat
   if (any) throw Error("fit: a callback of another process has thrown before the first step");
 }
 
-/// An epoch of training from step `from` on, told to callbacks; it is over before its last step if one of them ends it.
+/// An epoch of training from step `from` on, with callbacks of steps; it is over before its last step if one of them
+/// ends it.
 struct TrainedEpoch {
   double loss = 0;  // mean over its steps
   bool ends = false;

@@ -1,4 +1,4 @@
-// train/options.hpp - what a trainer, Trainer::fit and a predictor are told.
+// train/options.hpp - options of a trainer, Trainer::fit and a predictor.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -42,8 +42,8 @@ struct FitOptions {
   int readers = 1;
   std::optional<Rate> rate{};  ///< instead of the plan's
   /// A file in which the training is saved after each epoch. If it is there already, `fit` continues from it, with the
-  /// results of a training that was never interrupted. With samples held out, the best weights are in a file beside it:
-  /// "mine-best.safetensors" beside "mine.safetensors".
+  /// results of a training that was never interrupted; if that was on other samples, `fit` throws Error. With samples
+  /// held out, the best weights are in a file beside it: "mine-best.safetensors" beside "mine.safetensors".
   std::string checkpoint{};
 };
 

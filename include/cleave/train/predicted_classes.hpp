@@ -13,14 +13,14 @@ namespace cleave::session {
 /// An evaluation in which sample i has label i: the confusion matrix has one sample a row, at its predicted class.
 /// `input(i, x)` writes sample i as the model takes it. `classes`: outputs of the model.
 template <class Trained, class Input>
-std::vector<int> predicted_classes(Trained& trainer, Input const& input, long elements, long classes, long samples) {
+std::vector<int> predicted_classes(Trained& trainer, Input const& input, long classes, long samples) {
   struct Numbered {
     Input const& input;
     long first, elements;
   };
   std::vector<int> out;
   while (static_cast<long>(out.size()) < samples) {
-    Numbered const from{input, static_cast<long>(out.size()), elements};
+    Numbered const from{input, static_cast<long>(out.size()), description_of(trainer).program.input.size()};
     backend::host::Feed const numbered{&from,
                                        [](void const* self, long, long first, int count, float* to) {
                                          auto const& me = *static_cast<Numbered const*>(self);

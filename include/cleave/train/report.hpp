@@ -81,7 +81,7 @@ template <class Trained> class Report {
           of.read(i % of.size(), nullptr, x, &label, nullptr);
           session::scale({x, size}, scaling.mean, inverse, false);
         },
-        of.input.size(), classes, count);
+        classes, count);
     std::vector<float> x(size);
     for (long i = 0; i < count; ++i) {
       of.read(i, nullptr, x.data(), &out.label.emplace_back(), nullptr);

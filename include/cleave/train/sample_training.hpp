@@ -163,12 +163,9 @@ template <class P, class Self> class SampleTraining {
   }
   Fitted fitted() {
     Fitted of{wanted, P::rate, seed_, preprocessing_.scaling, P::tokens.vocabulary, at_once(), writes_files()};
-    describe(of, typename P::ops{});
+    of.masks_zeros = masks_zeros(typename P::ops{});
+    of.whole_numbers = reads_whole_numbers(typename P::ops{});
     return of;
-  }
-  template <class... Ops> static constexpr void describe(Fitted& of, meta::list<Ops...>) {
-    of.masks_zeros = (requires { Ops::masks_zeros; } || ...);
-    of.whole_numbers = (Ops::whole_numbers || ...);
   }
   /// Replicas around a server may each be in a step of their own.
   int at_once() {

@@ -125,22 +125,15 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
   /// A forward pass without a loss: calls use(rows, their outputs) for each part of the batch that a rank here has.
   template <class Use> void predict(host::Feed const& feed, Use use) {
     run_pass(0, feed, 0);
-    schedule::ProgramNode const& of = program_.node[program_.last];
-    for (One const& one : ranks_.all) {
-      if (!one.here || !ranks_.share.tells(of.batch_axes, one.m.rank)) continue;
-      for (int round = 0; round < rounds_; ++round) {
-        schedule::Range const r = one.m.slices(ranks_.share, of.batch_axes, round);
-        use(schedule::Range{r.begin * program_.rows, r.end * program_.rows},
-            reinterpret_cast<T const*>(output(one.m.rank, round)));
-      }
-    }
+    each_output([&](One const&, int, schedule::Range rows, T const* outputs) { use(rows, outputs); });
   }
   host::Seen evaluate(long batch, host::Feed const& feed, long valid) {
     int const b = run_pass(batch, feed, valid);
+    auto const& inbox = inbox_[static_cast<std::size_t>(b)];
     host::Seen seen;
-    for (One const& one : ranks_.all) {
-      if (one.here) count(one, b, valid, seen);
-    }
+    each_output([&](One const& one, int round, schedule::Range rows, T const* outputs) {
+      ranks_.functions.score(outputs, inbox.labels(one, round), inbox.targets(one, round), rows, valid, seen);
+    });
     return seen;
   }
 
@@ -272,14 +265,16 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
                              program_.node[program_.last].local.y.size() * static_cast<long>(sizeof(T)));
   }
   std::byte* output(int rank, int round) const { return outputs_ + (long{rank} * rounds_ + round) * output_bytes(); }
-  void count(One const& one, int b, long valid, host::Seen& seen) const {
+  /// use(rank, round, its rows of the batch, their outputs), of the last pass.
+  template <class Use> void each_output(Use use) const {
     schedule::ProgramNode const& of = program_.node[program_.last];
-    if (!ranks_.share.tells(of.batch_axes, one.m.rank)) return;
-    for (int round = 0; round < rounds_; ++round) {
-      schedule::Range const r = one.m.slices(ranks_.share, of.batch_axes, round);
-      auto const& inbox = inbox_[static_cast<std::size_t>(b)];
-      ranks_.functions.score(reinterpret_cast<T const*>(output(one.m.rank, round)), inbox.labels(one, round),
-                             inbox.targets(one, round), {r.begin * program_.rows, r.end * program_.rows}, valid, seen);
+    for (One const& one : ranks_.all) {
+      if (!one.here || !ranks_.share.tells(of.batch_axes, one.m.rank)) continue;
+      for (int round = 0; round < rounds_; ++round) {
+        schedule::Range const r = one.m.slices(ranks_.share, of.batch_axes, round);
+        use(one, round, schedule::Range{r.begin * program_.rows, r.end * program_.rows},
+            reinterpret_cast<T const*>(output(one.m.rank, round)));
+      }
     }
   }
 

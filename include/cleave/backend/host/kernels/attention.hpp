@@ -20,7 +20,7 @@ template <bool Causal, bool Padded> struct Kernel<op::Attend<Causal, Padded>> {
     }
   }
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
-    if (Padded && t.dx2) std::fill_n(t.dx2, L.rows * L.x2.size(), static_cast<T>(tensor::accumulate_t<T>{0}));
+    if constexpr (Padded) op::Masked::clear_mask_gradient<L>(c, t);
     for (long n = 0; n < L.rows * Op::template OneHead<L>::heads; ++n) {
       Blocks<L, T> const head{c, t, n};
       if constexpr (L.x[0] <= block<L>) {
