@@ -23,6 +23,7 @@ struct DecodesNothing : NoName {
 struct NoBase {
   static constexpr std::string_view name = "mine";
 };
+static_assert(DecodesNothing::name == NoBase::name);
 static_assert(!send::Format<NoName> && !send::Format<DecodesNothing> && !send::Format<NoBase> && !send::Format<int>);
 
 // Three replicas that want different things of feature 0, large; what else there is to learn is small beside it.

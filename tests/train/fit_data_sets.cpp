@@ -99,7 +99,7 @@ TEST_CASE("a trainer's metrics are those of its predictor, of arrays and of data
   Trainer<Train> trainer({.replicas = 2});
   std::vector<double> seen;
   trainer.fit(training, {.epochs = 3},
-              [&](Epoch const&) { seen.push_back(trainer.evaluate(test, Accuracy{}).value()); });
+              [&, &test = test](Epoch const&) { seen.push_back(trainer.evaluate(test, Accuracy{}).value()); });
   REQUIRE(seen.size() == 3);
   CHECK(seen.back() == doctest::Approx(trainer.evaluate(test).accuracy));
   auto const [accuracy, matrix] = trainer.evaluate(test, Accuracy{}, ConfusionMatrix{});
