@@ -17,6 +17,7 @@
 #include "../lower/host.hpp"
 #include "../plan/plan.hpp"
 #include "../train/checkpoint.hpp"
+#include "../train/laws.hpp"
 #include "packing.hpp"
 
 namespace cleave::session {
@@ -24,6 +25,10 @@ namespace cleave::session {
 /// The forward pass of a model over `Rows` samples at once. A split that a layer names is for training.
 template <class Net, class Number, int Rows>
 struct ForwardPlan : Plan<Net, Batch<Rows>, MicroBatches<1>, Precision<Number>, Mesh<Data<1>, Model<1>>, Inference> {};
+
+/// Whether Net is a legal model; reports why it is not.
+template <class Net, class Format>
+concept Predicted = !IsPlan<Net> && ForwardPlan<Net, typename PredictionIn<Format>::Number, 1>::legal;
 
 /// Of plan P in a format of prediction.
 template <class P, class In> struct Forward {

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "../layer/graph.hpp"
 #include "../op/operands.hpp"
 
@@ -10,6 +13,12 @@ namespace cleave::session {
 template <class Net, class Ops = layer::ops_of<Net>>
 using loss_of = meta::at<Ops, static_cast<std::size_t>(Ops::size) - 1>;
 
+template <bool Is> struct a_predictor_is_given_a_model {
+  static constexpr bool holds = Is;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Predictor<Net>: this is a plan, and a predictor is of its model: Predictor<Train::Net>");
+  };
+};
 template <class Loss> struct probabilities_are_of_logits {
   static constexpr bool holds = Loss::loss_target == op::Target::Class || Loss::loss_target == op::Target::Shares;
   template <bool Holds> struct tell {
@@ -29,5 +38,24 @@ template <class Loss> struct classes_are_of_a_loss_that_compares_with_classes {
 // Instantiated directly, they tell in few lines what does not hold.
 template <class Net> using law_of_classes = classes_are_of_a_loss_that_compares_with_classes<loss_of<Net>>;
 template <class Net> using law_of_probabilities = probabilities_are_of_logits<loss_of<Net>>;
+
+/// Stands in for the predictor of what is no legal model, so that the violation is reported once: takes the arguments
+/// of one and does nothing.
+struct Unpredicted {
+  struct Nothing {
+    double value() const { return 0; }
+  };
+  static constexpr int block = 1, vocabulary = 0;
+  static constexpr long inputs = 1, outputs = 1, width = 1, weight_bytes = 0, activation_bytes = 0, bytes = 0;
+
+  Unpredicted(auto&&...) {}
+  void save(auto&&...) const {}
+  std::vector<float> operator()(auto&&...) { return {}; }
+  std::vector<float> probabilities(auto&&...) { return {}; }
+  std::vector<int> classes(auto&&...) { return {}; }
+  Nothing evaluate(auto&&...) { return {}; }
+  std::vector<std::string> names(auto&&...) { return {}; }
+  std::vector<std::string> class_names() const { return {}; }
+};
 
 }  // namespace cleave::session

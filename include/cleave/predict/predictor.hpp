@@ -18,6 +18,7 @@
 #include "../train/checkpoint.hpp"
 #include "../train/torch_weights.hpp"
 #include "forward_blocks.hpp"
+#include "laws.hpp"
 #include "outputs.hpp"
 
 namespace cleave {
@@ -273,6 +274,13 @@ template <class Net, class Number, class Machine> class Predictor {
   }
 
   Blocks blocks_;
+};
+template <class Net, class Number, class Machine>
+requires(!session::Predicted<Net, Number>) class Predictor<Net, Number, Machine> : public session::Unpredicted {
+  static_assert(sizeof(meta::enforce<session::a_predictor_is_given_a_model<!session::IsPlan<Net>>, Net>) > 0);
+
+ public:
+  using session::Unpredicted::Unpredicted;
 };
 
 template <class P, class Self>

@@ -30,6 +30,9 @@ inline std::string way_out(Description const& plan, long replicas, int each, int
 
 /// Why the plan cannot have so many replicas, and how many it can have; empty if it can.
 inline std::string what_forbids(Description const& plan, int replicas) {
+  if (plan.replicas == 1 && replicas > 1)
+    return meta::joined({"this plan runs on 1 replica, got ", replicas,
+                         "; for more say DataParallel<Sync> in it, or Data<", replicas, "> in its Mesh"});
   if (plan.replicas > 0 && replicas != plan.replicas)
     return meta::joined({"this plan runs on exactly ", plan.replicas, " replicas, got ", replicas});
   int ways = 1;  // that share a replica's micro-batches
