@@ -225,11 +225,13 @@ TEST_CASE("run trains an Embedding on tokens as they are given") {
   REQUIRE(saved);
   CHECK(saved->scaling.empty());
   CHECK(saved->class_names == std::vector<std::string>{"low", "high"});
-  CHECK(refused<Read, Scaled>().find("words, training set: Embedding reads token numbers, but the inputs are "
-                                     "standardised; say in the data class") == 0);
+  CHECK(refused<Read, Scaled>().find(
+            "words, training set: Embedding and Masking take numbers as they are, but the inputs are "
+            "standardised; say in the data class") == 0);
   Words::last = 600;
   CHECK(refused<Read, Words>() ==
-        "words, training set, sample 1000: 600 is no token of Embedding<600, ...>; tokens are whole, 0 to 599");
+        "words, training set, sample 1000: number 5 is 600, which is no token of Embedding<600, ...>; tokens are "
+        "whole, 0 to 599");
   Words::last = 2.5f;
-  CHECK(refused<Read, Words>().find("sample 1000: 2.5 is no token") != std::string::npos);
+  CHECK(refused<Read, Words>().find("sample 1000: number 5 is 2.5, which is no token") != std::string::npos);
 }

@@ -104,8 +104,9 @@ TEST_CASE("what does not fit is told with the sample's number in the data set") 
   Numbers const numbers;
   Line const line;
   SampleSource const part = session::source_of(numbers).only({5, 17}), values = session::source_of(line);
+  constexpr session::TokenRange nine{0, 2, 9};
   session::SampleCheck const check{{"CrossEntropy", 3, op::Target::Class}}, shares{{"", 1, op::Target::Shares}},
-      tokens{{"CrossEntropy", 3, op::Target::Class}, 9};
+      tokens{{"CrossEntropy", 3, op::Target::Class}, {&nine, 1}};
   float x[2] = {1, 2};
   int const label[] = {0, 1, 2, 3, -1};
   CHECK_NOTHROW(check(part, 1, x, &label[2], nullptr));
@@ -115,7 +116,8 @@ TEST_CASE("what does not fit is told with the sample's number in the data set") 
   CHECK_NOTHROW(tokens(part, 1, x, &label[0], nullptr));
   x[1] = 2.5f;
   CHECK_THROWS_WITH_AS(tokens(part, 0, x, &label[0], nullptr),
-                       "sample 5: number 1 is 2.5, which is no token of Embedding<9, ...>", Error);
+                       "sample 5: number 1 is 2.5, which is no token of Embedding<9, ...>; tokens are whole, 0 to 8",
+                       Error);
   x[1] = NAN;
   CHECK_THROWS_WITH_AS(check(part, 1, x, &label[0], nullptr), "sample 17: number 1 is not finite; leave the sample out",
                        Error);

@@ -104,17 +104,22 @@ TEST_CASE("tokens, a sequence and an image: learnt; on replicas, splits, stages 
   CHECK(after(Trainer<Train<Mixed, ModelParallel<SplitLayers<2>>>>(1, 3)) == one);
   near(after(DeviceTrainer<Sum, backend::emulate::Machine>(2, 3), 1), after(Trainer<Sum>(1, 3), 1), 1e-4);
 }
-TEST_CASE("what is no token gives outputs that are not finite; tokens are not scaled") {
+TEST_CASE("what is no token among the inputs is refused, in training and prediction; tokens are not scaled") {
   Trainer<Train<Numbers>> trainer(1, 3);
   auto predict = trainer.predictor();
   std::vector<float> x{1, 2, 3, 4, 5, 6};
   CHECK(std::isfinite(predict(x)[0]));
   for (float const wrong : {3.5f, -1.0f, 20.0f}) {
     x[2] = wrong;
-    CHECK(!std::isfinite(predict(x)[0]));
+    CHECK_THROWS_WITH_AS(predict(x), doctest::Contains("predict: sample 0: number 2 is "), Error);
   }
+  std::vector<float> all(6 * 12, 1.0f);
+  all[8] = 20;
+  CHECK_THROWS_WITH_AS(
+      trainer.fit(all, std::vector<int>(12)),
+      "x, sample 1: number 2 is 20, which is no token of Embedding<20, ...>; tokens are whole, 0 to 19", Error);
   CHECK_THROWS_WITH_AS(trainer.fit(std::vector<float>(72), std::vector<int>(12), {.standardise = true}),
-                       doctest::Contains("OfNumbers> reads token numbers, which cannot be scaled"), Error);
+                       doctest::Contains("reads token numbers, which cannot be scaled"), Error);
 }
 TEST_CASE("arrays of each input are joined") {
   std::vector<float> const a{1, 2, 3, 4, 5, 6}, b{10, 11, 12, 13, 20, 21, 22, 23}, wrong{1, 2, 3};

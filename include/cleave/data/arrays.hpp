@@ -55,16 +55,10 @@ inline Arrays arrays_of(std::span<float const> x, std::span<int const> labels, s
 }
 
 /// Numbers are finite; tokens are whole, from 0 to below the vocabulary.
-inline void check_inputs(Arrays const& all, int vocabulary) {
-  for (std::size_t i = 0; i < all.inputs.size(); ++i) {
-    float const x = all.inputs[i];
-    bool const good =
-        vocabulary == 0 ? std::isfinite(x) : x >= 0 && x < static_cast<float>(vocabulary) && x == std::floor(x);
-    if (good) continue;
-    throw Error({"x, sample ", i / all.each_input, ": number ", i % all.each_input,
-                 (vocabulary == 0 ? " is not finite; leave the sample out"
-                                  : " is " + std::to_string(x) + ", which is no token of Embedding<" +
-                                        std::to_string(vocabulary) + ", ...>")});
+inline void check_inputs(Arrays const& all, TokenInputs const& tokens) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(all.count); ++i) {
+    std::string const wrong = what_is_wrong(tokens, &all.inputs[i * all.each_input], static_cast<long>(all.each_input));
+    if (!wrong.empty()) throw Error({"x, sample ", i, ": ", wrong});
   }
 }
 

@@ -13,6 +13,7 @@
 #include "../lower/answers.hpp"
 #include "batches.hpp"
 #include "checks.hpp"
+#include "token_inputs.hpp"
 
 namespace cleave {
 
@@ -58,21 +59,15 @@ template <class Set> struct Sets {
   Preprocessing preprocessing;
 };
 
-/// For a model that begins with Embedding: inputs must be whole numbers below the vocabulary.
-inline void check_tokens(std::string const& name, auto const& set, int vocabulary, InputValues inputs) {
-  if (inputs != InputValues::AsGiven) {
-    throw Error({name,
-                 ": Embedding reads token numbers, but the inputs are standardised; say in the data class: "
-                 "static constexpr auto inputs = session::InputValues::AsGiven;"});
-  }
-  for (int i = 0; i < set.count; ++i) {
+/// Throws Error if what an Embedding reads is no token of its vocabulary.
+inline void check_tokens(std::string const& name, auto const& set, TokenInputs const& tokens) {
+  for (int i = 0; tokens.any() && i < set.count; ++i) {
+    long k = 0;
     for (auto const x : set.input(i)) {
-      double const token = static_cast<double>(x);
-      if (token >= 0 && token < vocabulary && token == std::floor(token)) continue;
-      char text[32];
-      std::snprintf(text, sizeof text, "%g", token);
-      throw Error({name, ", sample ", i, ": ", text, " is no token of Embedding<", vocabulary,
-                   ", ...>; tokens are whole, 0 to ", vocabulary - 1});
+      int const vocabulary = tokens.vocabulary(k++);
+      auto const token = static_cast<double>(x);
+      if (vocabulary > 0 && !is_token(token, vocabulary))
+        throw Error({name, ", sample ", i, ": number ", k - 1, " is ", no_token(token, vocabulary)});
     }
   }
 }
@@ -80,9 +75,9 @@ inline void check_tokens(std::string const& name, auto const& set, int vocabular
 struct Needs {
   long values = 0;                // of a sample's input
   backend::host::Wanted answers;  // by the loss
-  int vocabulary = 0;             // of a model that reads tokens; else 0
-  int batch = 1;                  // samples of a step
-  bool as_given = false;          // the model knows padding, or tokens, by their numbers
+  TokenInputs tokens{};
+  int batch = 1;          // samples of a step
+  bool as_given = false;  // the model knows padding, or tokens, by their numbers
 };
 /// Throws Error if a set does not fit the model. `name` is the set's.
 template <class Set> void check_set(std::string const& name, Set const& set, InputValues inputs, Needs const& needs) {
@@ -95,11 +90,11 @@ template <class Set> void check_set(std::string const& name, Set const& set, Inp
                  " positions with a class; give it a data set whose Target is Class<n, positions>, by fit"});
   check_labels(name, set, needs.answers);
   if constexpr (std::is_same_v<Set, io::Samples>) check_targets(name, set, needs.answers);
-  if (needs.vocabulary > 0) check_tokens(name, set, needs.vocabulary, inputs);
-  if (needs.as_given && inputs != InputValues::AsGiven)
+  if ((needs.as_given || needs.tokens.any()) && inputs != InputValues::AsGiven)
     throw Error({name,
-                 ": Masking and OfNumbers take numbers as they are, but the inputs are standardised; say in the data "
-                 "class static constexpr auto inputs = session::InputValues::AsGiven;"});
+                 ": Embedding and Masking take numbers as they are, but the inputs are standardised; say in the data "
+                 "class: static constexpr auto inputs = session::InputValues::AsGiven;"});
+  check_tokens(name, set, needs.tokens);
 }
 
 /// A resumed run uses the preprocessing of its checkpoint `resume`; otherwise it follows from the training set.
@@ -162,7 +157,7 @@ auto read_sets(std::FILE* say, std::string const& folder, int limit, std::string
 template <class P, class Data>
 auto read_for(std::FILE* say, std::string const& folder, int limit, std::string const& resume = {}) {
   return read_sets<Data>(say, folder, limit, resume,
-                         {P::Net::input::shape.size(), lower::wanted<P>(), P::tokens.vocabulary, P::batch,
+                         {P::Net::input::shape.size(), lower::wanted<P>(), token_inputs_of<P>, P::batch,
                           masks_zeros(typename P::ops{}) || reads_whole_numbers(typename P::ops{})});
 }
 

@@ -22,6 +22,7 @@
 #include "dataset.hpp"
 #include "preprocessing.hpp"
 #include "shuffle.hpp"
+#include "token_inputs.hpp"
 
 namespace cleave::session {
 
@@ -115,7 +116,7 @@ template <Dataset D> SampleSource source_of(D const& of) {
 /// Throws Error with the sample's number.
 struct SampleCheck {
   backend::host::Wanted answers;
-  int vocabulary = 0;  // of a model that reads tokens
+  TokenInputs tokens{};
 
   void operator()(SampleSource const& of, long i, float const* x, int const* labels, float const* targets) const {
     auto const fail = [&](meta::Pieces what) { throw Error({"sample ", of.number(i), ": ", meta::joined(what)}); };
@@ -124,11 +125,7 @@ struct SampleCheck {
       std::snprintf(text, sizeof text, "%g", static_cast<double>(v));
       return std::string(text);
     };
-    for (long k = 0; k < of.input.size(); ++k) {
-      if (vocabulary > 0 && !(x[k] >= 0 && x[k] < static_cast<float>(vocabulary) && x[k] == std::floor(x[k])))
-        fail({"number ", k, " is ", number(x[k]), ", which is no token of Embedding<", vocabulary, ", ...>"});
-      if (!std::isfinite(x[k])) fail({"number ", k, " is not finite; leave the sample out"});
-    }
+    if (std::string const wrong = what_is_wrong(tokens, x, of.input.size()); !wrong.empty()) fail({wrong});
     if (of.has_labels()) {
       for (int k = 0; k < of.labels; ++k) {
         if (of.labels > 1 && labels[k] == op::ignored) continue;

@@ -13,6 +13,7 @@ template <class All, long First, class Input> struct InputPart : Base {
   static constexpr auto equation = "bI->b*";
   static constexpr bool linear = true;
   using all_inputs = All;
+  static constexpr long first = First, end = First + Input::shape.size();
   static constexpr Shape output(Shape) { return Input::shape; }
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {

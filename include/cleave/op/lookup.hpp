@@ -16,6 +16,7 @@ template <int Vocabulary, int Features, bool Sparse, bool Numbers = false> struc
   static constexpr auto name = "embedding";
   static constexpr auto equation = "bT,VF->bTF";
   static constexpr int weights = 1, tokens = Numbers ? 0 : Vocabulary, sparse_row = Sparse ? Features : 0;
+  static constexpr int vocabulary = Vocabulary;
   static constexpr bool whole_numbers = Numbers;
   static constexpr bool reads_x = true;
   static constexpr Shape output(Shape x) { return Shape(static_cast<int>(x.size()), Features); }

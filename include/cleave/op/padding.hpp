@@ -26,6 +26,7 @@ template <int Vocabulary, int Padding, bool Numbers = false> struct TokenMask : 
   static constexpr auto equation = "bT->bT";
   static constexpr int padding = Padding;
   static constexpr int tokens = Numbers ? 0 : Vocabulary;
+  static constexpr int vocabulary = Vocabulary;
   static constexpr bool whole_numbers = Numbers;
   static constexpr Shape output(Shape x) { return x.flat(); }
 

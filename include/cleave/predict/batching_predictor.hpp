@@ -53,7 +53,7 @@ template <class Net, class Number = f32> class BatchingPredictor {
   /// As of Predictor. Throws Error if x is no whole number of samples.
   std::vector<float> operator()(std::span<float const> x) const {
     std::vector<float> y(session::samples_of(x, inputs) * static_cast<std::size_t>(outputs));
-    session::check_tokens(x, inputs, Single::vocabulary);
+    session::check_tokens(x, inputs, Single::tokens);
     PendingCall mine{x, y, {}, {}, false};
     std::unique_lock lock(mutex_);
     waiting_.push_back(&mine);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../data/token_inputs.hpp"
 #include "../meta/error.hpp"
 #include "laws.hpp"
 
@@ -21,13 +22,12 @@ inline std::size_t samples_of(std::span<float const> x, long inputs) {
   return x.size() / static_cast<std::size_t>(inputs);
 }
 
-/// Throws Error unless all are tokens, whole numbers from 0 to below the vocabulary; 0: they are no tokens.
-inline void check_tokens(std::span<float const> x, long inputs, int vocabulary) {
-  for (std::size_t i = 0; vocabulary > 0 && i < x.size(); ++i) {
-    if (x[i] >= 0 && x[i] < static_cast<float>(vocabulary) && x[i] == std::floor(x[i])) continue;
-    auto const each = static_cast<std::size_t>(inputs);
-    throw Error({"predict: sample ", i / each, ", number ", i % each, " is ", std::to_string(x[i]),
-                 ", which is no token of Embedding<", vocabulary, ", ...>"});
+/// Throws Error if what an Embedding reads of x (n, inputs) is no token of its vocabulary.
+inline void check_tokens(std::span<float const> x, long inputs, TokenInputs const& tokens) {
+  auto const each = static_cast<std::size_t>(inputs);
+  for (std::size_t i = 0; tokens.any() && i < x.size() / each; ++i) {
+    std::string const wrong = what_is_wrong(tokens, &x[i * each], inputs, false);
+    if (!wrong.empty()) throw Error({"predict: sample ", i, ": ", wrong});
   }
 }
 

@@ -51,7 +51,9 @@ template <class Net, class Number, class Machine> class Predictor {
   static constexpr long inputs = Blocks::inputs, outputs = Blocks::outputs;
   /// Of these, that belong to one class of the answer: all, or those of a position (PerPosition<..., CrossEntropy>).
   static constexpr long width = Blocks::width;
-  /// Of the tokens that the model reads; 0: it reads numbers.
+  /// Which numbers of a sample are tokens.
+  static constexpr session::TokenInputs tokens = session::token_inputs_of<Block>;
+  /// Of the tokens that the model reads alone; 0: it reads numbers.
   static constexpr int vocabulary = Blocks::Block::tokens.vocabulary;
   /// Of weights and activations: the weights once, whatever the number of copies.
   static constexpr long weight_bytes = Blocks::memory.bytes[static_cast<int>(schedule::Category::Weights)],
@@ -121,7 +123,7 @@ template <class Net, class Number, class Machine> class Predictor {
   /// x (n, inputs): what the loss reads, (n, outputs). Throws Error if x is no whole number of samples.
   std::vector<float> operator()(std::span<float const> x) {
     std::vector<float> out(session::samples_of(x, inputs) * static_cast<std::size_t>(outputs));
-    session::check_tokens(x, inputs, vocabulary);
+    session::check_tokens(x, inputs, tokens);
     blocks_.run(x, out.data());
     return out;
   }
@@ -131,7 +133,7 @@ template <class Net, class Number, class Machine> class Predictor {
     if (out.size() != n * static_cast<std::size_t>(outputs))
       throw Error({"predict: room for ", out.size(), " outputs, but ", n, " samples have ",
                    n * static_cast<std::size_t>(outputs)});
-    session::check_tokens(x, inputs, vocabulary);
+    session::check_tokens(x, inputs, tokens);
     blocks_.run(x, out.data());
   }
   /// Of each class, or label, (n, outputs): the softmax of each `width` outputs for CrossEntropy, the sigmoid of each
@@ -229,7 +231,7 @@ template <class Net, class Number, class Machine> class Predictor {
                                       std::span<float const> targets) {
     constexpr backend::host::Wanted wanted = lower::wanted<Block>();
     session::Arrays const all = session::arrays_of(x, labels, targets, inputs, wanted.outputs, wanted.labels);
-    session::check_inputs(all, Block::tokens.vocabulary);
+    session::check_inputs(all, tokens);
     session::check_labels("y", all, wanted);
     session::check_targets("y", all, wanted);
     return session::source_of(all);
@@ -237,7 +239,7 @@ template <class Net, class Number, class Machine> class Predictor {
   /// Adds samples in their order, whatever the number of threads.
   template <class... Metrics> auto measure(session::SampleSource const& all, Metrics&... metrics) {
     session::check_class_names(class_names(), all.class_names);
-    session::SampleCheck const check{lower::wanted<Block>(), Block::tokens.vocabulary};
+    session::SampleCheck const check{lower::wanted<Block>(), tokens};
     constexpr auto in = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(outputs);
     auto const n = static_cast<std::size_t>(all.size()), each = static_cast<std::size_t>(all.outputs);
     std::size_t const at_once = std::min(n, 8 * static_cast<std::size_t>(block) * blocks_.threads());

@@ -64,8 +64,8 @@ struct Fitted {
   backend::host::Wanted answers;
   Rate rate;
   std::uint64_t seed = 1;
-  Scaling scaling{};           // of earlier training, if there was any
-  int vocabulary = 0;          // of a model that reads tokens
+  Scaling scaling{};  // of earlier training, if there was any
+  TokenInputs tokens{};
   int at_once = 1;             // steps that replicas may be in at the same time
   bool writes = true;          // of several processes, this is the one that writes files
   bool masks_zeros = false;    // to the model positions of zeros are padding
@@ -76,7 +76,7 @@ struct Fitted {
             .seed = seed,
             .readers = readers,
             .at_once = at_once,
-            .check = {.answers = answers, .vocabulary = vocabulary}};
+            .check = {.answers = answers, .tokens = tokens}};
   }
 };
 
@@ -89,10 +89,8 @@ inline void check(char const* call, FitOptions const& how, long samples, int bat
                  "; say a smaller Batch in the plan"});
 }
 inline void check_scaling(FitOptions const& how, Fitted const& of) {
-  if (of.vocabulary > 0 && how.standardise)
+  if ((of.tokens.any() || of.whole_numbers) && how.standardise)
     throw Error("fit: Embedding reads token numbers, which cannot be scaled; leave .standardise out");
-  if (of.whole_numbers && how.standardise)
-    throw Error("fit: Embedding<n, f, OfNumbers> reads token numbers, which cannot be scaled; leave .standardise out");
   if (of.masks_zeros && how.standardise)
     throw Error(
         "fit: Masking takes positions of zeros for padding, which would be scaled too; scale the samples before, and "

@@ -130,7 +130,7 @@ template <class P, class Self> class SampleTraining {
   static SampleSource arrays(std::span<float const> x, std::span<int const> labels, std::span<float const> targets) {
     Arrays out = arrays_of(x, labels, targets, P::Net::input::shape.size(), wanted.outputs, wanted.labels);
     out.shape = P::Net::input::shape;
-    check_inputs(out, P::tokens.vocabulary);
+    check_inputs(out, token_inputs_of<P>);
     check_labels("y", out, wanted);
     check_targets("y", out, wanted);
     return source_of(out);
@@ -162,7 +162,7 @@ template <class P, class Self> class SampleTraining {
     return session::batches(common(self()), all, how, fitted(), preprocessing_.scaling);
   }
   Fitted fitted() {
-    Fitted of{wanted, P::rate, seed_, preprocessing_.scaling, P::tokens.vocabulary, at_once(), writes_files()};
+    Fitted of{wanted, P::rate, seed_, preprocessing_.scaling, token_inputs_of<P>, at_once(), writes_files()};
     of.masks_zeros = masks_zeros(typename P::ops{});
     of.whole_numbers = reads_whole_numbers(typename P::ops{});
     return of;
