@@ -129,6 +129,18 @@ TEST_CASE("a callback may end a training, within an epoch too; another start con
   CHECK(!continued.stopped_early);
   for (std::size_t e = 0; e < 5; ++e) CHECK(continued.epochs[e].val_loss == uninterrupted.epochs[e].val_loss);
 }
+TEST_CASE("a generic function is called for epochs") {
+  Points const points;
+  std::vector<double> losses;
+  auto const seen = [&](auto const& e) {
+    losses.push_back(e.val_loss);
+    return e.epoch == 2;
+  };
+  static_assert(Callback<decltype(seen)>);
+  History const h = Trainer<Train>(1).fit(points, {.epochs = 5, .validation = 0.25}, seen);
+  REQUIRE(losses.size() == 2);
+  CHECK(losses[1] == h.epochs[1].val_loss);
+}
 TEST_CASE("what a callback throws leaves fit; the trainer goes on after it") {
   Points const points;
   Trainer<Train> trainer({.replicas = 2});

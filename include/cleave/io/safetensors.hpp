@@ -68,7 +68,7 @@ class SafeTensors {
     std::uint64_t length = 0;
     for (std::size_t i = 8; i-- > 0;) length = length << 8 | file[i];
     if (length > 100'000'000)
-      refuse("its header claims " + std::to_string(length) + " bytes, more than the 100000000 the format allows");
+      refuse("its header claims " + std::to_string(length) + " bytes, more than the 100000000 the format allows; this is a file of another kind");
     if (length > file.size() - 8)
       refuse("its header claims " + std::to_string(length) + " bytes, " + std::to_string(file.size() - 8) +
              " are there; the file is cut short");

@@ -20,6 +20,11 @@ concept begins_with = requires(C& c, FitStart const& start) {
   c.begin(start);
 };
 template <class C>
+concept takes_epochs = std::invocable<C&, Epoch const&>;
+/// A generic function takes epochs, and is not asked for steps, which lack members of an epoch.
+template <class C>
+concept takes_steps = (!takes_epochs<C>)&&std::invocable<C&, TrainedStep const&>;
+template <class C>
 concept hears_steps = requires(C& c, TrainedStep const& step) {
   c.step(step);
 };
@@ -33,8 +38,8 @@ concept ends_with = requires(C& c, History const& history) {
 };
 }  // namespace session
 
-/// What `fit` calls as it trains: a function of an `Epoch const&` or of a `TrainedStep const&`, or an object with one
-/// or more of the members
+/// What `fit` calls as it trains: a function of an `Epoch const&` (or of `auto const&`) or of a `TrainedStep const&`,
+/// or an object with one or more of the members
 ///
 ///     void begin(FitStart const&);      // before the first step
 ///     bool step(TrainedStep const&);    // after each step
@@ -46,8 +51,8 @@ concept ends_with = requires(C& c, History const& history) {
 /// epoch. What a callback throws ends the training, and leaves `fit`. Of several processes each has the
 /// same callbacks, and all end if one says so.
 template <class C>
-concept Callback = std::invocable<C&, Epoch const&> || std::invocable<C&, TrainedStep const&> ||
-    session::begins_with<C> || session::hears_steps<C> || session::hears_epochs<C> || session::ends_with<C>;
+concept Callback = session::takes_epochs<C> || session::takes_steps<C> || session::begins_with<C> ||
+    session::hears_steps<C> || session::hears_epochs<C> || session::ends_with<C>;
 
 namespace session {
 
@@ -55,9 +60,8 @@ template <class A> inline constexpr bool is_answer = std::is_void_v<A> || std::s
 /// Whether all of a callback's functions return nothing, or a bool.
 template <class C> constexpr bool answers() {
   bool right = true;
-  if constexpr (std::invocable<C&, Epoch const&>) right = is_answer<std::invoke_result_t<C&, Epoch const&>>;
-  if constexpr (!std::invocable<C&, Epoch const&> && std::invocable<C&, TrainedStep const&>)
-    right = is_answer<std::invoke_result_t<C&, TrainedStep const&>>;
+  if constexpr (takes_epochs<C>) right = is_answer<std::invoke_result_t<C&, Epoch const&>>;
+  if constexpr (takes_steps<C>) right = is_answer<std::invoke_result_t<C&, TrainedStep const&>>;
   if constexpr (hears_steps<C>)
     right = right && is_answer<decltype(std::declval<C&>().step(std::declval<TrainedStep const&>()))>;
   if constexpr (hears_epochs<C>)
@@ -95,8 +99,7 @@ class Listener {
 /// Of an lvalue, C is a reference.
 template <class C> class ListenerOf final : public Listener {
   using Told = std::remove_reference_t<C>;
-  static constexpr bool takes_epoch = std::invocable<Told&, Epoch const&>,
-                        takes_step = !takes_epoch && std::invocable<Told&, TrainedStep const&>;
+  static constexpr bool takes_epoch = takes_epochs<Told>, takes_step = takes_steps<Told>;
 
  public:
   explicit ListenerOf(C&& told) : told_(std::forward<C>(told)) {}

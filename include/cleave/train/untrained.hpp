@@ -6,7 +6,7 @@
 
 #include "../backend/host/execution/feed.hpp"
 #include "../data/batch_range.hpp"
-#include "../report/history.hpp"
+#include "../report/callback.hpp"
 #include "laws.hpp"
 #include "options.hpp"
 
@@ -25,6 +25,8 @@ template <class P> struct Untrained {
   std::vector<double> train(auto&&...) { return {}; }
   double step(auto&&...) { return 0; }
   History fit(auto&&, FitOptions const& = {}) { return {}; }
+  History fit(auto&&, FitOptions const&, Watch const&) { return {}; }
+  History fit(auto&&, auto&&, FitOptions const&, Watch const&) { return {}; }
   History fit(auto&&, auto&&, FitOptions const& = {}, auto&&...) { return {}; }
   backend::host::Score evaluate(auto&&...) { return {}; }
   void save(auto&&...) {}
