@@ -102,6 +102,7 @@
 
 // train: trainers, checkpoints, devices.
 #include "cleave/train/check_layer.hpp"
+#include "cleave/train/measure.hpp"
 #include "cleave/train/pretrained.hpp"
 #include "cleave/train/report.hpp"
 #include "cleave/train/torch_weights.hpp"

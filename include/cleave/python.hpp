@@ -143,7 +143,7 @@ inline void bind_history(nb::module_& m) {
       .def_ro("steps", &Epoch::steps, "of the trainer so far")
       .def_ro("loss", &Epoch::loss, "mean over the epoch's steps, as the weights changed")
       .def_ro("val_loss", &Epoch::val_loss, "over the samples held out")
-      .def_ro("val_accuracy", &Epoch::val_accuracy, "the same, if they have labels")
+      .def_ro("val_accuracy", &Epoch::val_accuracy, "the same, of classes or of labels of 0 and 1")
       .def_ro("seconds", &Epoch::seconds, "so far");
   nb::class_<History>(m, "History", "What Trainer.fit has done.")
       .def_ro("epochs", &History::epochs)
@@ -151,7 +151,7 @@ inline void bind_history(nb::module_& m) {
       .def_prop_ro("best", &History::best, "The epoch with the smallest val_loss; without validation, loss.");
   nb::class_<backend::host::Score>(m, "Score", "Over all samples of an evaluation.")
       .def_ro("loss", &backend::host::Score::loss, "mean")
-      .def_ro("accuracy", &backend::host::Score::accuracy, "nan, if they have no labels")
+      .def_ro("accuracy", &backend::host::Score::accuracy, "of classes, or of labels of 0 and 1; else nan")
       .def_ro("samples", &backend::host::Score::samples);
 }
 

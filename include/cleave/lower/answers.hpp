@@ -15,7 +15,8 @@ template <class P> constexpr backend::host::Wanted wanted() {
   return {last.name, last.x.size() / last.labels, last.target, last.labels};
 }
 /// x (end - begin, labels, outputs): evaluates the rows [begin, end) below `valid`: the loss of each, and at how many
-/// of its labels the largest output is. The loss of a user's loss layer that has weights is not known, hence NaN.
+/// of its labels the largest output is; of targets of 0 and 1, how many outputs are on their side. The loss of a user's
+/// loss layer that has weights is not known, hence NaN.
 template <class P, class T>
 void score_rows(T const* x, int const* label, float const* target, schedule::Range rows, long valid,
                 backend::host::Seen& seen) {
@@ -42,6 +43,10 @@ void score_rows(T const* x, int const* label, float const* target, schedule::Ran
     }
     ++seen.samples;
     seen.loss += static_cast<double>(loss);
+    if constexpr (Loss::loss_target == op::Target::Shares && P::schedule.targets > 0) {
+      seen.shares += n;
+      for (long i = 0; i < n; ++i) seen.shares_correct += (static_cast<A>(x[i]) > 0) == (t.targets[i] > 0.5f);
+    }
     for (int position = 0; position < last.labels; ++position, x += n, ++label) {
       if (last.labels > 1 && *label == op::ignored) continue;
       ++seen.labels;

@@ -174,6 +174,18 @@ template <class Net, class Number, class Machine> class Predictor {
     session::check_padding("evaluate", all, typename Block::ops{});
     return measure(session::source_of(all), metrics...);
   }
+  /// Of samples of which only a run knows whether they have classes or targets. Throws Error if a metric is of the
+  /// other.
+  template <class... Metrics> auto evaluate(session::SampleSource const& all, Metrics... metrics) {
+    constexpr bool fits = lower::wanted<Block>().target == op::Target::Class
+                              ? (ClassMetric<Metrics> && ...)
+                              : ((ClassMetric<Metrics> || TargetMetric<Metrics>)&&...);
+    static_assert(fits, "evaluate: of classes a metric takes outputs and an int; of values, outputs and targets");
+    if (!(all.has_labels() ? (ClassMetric<Metrics> && ...) : (TargetMetric<Metrics> && ...)))
+      throw Error({"evaluate: the samples have ", (all.has_labels() ? "classes" : "targets"),
+                   ", and a metric takes the other kind"});
+    return measure(all, metrics...);
+  }
   /// The name of each sample's class. Throws Error if the file has no class names.
   std::vector<std::string> names(std::span<float const> x) { return session::names_of(classes(x), class_names()); }
   /// Those of the training data, in the order of their numbers; empty if these had none.

@@ -33,6 +33,10 @@ concept hears_epochs = requires(C& c, Epoch const& epoch) {
   c.epoch(epoch);
 };
 template <class C>
+concept adds_figures = requires(C& c, Epoch& epoch) {
+  c.measure(epoch);
+};
+template <class C>
 concept ends_with = requires(C& c, History const& history) {
   c.end(history);
 };
@@ -43,6 +47,7 @@ concept ends_with = requires(C& c, History const& history) {
 ///
 ///     void begin(FitStart const&);      // before the first step
 ///     bool step(TrainedStep const&);    // after each step
+///     void measure(Epoch&);             // after each epoch, before all `epoch`: adds to what is `measured`
 ///     bool epoch(Epoch const&);         // after each epoch, with what is held out
 ///     void end(History const&);         // in the end, with the weights that the trainer has then
 ///     int every() const;                // so many steps of an epoch, and the rest at its end, are one step; 0: none
@@ -52,7 +57,7 @@ concept ends_with = requires(C& c, History const& history) {
 /// same callbacks, and all end if one says so.
 template <class C>
 concept Callback = session::takes_epochs<C> || session::takes_steps<C> || session::begins_with<C> ||
-    session::hears_steps<C> || session::hears_epochs<C> || session::ends_with<C>;
+    session::hears_steps<C> || session::adds_figures<C> || session::hears_epochs<C> || session::ends_with<C>;
 
 namespace session {
 
@@ -75,6 +80,7 @@ template <class C> constexpr bool named_right() {
   bool right = true;
   if constexpr (requires { &C::begin; }) right = right && (!is_function<&C::begin> || begins_with<C>);
   if constexpr (requires { &C::step; }) right = right && (!is_function<&C::step> || hears_steps<C>);
+  if constexpr (requires { &C::measure; }) right = right && (!is_function<&C::measure> || adds_figures<C>);
   if constexpr (requires { &C::epoch; }) right = right && (!is_function<&C::epoch> || hears_epochs<C>);
   if constexpr (requires { &C::end; }) right = right && (!is_function<&C::end> || ends_with<C>);
   if constexpr (requires { &C::every; }) right = right && requires(C & c) {
@@ -89,6 +95,7 @@ class Listener {
   virtual ~Listener() = default;
   virtual void begin(FitStart const&) {}
   virtual bool step(TrainedStep) { return false; }
+  virtual void measure(Epoch&) {}
   virtual bool epoch(Epoch const&) { return false; }
   virtual void end(History const&) {}
   /// Whether it is called for steps; and after how many more.
@@ -111,6 +118,9 @@ template <class C> class ListenerOf final : public Listener {
     step.steps += untold_.steps;
     untold_ = step;
     return next() <= 0 && tell();
+  }
+  void measure([[maybe_unused]] Epoch& epoch) override {
+    if constexpr (adds_figures<Told>) told_.measure(epoch);
   }
   bool epoch([[maybe_unused]] Epoch const& epoch) override {
     bool const ends_by_step = untold_.steps > 0 && tell();
@@ -160,12 +170,12 @@ class Watch {
     constexpr bool callbacks = (Callback<std::remove_reference_t<C>> && ...);
     static_assert(callbacks,
                   "fit: a callback is a function of an Epoch or of a TrainedStep, or an object with a member begin, "
-                  "step, epoch or end that takes a FitStart, a TrainedStep, an Epoch or a History");
+                  "step, measure, epoch or end that takes a FitStart, a TrainedStep, an Epoch or a History");
     constexpr bool named = !callbacks || (named_right<std::remove_cvref_t<C>>() && ...);
     static_assert(
         named,
         "fit: a member function begin, step, epoch or end of a callback takes a FitStart, a TrainedStep, an Epoch "
-        "or a History by const reference, and every() gives an int");
+        "or a History by const reference, measure an Epoch by reference, and every() gives an int");
     constexpr bool answer = !callbacks || !named || (answers<std::remove_reference_t<C>>() && ...);
     static_assert(answer, "fit: a callback of steps or epochs returns nothing, or a bool: whether the training ends");
     if constexpr (callbacks && named && answer) (add(std::forward<C>(told)), ...);
@@ -179,7 +189,8 @@ class Watch {
   bool step(TrainedStep const& step) const {
     return any([&](Listener& one) { return one.hears() && one.step(step); });
   }
-  bool epoch(Epoch const& epoch) const {
+  bool epoch(Epoch& epoch) const {
+    for (auto const& one : all_) one->measure(epoch);
     return any([&](Listener& one) { return one.epoch(epoch); });
   }
   void end(History const& history) const {

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../io/json_line.hpp"
@@ -33,14 +35,28 @@ struct TrainedStep {
   int steps = 1;    ///< how many they are
 };
 
+/// A figure that a callback has added to an epoch.
+struct EpochValue {
+  std::string name;
+  double value = 0;
+};
+
 /// One epoch of a training. What is not known is NaN.
 struct Epoch {
   int epoch = 0;                                               ///< counted from 1
   long steps = 0;                                              ///< of the trainer so far
   double loss = 0;                                             ///< mean over the epoch's steps, as the weights changed
   double val_loss = std::numeric_limits<double>::quiet_NaN();  ///< over the samples held out
-  double val_accuracy = std::numeric_limits<double>::quiet_NaN();  ///< the same, if they have labels
+  double val_accuracy = std::numeric_limits<double>::quiet_NaN();  ///< the same, of classes or of labels of 0 and 1
   double seconds = 0;                                              ///< so far
+  std::vector<EpochValue> measured{};                              ///< by `Measure` (train/measure.hpp)
+
+  /// Of `measured`; NaN if none has the name.
+  double value(std::string_view name) const {
+    for (EpochValue const& m : measured)
+      if (m.name == name) return m.value;
+    return std::numeric_limits<double>::quiet_NaN();
+  }
 };
 
 /// What Trainer::fit has done.
@@ -57,20 +73,40 @@ struct History {
     }
     return *best;
   }
+  /// Of all epochs, in the order in which they came.
+  std::vector<std::string> names_measured() const {
+    std::vector<std::string> out;
+    for (Epoch const& e : epochs) {
+      for (EpochValue const& m : e.measured)
+        if (std::find(out.begin(), out.end(), m.name) == out.end()) out.push_back(m.name);
+    }
+    return out;
+  }
   /// A line for each epoch under a line of names; what is not known is empty.
   std::string csv() const {
-    std::string out = "epoch,steps,loss,val_loss,val_accuracy,seconds\n";
+    std::vector<std::string> const names = names_measured();
+    std::string out = "epoch,steps,loss,val_loss,val_accuracy,seconds";
+    for (std::string const& name : names) meta::append(out, {",", quoted(name)});
+    out += '\n';
     auto const number = [](double v) {
       return std::isfinite(v) ? io::number_text(v) : std::isnan(v) ? "" : v > 0 ? "inf" : "-inf";
     };
     for (Epoch const& e : epochs) {
       meta::append(out, {e.epoch, ",", e.steps, ",", number(e.loss), ",", number(e.val_loss), ",",
-                         number(e.val_accuracy), ",", number(e.seconds), "\n"});
+                         number(e.val_accuracy), ",", number(e.seconds)});
+      for (std::string const& name : names) meta::append(out, {",", number(e.value(name))});
+      out += '\n';
     }
     return out;
   }
 
  private:
+  static std::string quoted(std::string const& name) {
+    if (name.find_first_of(",\"\n") == std::string::npos) return name;
+    std::string out = "\"";
+    for (char const c : name) out += c == '"' ? "\"\"" : std::string(1, c);
+    return out + '"';
+  }
   static double of(Epoch const& e) { return std::isnan(e.val_loss) ? e.loss : e.val_loss; }
 };
 

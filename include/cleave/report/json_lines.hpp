@@ -34,6 +34,7 @@ class JsonLines {
     line.add("step", e.steps).add("epoch", e.epoch).add("loss", e.loss);
     if (!std::isnan(e.val_loss)) line.add("val_loss", e.val_loss);
     if (!std::isnan(e.val_accuracy)) line.add("val_accuracy", e.val_accuracy);
+    for (EpochValue const& m : e.measured) line.add(m.name, m.value);
     lines_->add(line.add("seconds", e.seconds));
   }
   /// Why lines are missing; empty if none is.

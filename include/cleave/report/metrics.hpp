@@ -26,6 +26,7 @@ struct HeldOut {
 struct Curves {
   io::Series losses{"loss", {}, {}};
   std::vector<HeldOut> held_out{};
+  std::vector<io::Series> measured{};
 };
 
 /// Lines {"step":N,...} in a file. If it cannot be read or written, training continues without it, and `warning` says

@@ -98,6 +98,7 @@ if (run.held_out.length) lines.push({name: 'held-out loss', kind: 'held-out', po
 chart(part('loss', 'Loss'), lines, 'step');
 if (run.held_out.some(e => e[2] !== undefined))
   chart(part('accuracy', 'Held-out accuracy'), [{name: 'accuracy', kind: 'accuracy', points: run.held_out.map(e => [e[0], e[2] ?? null])}], 'step');
+run.measured.forEach(([name, points], i) => chart(part('measured-' + i, name), [{name: name, kind: 'measured', points: points}], 'step'));
 if (run.confusion.length) {
   const n = Math.round(Math.sqrt(run.confusion.length)), all = part('confusion', 'Held-out samples by class', 'Rows: the label. Columns: the class of the largest output.');
   const name = i => run.classes[i] ?? String(i), t = put(all, 'table'), head = put(t, 'tr');

@@ -104,12 +104,14 @@ class ProgressBar {
   void epoch(Epoch const& e) {
     if (!line_) return;
     auto const figure = [](char const* name, double value) {
-      char text[64] = "";
-      if (!std::isnan(value)) std::snprintf(text, sizeof text, ", %s %.4f", name, value);
-      return std::string(text);
+      char text[32] = "";
+      std::snprintf(text, sizeof text, " %.4f", value);
+      return std::isnan(value) ? std::string() : meta::joined({", ", name, text});
     };
+    std::string measured;
+    for (EpochValue const& m : e.measured) measured += figure(m.name.c_str(), m.value);
     line_->say(meta::joined({"epoch ", e.epoch, " of ", start_.epochs, figure("loss", e.loss),
-                             figure("val_loss", e.val_loss), figure("val_accuracy", e.val_accuracy)}));
+                             figure("val_loss", e.val_loss), figure("val_accuracy", e.val_accuracy), measured}));
     told_ = line_->elapsed();
   }
   void end(History const&) {

@@ -67,6 +67,11 @@ struct RunReport {
                   std::string const accuracy = std::isnan(h.accuracy) ? "" : "," + io::number_text(h.accuracy);
                   return meta::joined({"[", io::number_text(h.step), ",", io::number_text(h.loss), accuracy, "]"});
                 }));
+    all.add_raw("measured", json_list(curves.measured.size(), [&](std::size_t k) {
+                  io::Series const& s = curves.measured[k];
+                  auto const points = [&](std::size_t i) { return pair(s.x[i], s.y[i]); };
+                  return "[" + io::quote(s.name) + "," + json_list(s.x.size(), points) + "]";
+                }));
     all.add_raw("classes", json_list(class_names.size(), [&](std::size_t i) { return io::quote(class_names[i]); }));
     all.add_raw("confusion", json_list(confusion.size(), [&](std::size_t i) { return std::to_string(confusion[i]); }));
     add_pictures(all);

@@ -56,11 +56,12 @@ class TensorBoard {
     put_text(event, 5, summary);
     write(event);
   }
-  /// What is known of an epoch, at its step: loss/training, loss/held_out, accuracy/held_out.
+  /// What is known of an epoch, at its step: loss/training, loss/held_out, accuracy/held_out, and what is measured.
   void epoch(Epoch const& e) {
     scalar("loss/training", e.steps, e.loss);
     if (!std::isnan(e.val_loss)) scalar("loss/held_out", e.steps, e.val_loss);
     if (!std::isnan(e.val_accuracy)) scalar("accuracy/held_out", e.steps, e.val_accuracy);
+    for (EpochValue const& m : e.measured) scalar(m.name, e.steps, m.value);
   }
   std::string const& path() const { return path_; }
 

@@ -252,9 +252,10 @@ History fit(Trained& trainer, TrainingSets const& sets, FitOptions const& how, F
         if (improved) best.take(trainer);
       }
       now.seconds = before + std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      bool const ended = watch.epoch(now);  // which may add to it
       at.history.epochs.push_back(now);
       int none = 0;
-      bool const ends = agree(trainer, watch.epoch(now) || trained.ends || by_patience, of.writes, none);
+      bool const ends = agree(trainer, ended || trained.ends || by_patience, of.writes, none);
       // One that a callback has ended may be continued, from its last whole epoch.
       bool const saves = files && now.steps == at.first + per_epoch * now.epoch;
       at.history.stopped_early = by_patience && now.steps < last;

@@ -21,7 +21,7 @@ struct FitProgress {
   History history{};
   EarlyStopping stop{};
 
-  /// As text: numbers with a space behind each.
+  /// As text: numbers with a space behind each; names have their length before them.
   std::string text() const {
     std::string out;
     auto const add = [&](auto... numbers) {
@@ -30,29 +30,53 @@ struct FitProgress {
     };
     add(first, samples, int{history.stopped_early}, stop.least, stop.since);
     for (Epoch const& e : history.epochs) add(e.epoch, e.steps, e.loss, e.val_loss, e.val_accuracy, e.seconds);
+    if (history.names_measured().empty()) return out;
+    out += measured_of_epochs;
+    for (Epoch const& e : history.epochs) {
+      add(e.measured.size());
+      for (EpochValue const& m : e.measured) {
+        add(m.name.size());
+        out += m.name;
+        add(m.value);
+      }
+    }
     return out;
   }
   /// Throws Error if the text is no such.
   static FitProgress of(std::string const& text, std::string const& path) {
     char const *at = text.data(), *const last = at + text.size();
+    auto const damaged = [&] { throw Error({path, ": what it says of its training cannot be read; it is damaged"}); };
     auto const read = [&](auto& number) {
       std::from_chars_result const r = from_text(at, last, number);
-      if (r.ec != std::errc() || r.ptr == last || *r.ptr != ' ')
-        throw Error({path, ": what it says of its training cannot be read; it is damaged"});
+      if (r.ec != std::errc() || r.ptr == last || *r.ptr != ' ') damaged();
       at = r.ptr + 1;
     };
     FitProgress out;
     int ended = 0;
     read(out.first), read(out.samples), read(ended), read(out.stop.least), read(out.stop.since);
     out.history.stopped_early = ended != 0;
-    while (at != last) {
+    while (at != last && *at != measured_of_epochs) {
       Epoch& e = out.history.epochs.emplace_back();
       read(e.epoch), read(e.steps), read(e.loss), read(e.val_loss), read(e.val_accuracy), read(e.seconds);
     }
+    if (at == last) return out;
+    ++at;
+    for (Epoch& e : out.history.epochs) {
+      std::size_t count = 0, letters = 0;
+      for (read(count); count > 0; --count) {
+        read(letters);
+        if (static_cast<std::size_t>(last - at) < letters) damaged();
+        EpochValue& m = e.measured.emplace_back(EpochValue{std::string(at, letters)});
+        at += letters;
+        read(m.value);
+      }
+    }
+    if (at != last) damaged();
     return out;
   }
 
  private:
+  static constexpr char measured_of_epochs = 'm';  // behind the numbers of the epochs
   template <class Number> static std::from_chars_result from_text(char const* first, char const* last, Number& out) {
     if constexpr (std::is_floating_point_v<Number>) return io::parse_double(first, last, out);
     if constexpr (!std::is_floating_point_v<Number>) return std::from_chars(first, last, out);

@@ -101,6 +101,10 @@ template <class Trained> class Report {
       curves.losses.x.push_back(step), curves.losses.y.push_back(e.loss);
       if (start_.held_out > 0) curves.held_out.push_back({step, e.val_loss, e.val_accuracy});
     }
+    for (std::string const& name : history.names_measured()) {
+      io::Series& s = curves.measured.emplace_back(io::Series{name, {}, {}});
+      for (Epoch const& e : history.epochs) s.x.push_back(static_cast<double>(e.steps)), s.y.push_back(e.value(name));
+    }
     shown.facts.add("training samples", start_.samples)
         .add("samples of a step", start_.batch)
         .add("ranks", of.ranks().world());

@@ -105,13 +105,16 @@ inline void make_tokens(float* from, long count) {
 /// The results of an evaluation pass on one rank; each sample is counted by exactly one rank.
 struct Seen {
   long samples = 0, labels = 0, correct = 0;
-  double loss = 0;                // the sum over samples
-  std::vector<long> confusion{};  // see Score
+  double loss = 0;                      // the sum over samples
+  std::vector<long> confusion{};        // see Score
+  long shares = 0, shares_correct = 0;  // outputs that are compared with targets of 0 and 1
 
   Seen& operator+=(Seen const& o) {
     samples += o.samples;
     correct += o.correct;
     labels += o.labels;
+    shares += o.shares;
+    shares_correct += o.shares_correct;
     loss += o.loss;
     if (confusion.size() < o.confusion.size()) confusion.resize(o.confusion.size());
     for (std::size_t i = 0; i < o.confusion.size(); ++i) confusion[i] += o.confusion[i];
@@ -143,19 +146,27 @@ struct Score {
   static Score of(Seen all, Feed const& feed) {
     double const n = all.samples == 0 ? 1 : static_cast<double>(all.samples);
     bool const counted = feed.labels && (all.labels > 0 || all.samples == 0);
-    double const right = static_cast<double>(all.correct) / static_cast<double>(std::max(all.labels, 1L));
-    return {all.loss / n, counted ? right : std::numeric_limits<double>::quiet_NaN(), all.samples,
-            std::move(all.confusion)};
+    auto const share = [](long right, long of) {
+      return static_cast<double>(right) / static_cast<double>(std::max(of, 1L));
+    };
+    double const accuracy = counted          ? share(all.correct, all.labels)
+                            : all.shares > 0 ? share(all.shares_correct, all.shares)
+                                             : std::numeric_limits<double>::quiet_NaN();
+    return {all.loss / n, accuracy, all.samples, std::move(all.confusion)};
   }
   /// The same with `sum(values, count)` over the processes of a run, each of which has seen some of the samples.
   template <class Sum> static Score over_processes(Seen const& mine, long pairs, Feed const& feed, Sum sum) {
     std::vector<double> all{static_cast<double>(mine.correct), static_cast<double>(mine.samples),
-                            static_cast<double>(mine.labels), mine.loss};
+                            static_cast<double>(mine.labels),  mine.loss,
+                            static_cast<double>(mine.shares),  static_cast<double>(mine.shares_correct)};
+    auto const counts = static_cast<long>(all.size());
     all.insert(all.end(), mine.confusion.begin(), mine.confusion.end());
-    all.resize(static_cast<std::size_t>(4 + pairs));
+    all.resize(static_cast<std::size_t>(counts + pairs));
     sum(all.data(), static_cast<int>(all.size()));
     Seen of{static_cast<long>(all[1]), static_cast<long>(all[2]), static_cast<long>(all[0]), all[3]};
-    of.confusion.assign(all.begin() + 4, all.end());
+    of.confusion.assign(all.begin() + counts, all.end());
+    of.shares = static_cast<long>(all[4]);
+    of.shares_correct = static_cast<long>(all[5]);
     return Score::of(std::move(of), feed);
   }
   /// The accuracy; throws Error if there is none.
