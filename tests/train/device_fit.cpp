@@ -17,6 +17,13 @@ struct Train : Plan<Net, Batch<24>, MicroBatches<6>, DataParallel<Sync>, Momentu
   static constexpr Rate rate = Rate::constant(0.1f);
 };
 using OnDevice = DeviceTrainer<Train, backend::emulate::Machine>;
+/// The same source for every trainer.
+template <class Trained> double loss_after(FitOptions const& how) {
+  Points const points;
+  Trained trainer({.replicas = 2, .seed = 3});
+  trainer.fit(points, how, Measure("F1", trainer, MacroF1{}));
+  return trainer.evaluate(points).loss;
+}
 
 }  // namespace
 
@@ -47,4 +54,10 @@ TEST_CASE("a device fits as threads do, keeps the best weights, and is saved, lo
   points.read(5, x, y);
   CHECK(device.predictor().classes(x)[0] == loaded.predictor().classes(x)[0]);
   for (auto const& at : device.batches(points, {.epochs = 1})) CHECK(std::isfinite(device.step(at)));
+}
+TEST_CASE("one source trains on threads and on a device") {
+  FitOptions const how{.epochs = 3, .validation = 0.2};
+  CHECK(loss_after<OnDevice>(how) == doctest::Approx(loss_after<Trainer<Train>>(how)).epsilon(1e-4));
+  CHECK(OnDevice().ranks().world() == 1);
+  CHECK(OnDevice().leads());
 }

@@ -11,7 +11,9 @@
 #include "../lower/device.hpp"
 #include "../optim/rate.hpp"
 #include "losses.hpp"
+#include "options.hpp"
 #include "owners.hpp"
+#include "process_group.hpp"
 #include "residuals.hpp"
 #include "room.hpp"
 #include "sample_training.hpp"
@@ -20,9 +22,20 @@
 
 namespace cleave {
 
-/// `DeviceTrainer<Train, backend::cuda::Machine> trainer(8, seed);` All ranks are streams of one device. Machine
-/// selects the device: backend::emulate::Machine runs the same kernels without a GPU. With a Link (nccl/link.hpp) this
-/// process is one of the ranks, with a separate device, and every call is made by all of them.
+namespace session {
+/// Of options, for a device that all ranks share.
+template <class P> int replicas_on_device(TrainerOptions const& setup) {
+  if (setup.processes && setup.processes->size() > 1)
+    throw Error(
+        "DeviceTrainer: .processes are of ranks on processors; a process with a device of its own gives the trainer a "
+        "Link (cleave/backend/nccl/link.hpp)");
+  return setup.replicas != 0 ? setup.replicas : std::max(P::replicas, 1);
+}
+}  // namespace session
+
+/// `DeviceTrainer<Train, backend::cuda::Machine> trainer({.replicas = 8});` All ranks are streams of one device.
+/// Machine selects the device: backend::emulate::Machine runs the same kernels without a GPU. With a Link
+/// (nccl/link.hpp) this process is one of the ranks, with a separate device, and every call is made by all of them.
 template <class Plan, class Machine, class Link = backend::gpu::AllHere>
 class DeviceTrainer : public session::SampleTraining<session::sent_whole_t<Plan>, DeviceTrainer<Plan, Machine, Link>> {
   using P = session::sent_whole_t<Plan>;
@@ -37,6 +50,10 @@ class DeviceTrainer : public session::SampleTraining<session::sent_whole_t<Plan>
   using Region = backend::host::Region;
   static constexpr int most_steps = 256;  // in one call of train
 
+  /// One replica if none are said, for all share the device. Throws Error for several processes, which take a Link.
+  DeviceTrainer() requires(!Link::remote) : DeviceTrainer(TrainerOptions{}) {}
+  explicit DeviceTrainer(TrainerOptions const& setup) requires(!Link::remote)
+      : DeviceTrainer(session::replicas_on_device<P>(setup), setup.seed) {}
   explicit DeviceTrainer(int replicas, std::uint64_t seed = 1,
                          std::unique_ptr<Machine> machine = std::make_unique<Machine>()) requires(!Link::remote)
       : DeviceTrainer(replicas, seed, std::move(machine), std::make_unique<Link>()) {}
@@ -144,6 +161,8 @@ class DeviceTrainer : public session::SampleTraining<session::sent_whole_t<Plan>
   void set_seed(std::uint64_t seed) { fleet_.set_seed(seed); }
   /// Sums over the processes of the run; every process calls it.
   void sum_over_processes(double* values, int count) { collect(values, count); }
+  /// Whether this process is the one that writes files.
+  bool leads() const { return fleet_.here(0); }
   schedule::Ranks ranks() const { return ranks_; }
   schedule::Memory memory() const { return layout_.memory; }
   Machine& machine() { return *machine_; }
