@@ -120,4 +120,7 @@ TEST_CASE("io/file: a data file is found in the folder or the one inside, else b
   CHECK(locate(folder.path(), "inner", "x") == folder / "x");
   std::string const message = scratch::message([&] { locate(folder.path(), "inner", "y"); });
   CHECK(has(message, "y: not found in " + folder.path() + " nor in " + (folder / "inner")));
+  write_file(folder / "inner/y.gz", scratch::bytes("1"));
+  CHECK(scratch::message([&] { locate(folder.path(), "inner", "y"); }) ==
+        (folder / "inner/y.gz") + " is packed; unpack it: gunzip " + (folder / "inner/y.gz"));
 }

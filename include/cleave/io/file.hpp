@@ -116,6 +116,8 @@ inline void write_file(std::string const& path, Bytes bytes) { write_file(path, 
 inline std::string locate(std::string const& folder, std::string const& inner, std::string const& name) {
   for (std::string const& path : {folder + "/" + name, folder + "/" + inner + "/" + name})
     if (exists(path)) return path;
+  for (std::string const& path : {folder + "/" + name, folder + "/" + inner + "/" + name})
+    if (exists(path + ".gz")) throw Error({path, ".gz is packed; unpack it: gunzip ", path, ".gz"});
   throw Error(
       {name, ": not found in ", folder, " nor in ", folder, "/", inner, "; name the folder that holds the data set"});
 }
