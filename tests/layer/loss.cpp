@@ -13,6 +13,10 @@ template <class Loss> using P = session::Probe<Net<Loss>>;
 TEST_CASE("gradients of the losses agree with differences") {
   auto const c = session::numeric<P<BinaryCrossEntropy>>("BinaryCrossEntropy");
   CHECK_MESSAGE(c.ok, c.text);
+  auto const f = session::numeric<P<WeightedBinaryCrossEntropy<300>>>("WeightedBinaryCrossEntropy of all");
+  CHECK_MESSAGE(f.ok, f.text);
+  auto const g = session::numeric<P<WeightedBinaryCrossEntropy<300, 0, 50, 100>>>("WeightedBinaryCrossEntropy");
+  CHECK_MESSAGE(g.ok, g.text);
   auto const d = session::numeric<P<Huber<1, 2>>>("Huber");
   CHECK_MESSAGE(d.ok, d.text);
   auto const a = session::numeric<P<CrossEntropy>>("CrossEntropy");
@@ -97,6 +101,18 @@ TEST_CASE("binary cross-entropy is the mean over labels, and finite for any logi
         doctest::Approx((-std::log(p) - 0.25 * std::log(p) - 0.75 * std::log(1 - p)) / 2));
   CHECK(of_targets<Op>(1000, -1000, 1, 0) == 0);
   CHECK(of_targets<Op>(1000, -1000, 0, 1) == 1000);
+}
+TEST_CASE("weighted, a label that is there counts so many times, of all outputs or of each") {
+  using Plain = op::FeatureLoss<layer::BinaryCrossEntropyFunction>;
+  using Of = op::FeatureLoss<layer::WeightedBinaryFunction<400>>;
+  using Each = op::FeatureLoss<layer::WeightedBinaryFunction<400, 25>>;
+  double const there = std::log1p(std::exp(-1.5)), not_there = std::log1p(std::exp(0.5));
+  CHECK(of_targets<Of>(1.5, 0.5, 1, 0) == doctest::Approx((4 * there + not_there) / 2));
+  CHECK(of_targets<Each>(1.5, 1.5, 1, 1) == doctest::Approx((4 * there + 0.25 * there) / 2));
+  CHECK(of_targets<op::FeatureLoss<layer::WeightedBinaryFunction<100>>>(1.5, -2, 0.25f, 1) ==
+        doctest::Approx(of_targets<Plain>(1.5, -2, 0.25f, 1)));
+  CHECK(of_targets<Of>(1000, -1000, 1, 0) == 0);
+  CHECK(of_targets<Of>(1000, -1000, 0, 1) == 2500);
 }
 TEST_CASE("Huber is quadratic near the target and linear beyond") {
   CHECK(of_targets<op::FeatureLoss<layer::HuberFunction<1, 1>>>(0.5, 4, 0, 1) == doctest::Approx((0.125 + 2.5) / 2));

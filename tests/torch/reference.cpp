@@ -14,6 +14,7 @@ namespace {
 
 /// An extent in [low, high], another for every `number`.
 using Weighted = WeightedCrossEntropy<100, 50, 300, 200>;
+using WeightedLabels = WeightedBinaryCrossEntropy<100, 50, 300, 200>;
 
 template <int number, int low, int high>
 constexpr int any = low + static_cast<int>(tensor::Random{CLEAVE_SHAPE_SEED, tensor::Purpose::Shuffle, 0}.below(
@@ -80,6 +81,7 @@ void show_by(std::string const& folder, std::string const& name, std::string con
                                  : std::is_same_v<Loss, BinaryCrossEntropy>        ? "binary_cross_entropy"
                                  : std::is_same_v<Loss, Huber<1, 2>>               ? "huber"
                                  : std::is_same_v<Loss, Weighted>                  ? "weighted_cross_entropy"
+                                 : std::is_same_v<Loss, WeightedLabels>            ? "weighted_binary_cross_entropy"
                                  : std::is_same_v<Loss, SmoothedCrossEntropy<10>>  ? "smoothed_cross_entropy"
                                                                                    : "mse"},
                         {"clip", clip}});
@@ -185,6 +187,8 @@ int main(int, char** argv) {
   show_loss<CrossEntropy, Vector<any<58, 1, 20>>, Linear<any<59, 2, 12>>>(to, "cross_entropy",
                                                                           "F.linear(x, w[0].T, w[1])");
   show_loss<Weighted, Vector<any<58, 1, 20>>, Linear<4>>(to, "weighted_cross_entropy", "F.linear(x, w[0].T, w[1])");
+  show_loss<WeightedLabels, Vector<any<58, 1, 20>>, Linear<4>>(to, "weighted_binary_cross_entropy",
+                                                               "F.linear(x, w[0].T, w[1])");
   show_loss<SmoothedCrossEntropy<10>, Vector<any<58, 1, 20>>, Linear<any<59, 2, 12>>>(to, "smoothed_cross_entropy",
                                                                                       "F.linear(x, w[0].T, w[1])");
   show_by<Clipped<1>, CrossEntropy, Vector<any<60, 1, 20>>, Linear<any<61, 2, 12>>>(to, "clipped",

@@ -56,6 +56,8 @@ for path in cases:
             y, labels, weight=torch.tensor([1, 0.5, 3, 2], dtype=y.dtype), reduction="sum") / len(labels),
         "smoothed_cross_entropy": lambda: F.cross_entropy(y, labels, label_smoothing=0.1),
         "binary_cross_entropy": lambda: F.binary_cross_entropy_with_logits(y, target),
+        "weighted_binary_cross_entropy": lambda: F.binary_cross_entropy_with_logits(
+            y, target, pos_weight=torch.tensor([1, 0.5, 3, 2], dtype=y.dtype)),
         "huber": lambda: F.huber_loss(y, target, delta=0.5),
         "mse": lambda: F.mse_loss(y, target),
     }[kind]()

@@ -1,4 +1,4 @@
-// layer/loss.hpp - the last layer: CrossEntropy, smoothed or weighted, BinaryCrossEntropy, MeanSquaredError or Huber.
+// layer/loss.hpp - the last layer: CrossEntropy, smoothed or weighted, BinaryCrossEntropy, weighted too, MeanSquaredError or Huber.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -22,6 +22,28 @@ struct BinaryCrossEntropyFunction {
     return (x < A{0} ? A{0} : x) - x * t + std::log1p(tensor::exp(-magnitude));
   }
   template <class A> CLEAVE_HD static A slope(A x, A t) { return tensor::logistic(x) - t; }
+};
+
+/// The same, of which the part of t = 1 counts `Percent` per cent: one for all outputs, or one for each.
+template <int... Percent> struct WeightedBinaryFunction {
+  static constexpr auto name = "weighted_binary_cross_entropy";
+  static constexpr auto target = op::Target::Shares;
+  static constexpr int outputs = sizeof...(Percent) > 1 ? sizeof...(Percent) : 0;
+  template <class A> CLEAVE_HD static A weight_of(long i) {
+    A out = 0;
+    long c = 0;
+    ((out = sizeof...(Percent) == 1 || c++ == i ? A{Percent} / A{100} : out), ...);
+    return out;
+  }
+  template <class A> CLEAVE_HD static A loss(A x, A t, long i) {
+    A const magnitude = x < A{0} ? -x : x;
+    A const softplus = (x < A{0} ? -x : A{0}) + std::log1p(tensor::exp(-magnitude));  // -log(sigmoid x)
+    return (A{1} - t) * x + (A{1} + (weight_of<A>(i) - A{1}) * t) * softplus;
+  }
+  template <class A> CLEAVE_HD static A slope(A x, A t, long i) {
+    A const w = weight_of<A>(i);
+    return (A{1} + (w - A{1}) * t) * tensor::logistic(x) - w * t;
+  }
 };
 
 /// Quadratic up to a distance of `Delta / Per`, linear beyond.
@@ -64,6 +86,14 @@ struct MeanSquaredError : layer::Chain<op::SquaredError> {};
 /// Of logits, each against a target from 0 to 1, or against classes as one-hot targets: several labels a sample. The
 /// mean over the outputs, as PyTorch's BCEWithLogitsLoss.
 struct BinaryCrossEntropy : layer::Chain<op::FeatureLoss<layer::BinaryCrossEntropyFunction>> {};
+/// BinaryCrossEntropy where what is there (a target of 1) counts `Percent` per cent, of all labels or of each: 1:4
+/// positive samples want `WeightedBinaryCrossEntropy<400>`. As PyTorch's BCEWithLogitsLoss(pos_weight=4).
+template <int... Percent>
+struct WeightedBinaryCrossEntropy : layer::Chain<op::FeatureLoss<layer::WeightedBinaryFunction<Percent...>>> {
+  static_assert(
+      sizeof...(Percent) > 0 && ((Percent >= 0 && Percent <= 1'000'000) && ...),
+      "WeightedBinaryCrossEntropy<w...>: weights are per cent, from 0 to 1,000,000; one, or one for each label");
+};
 /// Squared error / 2 up to a distance of Delta / Per from the target, linear beyond, so that outliers count less: as
 /// PyTorch's HuberLoss. `Huber<1, 2>`: up to 0.5. Source: Huber, "Robust estimation of a location parameter", 1964.
 template <int Delta = 1, int Per = 1> struct Huber : layer::Chain<op::FeatureLoss<layer::HuberFunction<Delta, Per>>> {

@@ -75,9 +75,31 @@ template <class T> CLEAVE_HD tensor::accumulate_t<T> target(Operands<T> const& t
   return t.targets ? static_cast<A>(t.targets[b * n + i]) : i == t.labels[b] ? A{1} : A{0};
 }
 
-/// The mean over a sample's features of F::loss(x, target), whose derivative by x is F::slope(x, target).
+/// F::loss(x, target), or F::loss(x, target, i) if F differs between the features i; and its derivative by x.
+template <class F, class A> CLEAVE_HD A loss_of(A x, A target, [[maybe_unused]] long i) {
+  if constexpr (requires { F::outputs; })
+    return F::loss(x, target, i);
+  else
+    return F::loss(x, target);
+}
+template <class F, class A> CLEAVE_HD A slope_of(A x, A target, [[maybe_unused]] long i) {
+  if constexpr (requires { F::outputs; })
+    return F::slope(x, target, i);
+  else
+    return F::slope(x, target);
+}
+template <class F> constexpr int outputs_of() {
+  if constexpr (requires { F::outputs; })
+    return F::outputs;
+  else
+    return 0;
+}
+
+/// The mean over a sample's features of F::loss(x, target), whose derivative by x is F::slope(x, target). If F has
+/// `outputs`, both take the feature's number as well, and, if it is not 0, there are so many.
 template <class F> struct FeatureLoss : Base {
   static constexpr auto name = F::name;
+  static constexpr int classes = outputs_of<F>();
   static constexpr auto equation = "bFGH->b";
   static constexpr bool is_loss = true, reads_x = true;
   static constexpr Target loss_target = F::target;
@@ -91,7 +113,7 @@ template <class F> struct FeatureLoss : Base {
       A total = 0;
       for (long b = 0; b < L.rows; ++b) {
         A sum = 0;
-        for (long i = 0; i < n; ++i) sum += F::loss(static_cast<A>(t.x[b * n + i]), op::target(t, b, i, n));
+        for (long i = 0; i < n; ++i) sum += loss_of<F>(static_cast<A>(t.x[b * n + i]), op::target(t, b, i, n), i);
         total += sum / A{n};
       }
       *t.loss = total;
@@ -101,7 +123,7 @@ template <class F> struct FeatureLoss : Base {
     using A = tensor::accumulate_t<T>;
     constexpr long n = L.x.size();
     ctx.each(L.rows * n, [&](long e) {
-      A const slope = F::slope(static_cast<A>(t.x[e]), op::target(t, e / n, e % n, n));
+      A const slope = slope_of<F>(static_cast<A>(t.x[e]), op::target(t, e / n, e % n, n), e % n);
       t.dx[e] = static_cast<T>(A{1} / A{n} * slope * t.scale);
     });
   }

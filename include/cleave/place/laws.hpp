@@ -156,9 +156,10 @@ template <int Channels, int Groups> struct groups_divide_channels {
 template <int Outputs, int Weights> struct every_output_has_a_class_weight {
   static constexpr bool holds = Outputs == Weights;
   template <bool Holds> struct tell {
-    static_assert(Holds,
-                  "WeightedCrossEntropy<w...>: one weight for each class, as many as the layer before the loss has "
-                  "outputs");
+    static_assert(
+        Holds,
+        "WeightedCrossEntropy<w...>: one weight for each class (of WeightedBinaryCrossEntropy<w...>: one, or one "
+        "for each label), as many as the layer before the loss has outputs");
   };
 };
 template <int Losses, int LossesLast> struct a_model_ends_in_its_one_loss {

@@ -35,6 +35,8 @@ TEST_CASE("rows of all lengths: less than a warp, a warp, more than a block take
   compare_all<Weighted, local<Weighted>(100, Shape(7))>();
   using Binary = op::FeatureLoss<layer::BinaryCrossEntropyFunction>;
   compare_all<Binary, local<Binary>(40, Shape(33))>();
+  using BinaryOfEach = op::FeatureLoss<layer::WeightedBinaryFunction<100, 50, 300, 200, 0, 700, 100>>;
+  compare_all<BinaryOfEach, local<BinaryOfEach>(40, Shape(7))>();
   using Robust = op::FeatureLoss<layer::HuberFunction<1, 2>>;
   compare_all<Robust, local<Robust>(131, Shape(10))>();
   compare_all<op::SquaredError, local<op::SquaredError>(131, Shape(33))>();

@@ -67,8 +67,9 @@ template <class F> struct FeatureRow {
     A sum = 0;
     for (long i = Of::member(c); b < rows && i < n; i += Of::size) {
       A const x = static_cast<A>(t.x[b * n + i]), target = op::target(t, b, i, n);
-      sum += F::loss(x, target);
-      if constexpr (WithGradient) t.dx[b * n + i] = static_cast<T>(A{1} / A{n} * F::slope(x, target) * t.scale);
+      sum += op::loss_of<F>(x, target, i);
+      if constexpr (WithGradient)
+        t.dx[b * n + i] = static_cast<T>(A{1} / A{n} * op::slope_of<F>(x, target, i) * t.scale);
     }
     return Of::template over<Sum>(c, sum) / A{n};
   }
