@@ -3,14 +3,15 @@
 #   ```cpp with `#include <cleave.hpp>`: a program.
 #   ```cpp without: a fragment. It is compiled after `#include <cleave.hpp>`, `using namespace cleave;` and all earlier blocks, each
 #   in a namespace within that of the block before, so that a block sees the names of earlier ones and may define them anew.
+#   ```output: what the program before it prints; figures may differ.
 #   ```cpp refused: a fragment that must not compile; the `error: ` of the block after it must be in the compiler's output.
-set -eu
+set -euo pipefail
 document=$1 work=$2 how=$3
 shift 3
 rm -rf "$work" && mkdir -p "$work"
 awk -v to="$work/" '
   /^```/ { if (file) { close(file); file = "" } else { said = kind == "refused"; kind = $0 == "```cpp" ? "cpp" : $0 == "```cpp refused" ? "refused" : ""
-             file = said ? sprintf("%s%02d.said", to, n) : kind ? sprintf("%s%02d.%s", to, ++n, kind) : "/dev/null" }; next }
+             file = said ? sprintf("%s%02d.said", to, n) : $0 == "```output" ? sprintf("%s%02d.output", to, n) : kind ? sprintf("%s%02d.%s", to, ++n, kind) : "/dev/null" }; next }
   file { print > file }' "$document"
 shopt -s nullglob
 blocks=("$work"/*.cpp "$work"/*.refused)
@@ -28,6 +29,8 @@ in_context() {
   done
   for block in "$@"; do printf '}\n'; done
 }
+figures() { sed -E 's/-?[0-9][0-9.,e+-]*/#/g; s/ +/ /g'; }
+tr -cd '\0-\177' <"$document" >"$work/plays.txt"  # a text to learn from
 earlier=() programs=0 fragments=0 refused=0
 for block in "${blocks[@]}"; do
   name=${block%.*}
@@ -46,7 +49,12 @@ for block in "${blocks[@]}"; do
     fragments=$((fragments + 1))
   elif [ "$how" = run ]; then
     "$@" "$block" -o "$name"
-    (cd "$work" && "$name")
+    (cd "$work" && "$name") | tee "$name.printed"
+    [ ! -f "$name.output" ] || diff <(figures <"$name.output") <(figures <"$name.printed") || {
+      echo "$document: $block prints other lines than the document shows"
+      exit 1
+    }
+    ! grep -E 'cannot open' "$name.printed" || exit 1
     programs=$((programs + 1))
   else
     "$@" -fsyntax-only "$block"
