@@ -42,7 +42,7 @@ requires(!plan::legal<P>) class Served<P, Ranks> : public session::Untrained<P> 
 };
 
 template <class P>
-requires(plan::legal<P>&& P::served) class Trainer<P> : public Served<P> {
+requires(session::trains<P>&& P::served) class Trainer<P> : public Served<P> {
  public:
   using Served<P>::Served;
   Trainer() : Trainer(TrainerOptions{}) {}

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "../layer/graph.hpp"
 #include "../op/operands.hpp"
 
@@ -38,24 +35,5 @@ template <class Loss> struct classes_are_of_a_loss_that_compares_with_classes {
 // Instantiated directly, they tell in few lines what does not hold.
 template <class Net> using law_of_classes = classes_are_of_a_loss_that_compares_with_classes<loss_of<Net>>;
 template <class Net> using law_of_probabilities = probabilities_are_of_logits<loss_of<Net>>;
-
-/// Stands in for the predictor of what is no legal model, so that the violation is reported once: takes the arguments
-/// of one and does nothing.
-struct Unpredicted {
-  struct Nothing {
-    double value() const { return 0; }
-  };
-  static constexpr int block = 1, vocabulary = 0;
-  static constexpr long inputs = 1, outputs = 1, width = 1, weight_bytes = 0, activation_bytes = 0, bytes = 0;
-
-  Unpredicted(auto&&...) {}
-  void save(auto&&...) const {}
-  std::vector<float> operator()(auto&&...) { return {}; }
-  std::vector<float> probabilities(auto&&...) { return {}; }
-  std::vector<int> classes(auto&&...) { return {}; }
-  Nothing evaluate(auto&&...) { return {}; }
-  std::vector<std::string> names(auto&&...) { return {}; }
-  std::vector<std::string> class_names() const { return {}; }
-};
 
 }  // namespace cleave::session

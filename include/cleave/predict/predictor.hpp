@@ -17,6 +17,7 @@
 #include "../data/preprocessing.hpp"
 #include "../train/checkpoint.hpp"
 #include "../train/torch_weights.hpp"
+#include "../train/untrained.hpp"
 #include "forward_blocks.hpp"
 #include "laws.hpp"
 #include "outputs.hpp"

@@ -40,7 +40,6 @@ template <class Plan, class Machine, class Link = backend::gpu::AllHere>
 class DeviceTrainer : public session::SampleTraining<session::sent_whole_t<Plan>, DeviceTrainer<Plan, Machine, Link>> {
   using P = session::sent_whole_t<Plan>;
   static_assert(session::stays_on_host<P>().empty(), "this plan says something that runs on the host only");
-  static_assert(!P::infers, "an Inference plan has no gradients; take Predictor<Net>");
   static_assert(!P::served, "replicas around a server are trained by Served, with session::DeviceRanks");
 
  public:
@@ -212,7 +211,9 @@ class DeviceTrainer : public session::SampleTraining<session::sent_whole_t<Plan>
   Rate rate_ = P::rate;
 };
 template <class Plan, class Machine, class Link>
-requires(!plan::legal<Plan>) class DeviceTrainer<Plan, Machine, Link> : public session::Untrained<Plan> {
+requires(!session::trains<Plan>) class DeviceTrainer<Plan, Machine, Link> : public session::Untrained<Plan> {
+  static_assert(sizeof(typename session::laws_of_trainers<Plan>::trainer) > 0);
+
  public:
   using session::Untrained<Plan>::Untrained;
 };

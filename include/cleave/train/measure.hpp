@@ -32,7 +32,8 @@ template <class Trained, class Metric = void> class Measure {
     samples_ = start.samples_read;
   }
   void measure(Epoch& epoch) {
-    epoch.measured.push_back({name_, trainer_.predictor().evaluate(samples_->held_out, metric_).value()});
+    if constexpr (plan::legal<typename Trained::plan>)  // else its violation has been reported
+      epoch.measured.push_back({name_, trainer_.predictor().evaluate(samples_->held_out, metric_).value()});
   }
 
  private:

@@ -127,5 +127,13 @@ template <class Trained> class Report {
   FitStart start_;
   session::PlanFacts facts_;
 };
+/// Of a plan that is not legal, whose violation has been reported.
+template <class Trained>
+requires(!plan::legal<typename Trained::plan>) class Report<Trained> {
+ public:
+  Report(std::string, Trained&, std::string = {}) {}
+  void end(History const&) {}
+  std::string error() const { return {}; }
+};
 
 }  // namespace cleave

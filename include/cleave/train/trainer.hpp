@@ -79,7 +79,7 @@ class Trainer : session::OwnRemote,
   }
 };
 template <class P>
-requires(!plan::legal<P> || P::infers) class Trainer<P> : public session::Untrained<P> {
+requires(!session::trains<P>) class Trainer<P> : public session::Untrained<P> {
   static_assert(sizeof(typename session::laws_of_trainers<P>::trainer) > 0);
 
  public:
@@ -87,6 +87,6 @@ requires(!plan::legal<P> || P::infers) class Trainer<P> : public session::Untrai
 };
 /// Of a plan whose replicas agree through a server: parameter_server/served.hpp.
 template <class P>
-requires(plan::legal<P>&& P::served) class Trainer<P>;
+requires(session::trains<P>&& P::served) class Trainer<P>;
 
 }  // namespace cleave

@@ -1,7 +1,8 @@
-// train/untrained.hpp - the stand-in for the trainer of an illegal plan, so that its violation is reported once.
+// train/untrained.hpp - stand-ins for trainers and predictors of what is not legal, so that a violation is reported once.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "../backend/host/execution/feed.hpp"
@@ -11,6 +12,25 @@
 #include "options.hpp"
 
 namespace cleave::session {
+
+/// Stands in for the predictor of what is no legal model, so that the violation is reported once: takes the arguments
+/// of one and does nothing.
+struct Unpredicted {
+  struct Nothing {
+    double value() const { return 0; }
+  };
+  static constexpr int block = 1, vocabulary = 0;
+  static constexpr long inputs = 1, outputs = 1, width = 1, weight_bytes = 0, activation_bytes = 0, bytes = 0;
+
+  Unpredicted(auto&&...) {}
+  void save(auto&&...) const {}
+  std::vector<float> operator()(auto&&...) { return {}; }
+  std::vector<float> probabilities(auto&&...) { return {}; }
+  std::vector<int> classes(auto&&...) { return {}; }
+  Nothing evaluate(auto&&...) { return {}; }
+  std::vector<std::string> names(auto&&...) { return {}; }
+  std::vector<std::string> class_names() const { return {}; }
+};
 
 /// Takes the arguments of a trainer and does nothing.
 template <class P> struct Untrained {
@@ -37,6 +57,7 @@ template <class P> struct Untrained {
   std::vector<BatchAt> batches(auto&&, FitOptions const& = {}) { return {}; }
   std::vector<BatchAt> batches(auto&&, auto&&, FitOptions const& = {}) { return {}; }
   double accuracy(auto&&...) { return 0; }
+  Unpredicted predictor(auto&&...) { return {}; }
   double loss() const { return 0; }
   long steps() const { return 0; }
   void set_steps(long) {}
