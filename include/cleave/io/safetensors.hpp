@@ -68,7 +68,8 @@ class SafeTensors {
     std::uint64_t length = 0;
     for (std::size_t i = 8; i-- > 0;) length = length << 8 | file[i];
     if (length > 100'000'000)
-      refuse("its header claims " + std::to_string(length) + " bytes, more than the 100000000 the format allows; this is a file of another kind");
+      refuse("its header claims " + std::to_string(length) +
+             " bytes, more than the 100000000 the format allows; this is a file of another kind");
     if (length > file.size() - 8)
       refuse("its header claims " + std::to_string(length) + " bytes, " + std::to_string(file.size() - 8) +
              " are there; the file is cut short");
@@ -111,7 +112,9 @@ class SafeTensors {
   void compare(std::string const& key, std::optional<std::uint32_t> found, Checksum checksum) const {
     std::string const* const claimed = find_metadata(key);
     if (claimed == nullptr && checksum == Checksum::IfPresent) return;
-    if (claimed == nullptr) refuse("its metadata has no \"" + key + "\", so damage could not be seen");
+    if (claimed == nullptr)
+      refuse("its metadata has no \"" + key +
+             "\", so damage could not be seen; a file that cleave has not written is read with TorchNames");
     if (!found || claimed->size() != std::string_view("crc32c:00000000").size())
       refuse("its " + key + " is of no known form, so damage could not be seen");
     compare_value(key, *claimed, *found);

@@ -12,7 +12,15 @@
 
 #if defined(__x86_64__) && !defined(__CUDACC__)
 #define CLEAVE_VNNI 1
+#if defined(__GNUC__) && !defined(__clang__)  // which warns of registers that the header leaves undefined on purpose
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <immintrin.h>
+#pragma GCC diagnostic pop
+#else
+#include <immintrin.h>
+#endif
 #endif
 
 namespace cleave::backend::host {
