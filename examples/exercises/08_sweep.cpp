@@ -36,7 +36,16 @@ int main() {
   auto const tried = sweep(settings, 2, [](Setting const& s) {
     return s.width == 4 ? accuracy<4>(s) : s.width == 16 ? accuracy<16>(s) : accuracy<64>(s);
   });
-  for (std::size_t i = 0; i < 3; ++i)
+  for (std::size_t i = 0; i < 3; ++i)  // sorted, the best first
     std::printf("%zu. width %2d, rate %g: accuracy %.3f\n", i + 1, tried[i].setting.width,
                 static_cast<double>(tried[i].setting.rate), tried[i].score);
+
+  std::printf("answer: of %zu settings the best three are", tried.size());
+  for (std::size_t i = 0; i < 3; ++i)
+    std::printf("%s width %d with rate %g",
+                i == 0   ? ""
+                : i == 1 ? ","
+                         : " and",
+                tried[i].setting.width, static_cast<double>(tried[i].setting.rate));
+  std::printf("; the worst has an accuracy of %.3f\n", tried.back().score);
 }

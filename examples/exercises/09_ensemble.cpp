@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/predict/ensemble.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "spirals.hpp"
@@ -30,8 +32,18 @@ int main() {
   auto wide = trained<Wide>(training);
   auto deep = trained<Deep>(training);
   auto jump = trained<Jump>(training);
-  std::printf("wide %.3f, deep %.3f, jump %.3f\n", wide.evaluate(x, y, Accuracy{}).value(),
-              deep.evaluate(x, y, Accuracy{}).value(), jump.evaluate(x, y, Accuracy{}).value());
+  auto const accuracy = [&](auto& of) { return of.evaluate(x, y, Accuracy{}).value(); };
+  double const alone[] = {accuracy(wide), accuracy(deep), accuracy(jump)};
+  std::printf("wide %.3f, deep %.3f, jump %.3f\n", alone[0], alone[1], alone[2]);
   Ensemble all(wide, deep, jump);
-  std::printf("together %.3f\n", all.evaluate(x, y, Accuracy{}).value());
+  double const together = accuracy(all), best = std::max({alone[0], alone[1], alone[2]});
+  std::printf("together %.3f\n", together);
+  // Two standard errors of the difference of the two numbers of mistakes.
+  double const n = static_cast<double>(y.size()), mistakes = n * (1 - together), of_best = n * (1 - best);
+  double const chance = 2 * std::sqrt(mistakes + of_best);
+  std::printf("answer: the three together make %.0f mistakes, the best one alone %.0f: together they are %s\n",
+              mistakes, of_best,
+              mistakes < of_best - chance   ? "better"
+              : mistakes > of_best + chance ? "worse"
+                                            : "as good, chance explains the difference");
 }

@@ -172,33 +172,41 @@ EOF
     printf 'x%.0s\377' $(seq 200) >bytes.txt
     refuses "bytes.txt: byte 1 is 255, but the vocabulary has tokens 0 to 127" "$bin/19_lstm" bytes.txt
     ;;
-  exercises)  # what each of them is to show
+  exercises)  # what each of them is to show; the last line of each is its answer
+    answers() { tail -n 1 "$1" | grep -qE "^answer: $2" || { echo "$1 does not end with the answer '$2'"; exit 1; }; }
     "$bin/exercise_01_out_of_memory" >memory.txt
     cat memory.txt
-    awk '/does not fit/ { ++n } /^Adam, columns on four/ { four = $NF } END { exit !(NR == 7 && n == 2 && four < 1200) }' memory.txt
+    awk '/does not fit/ { ++n } /^Adam, columns on four/ { four = $NF } END { exit !(NR == 8 && n == 2 && four < 1200) }' memory.txt
+    answers memory.txt "optimizer takes [0-9]+ % of .*plain SGD.*Adam, columns on four"
     port=$((20000 + $$ % 12000))
     "$bin/exercise_07_forgotten_save" --serve $port --linger 20 >server.txt 2>&1 &
     server=$!
     until grep -qs "^serving" server.txt; do kill -0 $server && sleep 0.1; done
     "$bin/exercise_07_forgotten_save" --join 127.0.0.1:$port --replica 0 --save-every never --out lost --json >lost.txt
     rm -r lost
-    "$bin/exercise_07_forgotten_save" --join 127.0.0.1:$port --out found --json >found.txt
+    "$bin/exercise_07_forgotten_save" --join 127.0.0.1:$port --out found --json >answer.txt
     kill $server
-    cat lost.txt found.txt
+    cat lost.txt answer.txt
+    answers answer.txt "no, the server has the network: found/checkpoint.safetensors"
+    grep -v "^answer: " answer.txt >found.txt
     [ -s found/checkpoint.safetensors ] && [ "$(field found.txt accuracy)" = "$(field lost.txt accuracy)" ]
     at_least "$(field found.txt accuracy)" 0.95
     "$bin/exercise_08_sweep" >sweep.txt
     cat sweep.txt
-    awk '{ a = $NF } NR == 1 { best = a } a > last && NR > 1 { bad = 1 } { last = a } END { exit !(NR == 3 && best > 0.95 && !bad) }' sweep.txt
+    awk '/^answer/ { next } { a = $NF } NR == 1 { best = a } a > last && NR > 1 { bad = 1 } { last = a } END { exit !(NR == 4 && best > 0.95 && !bad) }' sweep.txt
+    answers sweep.txt "of 9 settings the best three are width $(sed -nE '1s/.*width +([0-9]+), rate ([^:]+):.*/\1 with rate \2/p' sweep.txt), "
     "$bin/exercise_09_ensemble" >ensemble.txt
     cat ensemble.txt
     awk '/^together/ { a = $2 } END { exit !(a > 0.9) }' ensemble.txt
+    answers ensemble.txt "the three together make [0-9]+ mistakes, the best one alone [0-9]+: together they are (better|worse|as good)"
     "$bin/exercise_10_asynchronous" >asynchronous.txt
     cat asynchronous.txt
-    awk '$3 >= 0.95 { ++n } END { exit n != 2 }' asynchronous.txt
+    awk '/^answer/ { next } $3 >= 0.95 { ++n } END { exit n != 2 }' asynchronous.txt
+    answers asynchronous.txt "a?synchronous replicas are first, in [01]\."
     "$bin/exercise_10_vertical_slices" >slices.txt
     cat slices.txt
-    awk '/^whole *1 ranks/ { w = $(NF - 2) + 0 } /^in columns *2 ranks/ { c = $(NF - 2) + 0 } END { exit !(w > 0.95 && c > 0.95) }' slices.txt
+    awk '/^whole *1 ranks/ { w = $5 + 0 } /^in columns *2 ranks/ { c = $6 + 0 } END { exit !(w > 0.95 && c > 0.95) }' slices.txt
+    answers slices.txt "in columns it takes [0-9.]+ of the time: it is (faster|slower); the accuracy differs by .*: it learns (as well|otherwise)"
     ;;
   mnist)  # 97 % on the 10,000 test images; the same bits on 1, 2 and 4 ranks
     needs_data
