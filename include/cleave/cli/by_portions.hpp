@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "../backend/host/communication/cores.hpp"
 #include "../parameter_server/helpers.hpp"
 #include "../parameter_server/sandblaster.hpp"
 #include "run.hpp"
@@ -109,9 +110,8 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
   std::string const program = program_name(argv[0]);
   io::Options o(program, "trains on " + std::string(Data::name) + " by Sandblaster L-BFGS");
   std::string const& data = o.text("data", "", "folder of the data set");
-  int const& ranks = o.number(
-      "ranks", launch.size > 1 ? launch.size : std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, 64),
-      1, 64, "replicas, as threads or as the processes there are");
+  int const& ranks = o.number("ranks", launch.size > 1 ? launch.size : std::clamp(backend::host::cores(), 1, 64), 1, 64,
+                              "replicas, as threads or as the processes there are");
   int const& epochs = o.number("epochs", 40, 1, 1000000, "iterations, each over the whole batch");
   int const& seed_given = o.number("seed", 1, 0, 2147483647, "of weights and shuffling");
   int const& limit = o.number("limit", 0, 0, 2147483647, "train on the first so many images only; 0: all");

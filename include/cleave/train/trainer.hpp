@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <memory>
 #include <string>
-#include <thread>
 #include <typeinfo>
 
+#include "../backend/host/communication/cores.hpp"
 #include "../lower/host.hpp"
 #include "../schedule/listing.hpp"
 #include "host_trainer.hpp"
@@ -25,7 +25,7 @@ inline constexpr Training<typename P::number> training{
 
 /// Replicas of plan P, if the caller names no number: as many as this machine has cores for, and the plan allows.
 template <class P> int default_replicas() {
-  int const cores = static_cast<int>(std::thread::hardware_concurrency());
+  int const cores = backend::host::cores();
   if (P::replicas > 0) return P::replicas;
   int n = std::clamp(cores / P::request.mesh.ranks_of_replica(), 1, P::micro_batches);
   while (n > 1 && !what_forbids(description<P>, n).empty()) --n;

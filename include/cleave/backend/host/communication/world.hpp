@@ -16,6 +16,7 @@
 
 #include "../../../meta/error.hpp"
 #include "../../../schedule/arena.hpp"
+#include "cores.hpp"
 
 namespace cleave::backend::host {
 
@@ -42,7 +43,7 @@ class World {
       : ranks_(ranks),
         stride_((static_cast<std::size_t>(steps) + 7) / 8 * 8),
         deadline_(deadline),
-        spins_(static_cast<unsigned>(ranks.world()) <= std::thread::hardware_concurrency() ? 20000 : 20),
+        spins_(ranks.world() <= cores() ? 2000 : 20),
         reached_(new std::atomic<long>[stride_ * static_cast<std::size_t>(ranks.world())]()),
         letters_(has_two(ranks) ? new Letter[static_cast<std::size_t>(ranks.world() << ranks.axes) * 2] : nullptr),
         arenas_(static_cast<std::size_t>(ranks.world())) {}
@@ -145,7 +146,7 @@ class World {
   schedule::Ranks ranks_;
   std::size_t stride_;
   std::chrono::milliseconds deadline_;
-  int spins_;
+  int spins_;  // before a thread yields; more would keep a core from the rank that it waits for, if they share one
   std::atomic<bool> stopped_{false};
   std::unique_ptr<std::atomic<long>[]> reached_;
   std::unique_ptr<Letter[]> letters_;
