@@ -50,7 +50,7 @@ function marks(low, high) {
 }
 /* Lines of points [x, y]; those of few points have dots. A value that is not finite leaves a gap. */
 function chart(to, lines, x_label) {
-  const s = put(to, 'svg', {viewBox: '0 0 928 300'}), left = 60, right = 918, top = 24, bottom = 262;
+  const s = put(to, 'svg', {viewBox: '0 0 928 300'}), left = 76, right = 918, top = 24, bottom = 262;
   const real = lines.flatMap(l => l.points).filter(p => p[1] !== null);
   if (!real.length) return;
   const range = i => {
