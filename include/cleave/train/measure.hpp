@@ -9,6 +9,7 @@
 
 #include "../data/metrics.hpp"
 #include "../meta/error.hpp"
+#include "../plan/members.hpp"
 #include "../report/history.hpp"
 #include "fit.hpp"
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "../plan/members.hpp"
 #include "../report/run_report.hpp"
 #include "../schedule/listing.hpp"
 #include "fit.hpp"

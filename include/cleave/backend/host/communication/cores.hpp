@@ -4,13 +4,16 @@
 
 #include <sched.h>
 
+#include <thread>
+
 namespace cleave::backend::host {
 
 /// In a container or under taskset fewer than std::thread::hardware_concurrency(), which may count the machine's.
 inline int cores() {
   cpu_set_t mine;
   CPU_ZERO(&mine);
-  return sched_getaffinity(0, sizeof mine, &mine) == 0 ? CPU_COUNT(&mine) : 1;
+  if (sched_getaffinity(0, sizeof mine, &mine) == 0) return CPU_COUNT(&mine);
+  return static_cast<int>(std::thread::hardware_concurrency());  // more than 1024
 }
 
 }  // namespace cleave::backend::host
