@@ -132,7 +132,7 @@ template <class Trained> class Report {
 template <class Trained>
 requires(!plan::legal<typename Trained::plan>) class Report<Trained> {
  public:
-  Report(std::string, Trained&, std::string = {}) {}
+  Report(std::string const&, Trained&, std::string const& = {}) {}
   void end(History const&) {}
   std::string error() const { return {}; }
 };

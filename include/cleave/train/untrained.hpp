@@ -17,7 +17,7 @@ namespace cleave::session {
 /// of one and does nothing.
 struct Unpredicted {
   struct Nothing {
-    double value() const { return 0; }
+    static double value() { return 0; }
   };
   static constexpr int block = 1, vocabulary = 0;
   static constexpr long inputs = 1, outputs = 1, width = 1, weight_bytes = 0, activation_bytes = 0, bytes = 0;
@@ -29,7 +29,7 @@ struct Unpredicted {
   std::vector<int> classes(auto&&...) { return {}; }
   Nothing evaluate(auto&&...) { return {}; }
   std::vector<std::string> names(auto&&...) { return {}; }
-  std::vector<std::string> class_names() const { return {}; }
+  static std::vector<std::string> class_names() { return {}; }
 };
 
 /// Takes the arguments of a trainer and does nothing.
