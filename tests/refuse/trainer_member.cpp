@@ -4,7 +4,9 @@
 using namespace cleave;
 
 struct Net : Sequential<Vector<2>, Linear<3>, CrossEntropy> {};
-struct Clipped : Adam { static constexpr float clip = 1; };
+struct Clipped : Adam {
+  static constexpr float clip = 1;
+};
 struct Train : Plan<Net, Batch<4>, Clipped> {};
 int main() {
   Trainer<Train> trainer({.replicas = 1});
