@@ -121,6 +121,19 @@ TEST_CASE("what is no token among the inputs is refused, in training and predict
   CHECK_THROWS_WITH_AS(trainer.fit(std::vector<float>(72), std::vector<int>(12), {.standardise = true}),
                        doctest::Contains("reads token numbers, which cannot be scaled"), Error);
 }
+TEST_CASE("a number that is no token of the table gives a row that is not finite") {
+  constexpr op::Local l{1, 1, Shape(3), Shape(), Shape(3, 2), Shape(20, 2), Shape()};
+  op::Operands<float> t;
+  float const table[40] = {};
+  float y[6];
+  t.w0 = table, t.y = y;
+  for (float const wrong : {3.5f, -1.0f, 20.0f}) {
+    float const x[3] = {1, wrong, 19};
+    t.x = x;
+    op::Lookup<20, 2, false, true>::forward<l>(backend::host::Context{}, t);
+    for (int i = 0; i < 6; ++i) CHECK(std::isfinite(y[i]) == (i / 2 != 1));
+  }
+}
 TEST_CASE("arrays of each input are joined") {
   std::vector<float> const a{1, 2, 3, 4, 5, 6}, b{10, 11, 12, 13, 20, 21, 22, 23}, wrong{1, 2, 3};
   CHECK(Halves::join({a, b}) == std::vector<float>{1, 2, 3, 10, 11, 12, 13, 4, 5, 6, 20, 21, 22, 23});

@@ -114,9 +114,10 @@ inline void write_file(std::string const& path, Bytes bytes) { write_file(path, 
 
 /// The path of a data file: in `folder` or in `folder/inner`. Throws Error naming both if it is in neither.
 inline std::string locate(std::string const& folder, std::string const& inner, std::string const& name) {
-  for (std::string const& path : {folder + "/" + name, folder + "/" + inner + "/" + name})
+  std::string const places[] = {folder + "/" + name, folder + "/" + inner + "/" + name};
+  for (std::string const& path : places)
     if (exists(path)) return path;
-  for (std::string const& path : {folder + "/" + name, folder + "/" + inner + "/" + name})
+  for (std::string const& path : places)
     if (exists(path + ".gz")) throw Error({path, ".gz is packed; unpack it: gunzip ", path, ".gz"});
   throw Error(
       {name, ": not found in ", folder, " nor in ", folder, "/", inner, "; name the folder that holds the data set"});

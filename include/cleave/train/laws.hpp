@@ -97,14 +97,6 @@ template <int Ranks> struct portions_are_not_split {
   };
 };
 
-/// The members of a plan whose policies are right; otherwise nothing is checked.
-template <class P> struct law_of_members_ { using type = meta::enforce<meta::lawful>; };
-template <class P>
-requires plan::legal<P>
-struct law_of_members_<P> {
-  using type = plan::law_of_members<P>;
-};
-
 /// For a legal plan; for another nothing is checked, since its violation has been reported.
 template <class P> struct laws_of_trainers {
   using trainer = meta::enforce<a_trainer_is_given_a_plan<!layer::Model<P>>, P>;
@@ -115,7 +107,7 @@ template <class P>
 requires plan::legal<P>
 struct laws_of_trainers<P> {
   using trainer =
-      meta::first_broken<meta::enforce<a_trainer_has_a_backward_pass<P::infers>, P>, typename law_of_members_<P>::type>;
+      meta::first_broken<meta::enforce<a_trainer_has_a_backward_pass<P::infers>, P>, plan::law_of_members<P>>;
   using simulated = meta::enforce<only_a_server_has_a_clock<P::served>, P>;
   static constexpr bool alone = P::served && !P::agreed::waits && P::agreed::change == agree::Change::Step &&
                                 P::agreed::pace.fetch == 1 && P::agreed::pace.push == 1;
@@ -131,6 +123,14 @@ template <class P> inline constexpr bool trains = false;
 template <class P>
 requires plan::legal<P>
 inline constexpr bool trains<P> = meta::holds<typename laws_of_trainers<P>::trainer>;
+
+/// The members of a plan whose policies are right; otherwise nothing is checked.
+template <class P> struct law_of_members_ { using type = meta::enforce<meta::lawful>; };
+template <class P>
+requires plan::legal<P>
+struct law_of_members_<P> {
+  using type = plan::law_of_members<P>;
+};
 
 template <class P, class Data>
 using law_of_a_run = meta::first_broken<meta::enforce<run_is_given_a_plan<IsPlan<plan_of<P>>>, P>,
