@@ -41,7 +41,7 @@ struct Pairs {
   }
 };
 LoaderOptions of(int batch, int readers, bool shuffled = true) {
-  return {batch, 5, shuffled, readers, 1, {{"CrossEntropy", 4, op::Target::Class}, 0}};
+  return {batch, 5, shuffled, readers, 1, {{"CrossEntropy", 4, op::Target::Class}}};
 }
 /// What `ranks` threads read in the steps of some epochs, each its rows of every batch: (step, row) -> inputs, label.
 std::vector<float> read_all(Loader& loader, int batch, int ranks, int epochs, long first = 0) {
@@ -165,7 +165,7 @@ TEST_CASE("inputs are scaled, variation is of training alone") {
 }
 TEST_CASE("targets come with their samples") {
   Pairs const data;
-  Loader loader(session::source_of(data), {}, {5, 1, true, 1, 1, {{"", 2, op::Target::Numbers}, 0}});
+  Loader loader(session::source_of(data), {}, {5, 1, true, 1, 1, {{"", 2, op::Target::Numbers}}});
   loader.begin_epoch(0, 0);
   auto const feed = loader.feed();
   CHECK((feed.labels == nullptr));
@@ -197,7 +197,7 @@ TEST_CASE("a sample that cannot be read is told to the rank that needs it, and o
 TEST_CASE("a label out of range is told with the sample's number") {
   std::vector<std::atomic<int>> reads(8);
   Counted const data{&reads};
-  Loader loader(session::source_of(data), {}, {4, 1, false, 0, 1, {{"CrossEntropy", 3, op::Target::Class}, 0}});
+  Loader loader(session::source_of(data), {}, {4, 1, false, 0, 1, {{"CrossEntropy", 3, op::Target::Class}}});
   auto const feed = loader.feed();
   std::vector<float> x(12);
   CHECK_THROWS_WITH_AS(feed.pixels(feed.self, 0, 0, 4, x.data()), doctest::Contains("sample 3: label 3"), Error);
