@@ -12,8 +12,8 @@ find_package() {
   cmake -S "$source/tests/consumers/package" -B "$work/use" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release "$@"
   build_and_run
 }
-# The same where a recipe has installed it: `package` shows it optimised.
-find_package_unoptimised() { find_package -DCMAKE_CXX_FLAGS_RELEASE=-O0 "$@"; }
+# The same where a recipe has installed it, with one component if it is here: `package` shows all, optimised.
+find_package_of_recipe() { find_package -DCMAKE_CXX_FLAGS_RELEASE=-O0 "$@"; }
 build_and_run() {
   cmake --build "$work/use"
   for hello in "$work"/use/hello*; do "$hello"; done
@@ -45,14 +45,15 @@ case $way in
     says "$said" "component 'onednn' needs oneDNN 2 (libdnnl-dev"
     ;;
   subdirectory)
-    cmake -S "$source/tests/consumers/subdirectory" -B "$work/use" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release -DCLEAVE_SOURCE="$source"
+    cmake -S "$source/tests/consumers/subdirectory" -B "$work/use" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release \
+      -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DCLEAVE_SOURCE="$source"
     build_and_run
     warns_without_optimisation -DCLEAVE_SOURCE="$source"
     ;;
   pkgconfig)
     install -DCLEAVE_BUILD_EXAMPLES=OFF
     pc=$(dirname "$(find "$work/prefix" -name cleave.pc)")
-    "$cxx" -O2 $(PKG_CONFIG_PATH=$pc pkg-config --cflags cleave) "$source/tests/consumers/hello.cpp" -o "$work/hello" $(PKG_CONFIG_PATH=$pc pkg-config --libs cleave)
+    "$cxx" -O1 $(PKG_CONFIG_PATH=$pc pkg-config --cflags cleave) "$source/tests/consumers/hello.cpp" -o "$work/hello" $(PKG_CONFIG_PATH=$pc pkg-config --libs cleave)
     "$work/hello"
     ;;
   bare)
@@ -94,17 +95,17 @@ case $way in
     [ "$(grep -c '"info"' <<<"$said")" -eq 1 ] || { echo "more than one package: $said"; exit 1; }
     version=$(sed -n 's/.*char version\[\] = "\(.*\)".*/\1/p' "$source/include/cleave/version.hpp")
     conan install --no-remote -s compiler.cppstd=20 --requires "cleave/$version" -g CMakeToolchain -g CMakeDeps --output-folder "$work/conan"
-    find_package_unoptimised -DCMAKE_TOOLCHAIN_FILE="$work/conan/conan_toolchain.cmake"
+    find_package_of_recipe -DCOMPONENTS=compiled -DCMAKE_TOOLCHAIN_FILE="$work/conan/conan_toolchain.cmake"
     ;;
   vcpkg)
     cmake -DPORT_DIR="$source/packaging/vcpkg/ports/cleave" -DOUT="$work" -DCXX="$cxx" -P "$source/tests/consumers/vcpkg/portfile.cmake"
-    find_package_unoptimised -DCMAKE_PREFIX_PATH="$work/packages/cleave"
+    find_package_of_recipe -DCOMPONENTS=blas -DCMAKE_PREFIX_PATH="$work/packages/cleave"
     ;;
   spack)
     python3 "$source/tests/consumers/spack/arguments.py" "$source/packaging/spack/spack_repo/cleave/packages/cleave/package.py" >"$work/arguments"
     mapfile -t arguments <"$work/arguments"
     install "${arguments[@]}"
-    find_package_unoptimised -DCMAKE_PREFIX_PATH="$work/prefix"
+    find_package_of_recipe -DCOMPONENTS=blas -DCMAKE_PREFIX_PATH="$work/prefix"
     ;;
   *) echo "no such way: $way"; exit 1 ;;
 esac

@@ -22,39 +22,42 @@ trained() {
   built "$1" train.cpp -DGOLDEN_FEW "$2/train"
   "$2/train" "$2" >"$2/trained.txt"
 }
-# planted WHAT FILE FROM TO HOW - WHAT must be found where FROM is TO in a header; HOW is one of the two above
+# planted FOLDER FILE FROM TO - in the headers of a folder, which are copied when it is new
 planted() {
   local folder=$work/$1 file=$work/$1/include/cleave/$2 text
-  mkdir -p "$folder" && cp -R include "$folder/include"
+  [ -d "$folder" ] || { mkdir -p "$folder" && cp -R include "$folder/include"; }
   text=$(<"$file")
-  [[ $text == *"$3"* ]] || { echo "$2 has no line to plant $1 in: $3"; exit 1; }
+  [[ $text == *"$3"* ]] || { echo "$2 has no line to plant a change in: $3"; exit 1; }
   printf '%s\n' "${text/"$3"/"$4"}" >"$file"
-  "$5" "$folder/include" "$folder"
 }
+# found WHAT LINES - the lines that show it
 found() {
-  if [ "$2" -eq 0 ]; then
+  local lines=0
+  [ -z "$2" ] || lines=$(wc -l <<<"$2")
+  if [ "$lines" -eq 0 ]; then
     echo "$1: not found" && failed=1
   else
-    echo "$1: found, $2 lines"
+    echo "$1: found, $lines lines"
   fi
 }
 differing() {  # lines of the plans of a folder that are not the kept ones'
-  local file n=0
+  local file
   for file in "$1"/plans/*.txt; do
-    n=$((n + $(diff "$kept/${file##*/}" "$file" | grep -c '^>' || true)))
+    diff "$kept/${file##*/}" "$file" | grep '^>' || true
   done
-  echo "$n"
 }
 
-written include "$work/none"
-[ "$(differing "$work/none")" -eq 0 ] || { echo "the plans differ from those that are kept before any change"; exit 1; }
-planted line schedule/listing.hpp 'm < 0 ? "add"' 'm < 0 ? "sum"' written
-found line "$(differing "$work/line")"
-planted byte schedule/arena.hpp 'out.buffer[k] += begin;' 'out.buffer[k] += begin + (k == 2);' written
-found byte "$(differing "$work/byte")"
-planted transfer send/ring.hpp 'rank, n, rank - round, false' 'rank, n, rank + 1 - round, false' written
-found transfer "$(differing "$work/transfer")"
+# Three changes of what is written, each of which shows in lines of its own
+planted written schedule/listing.hpp 'm < 0 ? "add"' 'm < 0 ? "sum"'
+planted written schedule/arena.hpp 'out.buffer[k] += begin;' 'out.buffer[k] += begin + (k == 2);'
+planted written send/ring.hpp 'rank, n, rank - round, false' 'rank, n, rank + 1 - round, false'
+written "$work/written/include" "$work/written"
+lines=$(differing "$work/written")
+found line "$(grep '+sum' <<<"$lines" || true)"
+found byte "$(grep '^> buffers: ' <<<"$lines" || true)"
+found transfer "$(grep '^> step [0-9]*: rank' <<<"$lines" || true)"
 trained include "$work/none"
-planted order backend/gpu/kernels/columns.hpp 'for (int w = 1; w < warps; ++w)' 'for (int w = warps - 1; w > 0; --w)' trained
-found order "$(diff "$work/none/trained.txt" "$work/order/trained.txt" | grep -c '^>' || true)"
+planted order backend/gpu/kernels/columns.hpp 'for (int w = 1; w < warps; ++w)' 'for (int w = warps - 1; w > 0; --w)'
+trained "$work/order/include" "$work/order"
+found order "$(diff "$work/none/trained.txt" "$work/order/trained.txt" | grep '^>' || true)"
 exit $failed
