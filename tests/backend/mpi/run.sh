@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# run.sh MPICXX MPIRUN SOURCE WORK CXX build|run - `build` builds ranks.cpp and examples with this MPI; `run` runs ranks on 1,
-# 2, 3, 4 and 8 processes; then an example as a user would; then a rank that hangs, ranks that differ, and a program without
-# MPI under mpirun.
+# run.sh MPICXX MPIRUN SOURCE WORK CXX COMPILED build|run - `build` builds ranks.cpp and examples with this MPI, and links
+# COMPILED, the tests' cleave::compiled; `run` runs ranks on 1, 2, 3, 4 and 8 processes; then an example as a user would;
+# then a rank that hangs, ranks that differ, and a program without MPI under mpirun.
 set -eu
-mpicxx=$1 mpirun=$2 source=$3 work=$4 cxx=$5 stage=$6
+mpicxx=$1 mpirun=$2 source=$3 work=$4 cxx=$5 compiled=$6 stage=$7
 export OMPI_CXX=$cxx MPICH_CXX=$cxx OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-build() { "$mpicxx" -DCLEAVE_MPI -std=c++20 -O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I "$source/include" -pthread "$1" -o "$2"; }
+build() { "$mpicxx" -DCLEAVE_MPI -DCLEAVE_COMPILED -std=c++20 -O0 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I "$source/include" -pthread "$1" -o "$2" "$compiled"; }
 if [ "$stage" = build ]; then
   rm -rf "$work" && mkdir -p "$work"
   build "$source/tests/backend/mpi/ranks.cpp" "$work/ranks"
@@ -14,7 +14,7 @@ if [ "$stage" = build ]; then
   build "$source/tests/backend/mpi/fit.cpp" "$work/fit"
   build "$source/tests/examples/stop.cpp" "$work/stop"
   build "$source/examples/08_sandblaster.cpp" "$work/sandblaster"
-  "$cxx" -std=c++20 -O0 -I "$source/include" -pthread "$source/examples/02_cifar_data_parallel.cpp" -o "$work/alone"
+  "$cxx" -DCLEAVE_COMPILED -std=c++20 -O0 -I "$source/include" -pthread "$source/examples/02_cifar_data_parallel.cpp" -o "$work/alone" "$compiled"
   exit 0
 fi
 for n in 1 2 3 4 8; do
