@@ -169,6 +169,7 @@ EOF
       awk '/^epoch/ { held_out = $NF } /^to be, or not to be: that is the question$/ { ++n } END { exit !(held_out < 0.2 && n > 2) }' $text.txt
     done
     refuses "nothing.txt: cannot open this file" "$bin/18_gpt" nothing.txt
+    refuses "plays.txt: refused as a safetensors file" "$bin/20_gpt2" plays.txt 1 464
     printf 'x%.0s\377' $(seq 200) >bytes.txt
     refuses "bytes.txt: byte 1 is 255, but the vocabulary has tokens 0 to 127" "$bin/19_lstm" bytes.txt
     ;;
