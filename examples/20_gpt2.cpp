@@ -2,16 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave.hpp>
 #include <cleave/layer/gelu_tanh.hpp>
+#include <cleave/predict/generator.hpp>
 #include <cleave/predict/published_weights.hpp>
-#include <cleave/predict/sample_text.hpp>
 
 #include <cstdio>
 #include <cstdlib>
 
 using namespace cleave;
 
-// It was trained on 1024 positions; each token here is drawn after up to 64.
-constexpr int positions = 64, tokens = 50257, features = 768;
+constexpr int positions = 1024, tokens = 50257, features = 768;
 struct Block : Path<Residual<PerPosition<LayerNorm>, Attention<12, Causal>>,
                     Residual<PerPosition<LayerNorm, Linear<4 * features>, GeluTanh, Linear<features>>>> {};
 struct Gpt2 : Sequential<Vector<positions>, Embedding<tokens, features>, PositionEmbedding, Repeat<12, Block>,
@@ -20,10 +19,10 @@ struct Gpt2 : Sequential<Vector<positions>, Embedding<tokens, features>, Positio
 int main(int argc, char** argv) try {
   if (argc < 4) return std::fprintf(stderr, "usage: 20_gpt2 FILE COUNT TOKEN ...\n"), 2;
   import_weights<Gpt2>(argv[1], "gpt2.safetensors", gpt2_names());
-  Predictor<Gpt2> predict("gpt2.safetensors");
+  Generator<Gpt2> generate("gpt2.safetensors");
   std::vector<int> prompt;
   for (int i = 3; i < argc; ++i) prompt.push_back(std::atoi(argv[i]));
-  for (int const token : sample_tokens(predict, prompt, std::atoi(argv[2]), {.temperature = 0.8f, .top_k = 40}))
+  for (int const token : sample_tokens(generate, prompt, std::atoi(argv[2]), {.temperature = 0.8f, .top_k = 40}))
     std::printf("%d ", token);
   std::printf("\n");
 } catch (Error const& e) {

@@ -26,6 +26,18 @@ struct SampleOptions {
 
 namespace session {
 
+inline void check_sampling(std::span<int const> prompt, int count, SampleOptions const& how, int vocabulary) {
+  if (!(how.temperature >= 0) || how.top_k < 0)
+    throw Error({"sample: a temperature of ", std::to_string(how.temperature), " and top_k ", how.top_k,
+                 "; both are at least 0"});
+  if (count < 0) throw Error({"sample: ", count, " tokens; say at least 0"});
+  if (prompt.empty()) throw Error("sample: the prompt is empty; give at least one token");
+  for (int const token : prompt) {
+    if (token < 0 || token >= vocabulary)
+      throw Error({"sample: the prompt has token ", token, ", but the model has tokens 0 to ", vocabulary - 1});
+  }
+}
+
 /// The number of a token, drawn from the softmax of outputs / temperature; `u` is uniform in [0, 1).
 inline int drawn(std::span<float const> outputs, SampleOptions const& how, float u) {
   auto const top = std::max_element(outputs.begin(), outputs.end());
@@ -67,16 +79,8 @@ std::vector<int> sample_tokens(Predict&& predict, std::span<int const> prompt, i
   constexpr bool each = Of::outputs == Of::inputs * Of::width;
   static_assert(each || Of::outputs == Of::width, "sample_tokens: the model compares each of its positions, or one");
   static_assert(Of::width <= Of::vocabulary, "sample_tokens: the model draws more tokens than it reads");
-  if (!(how.temperature >= 0) || how.top_k < 0)
-    throw Error({"sample: a temperature of ", std::to_string(how.temperature), " and top_k ", how.top_k,
-                 "; both are at least 0"});
-  if (count < 0) throw Error({"sample: ", count, " tokens; say at least 0"});
-  if (prompt.empty()) throw Error("sample: the prompt is empty; give at least one token");
+  session::check_sampling(prompt, count, how, Of::vocabulary);
   std::vector<int> all(prompt.begin(), prompt.end());
-  for (int const token : all) {
-    if (token < 0 || token >= Of::vocabulary)
-      throw Error({"sample: the prompt has token ", token, ", but the model has tokens 0 to ", Of::vocabulary - 1});
-  }
   std::vector<float> window(places);
   for (int i = 0; i < count; ++i) {
     std::size_t const seen = std::min(all.size(), places), before = each ? 0 : places - seen;
