@@ -14,8 +14,8 @@
 
 namespace cleave::io {
 
-/// An array of rows, in C order: f4, f8, u1, i1, i4, i8 or b1, little-endian. Throws Error where the file is another
-/// one.
+/// An array of rows, in C order: f4, f8, u1, u2, u4, i1, i4, i8 or b1, little-endian. Throws Error where the file is
+/// another one.
 class NpyFile {
  public:
   explicit NpyFile(std::string const& path) : file_(path), path_(path) {
@@ -66,6 +66,10 @@ class NpyFile {
       convert<std::uint8_t>(p, count, to);
     } else if (type_ == "i1") {
       convert<std::int8_t>(p, count, to);
+    } else if (type_ == "u2") {
+      convert<std::uint16_t>(p, count, to);
+    } else if (type_ == "u4") {
+      convert<std::uint32_t>(p, count, to);
     } else if (type_ == "i4") {
       convert<std::int32_t>(p, count, to);
     } else {
@@ -102,10 +106,11 @@ class NpyFile {
   void read_type(std::string const& descr) {
     type_ = descr.size() == 3 ? descr.substr(1) : descr;
     bool const known = type_ == "f4" || type_ == "f8" || type_ == "u1" || type_ == "b1" || type_ == "i1" ||
-                       type_ == "i4" || type_ == "i8";
+                       type_ == "u2" || type_ == "u4" || type_ == "i4" || type_ == "i8";
     bool const order = descr.size() == 3 && (descr[0] == '<' || descr[0] == '|');
     if (!known || !order)
-      fail({"holds elements of type '", descr, "'; '<f4', '<f8', '|u1', '|i1', '<i4', '<i8', '|b1' are read"});
+      fail({"holds elements of type '", descr,
+            "'; '<f4', '<f8', '|u1', '|i1', '<u2', '<u4', '<i4', '<i8', '|b1' are read"});
     width_ = static_cast<std::size_t>(type_[1] - '0');
   }
   void read_shape(std::string_view text) {
