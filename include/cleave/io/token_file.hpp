@@ -52,11 +52,13 @@ class TokenFile {
 
   long size() const { return size_; }
   int operator[](long i) const {
-    std::int64_t token = 0;
+    double token = 0;
     if (array_) {
       array_->read(static_cast<std::size_t>(i), 1, &token);
     } else {
-      std::memcpy(&token, file_.bytes().data() + from_ + static_cast<std::size_t>(i) * bytes_, bytes_);
+      std::uint32_t alone = 0;
+      std::memcpy(&alone, file_.bytes().data() + from_ + static_cast<std::size_t>(i) * bytes_, bytes_);
+      token = alone;
     }
     return token < 0 || token > std::numeric_limits<int>::max() ? -1 : static_cast<int>(token);
   }
