@@ -13,19 +13,19 @@ namespace {
 constexpr int positions = 4, vocabulary = 1000;
 static_assert(ClassDataset<TokenWindows<positions, vocabulary>> && VariedDataset<TokenWindows<positions, vocabulary>>);
 
-/// Tokens of 16 bits, of which each is the one before plus 7, below 1000.
+/// Tokens of 16 bits, of which each is the one before plus 7, modulo `below`.
 struct File {
   scratch::Folder folder;
   std::string path = folder / "tokens.bin";
 
-  explicit File(int count, bool broken = false) {
+  explicit File(int count, int below = vocabulary, bool broken = false) {
     std::vector<std::uint16_t> tokens;
-    for (int i = 0; i < count; ++i) tokens.push_back(static_cast<std::uint16_t>(7 * i % vocabulary));
+    for (int i = 0; i < count; ++i) tokens.push_back(static_cast<std::uint16_t>(7 * i % below));
     if (broken) tokens[3] = vocabulary;
     io::write_file(path, {reinterpret_cast<unsigned char const*>(tokens.data()), 2 * tokens.size()});
   }
 };
-struct Net : Sequential<Vector<positions>, Embedding<vocabulary, 8>, PerPosition<Linear<vocabulary>, CrossEntropy>> {};
+struct Net : Sequential<Vector<positions>, Embedding<60, 8>, PerPosition<Linear<60>, CrossEntropy>> {};
 struct Train : Plan<Net, Batch<16>, DataParallel<Sync>, Adam> {
   static constexpr Rate rate = Rate::constant(0.02f);
 };
@@ -52,15 +52,15 @@ TEST_CASE("the class of each position is the next token; in training windows beg
   CHECK((begun[0] && begun[1] && begun[2] && begun[3]));
 }
 TEST_CASE("a model learns from them, and the end of the file is held out") {
-  File const file(4000);
-  TokenWindows<positions, vocabulary> const data(file.path, TokenFormat::U16);
+  File const file(800, 60);
+  TokenWindows<positions, 60> const data(file.path, TokenFormat::U16);
   auto const [training, test] = split(data, 0.2);
   Trainer<Train> trainer({.replicas = 2});
   History const h = trainer.fit(training, test, {.epochs = 30});
   CHECK(h.epochs.back().val_accuracy > 0.99);
 }
 TEST_CASE("too few tokens, and one outside the vocabulary, are told") {
-  File const few(7), broken(400, true);
+  File const few(7), broken(400, 60, true);
   CHECK_THROWS_WITH_AS((TokenWindows<positions, vocabulary>(few.path, TokenFormat::U16)),
                        doctest::Contains("7 tokens, but the fewest for a window are 8"), Error);
   TokenWindows<positions, vocabulary> const data(broken.path, TokenFormat::U16);
@@ -69,6 +69,7 @@ TEST_CASE("too few tokens, and one outside the vocabulary, are told") {
   std::vector<int> y(positions);
   CHECK_THROWS_WITH_AS(data.read(0, x, y), doctest::Contains(wanted.c_str()), Error);
   CHECK_NOTHROW(data.read(1, x, y));
+  TokenWindows<positions, 60> const of_net(broken.path, TokenFormat::U16);
   Trainer<Train> trainer;
-  CHECK_THROWS_WITH_AS(trainer.fit(data, {.epochs = 3}), doctest::Contains("is 1000, but"), Error);
+  CHECK_THROWS_WITH_AS(trainer.fit(of_net, {.epochs = 3}), doctest::Contains("is 1000, but"), Error);
 }
