@@ -1,4 +1,4 @@
-// 20_gpt2 - GPT-2, 124 million weights, goes on with tokens: `20_gpt2 model.safetensors 20 464 3290 318`.
+// 20_gpt2 - GPT-2, 124 million weights, generates tokens after a prompt: `20_gpt2 model.safetensors 20 464 3290 318`.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave.hpp>
 #include <cleave/layer/gelu_tanh.hpp>

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include "../io/scratch.hpp"
@@ -21,9 +22,10 @@ constexpr int positions = 6, vocabulary = 11, features = 8;
 
 struct Gpt2Block : Path<Residual<PerPosition<LayerNorm>, Attention<2, Causal>>,
                         Residual<PerPosition<LayerNorm, Linear<4 * features>, GeluTanh, Linear<features>>>> {};
-template <int Blocks, class Block = Gpt2Block>
-struct Gpt2 : Sequential<Vector<positions>, Embedding<vocabulary, features>, PositionEmbedding, Repeat<Blocks, Block>,
-                         PerPosition<LayerNorm, Linear<vocabulary, NoBias>, CrossEntropy>> {};
+template <int Blocks>
+struct Gpt2 : Sequential<Vector<positions>, Embedding<vocabulary, features>, PositionEmbedding,
+                         Repeat<Blocks, Gpt2Block>, PerPosition<LayerNorm, Linear<vocabulary, NoBias>, CrossEntropy>> {
+};
 struct LlamaBlock : Path<Residual<PerPosition<RmsNorm>, Attention<2, Causal, Rotary, NoBias>>,
                          Residual<PerPosition<RmsNorm, SwiGlu<24>, Linear<features, NoBias>>>> {};
 struct Llama : Sequential<Vector<positions>, Embedding<vocabulary, features>, Repeat<2, LlamaBlock>,
@@ -96,7 +98,8 @@ TEST_CASE("a Llama of transformers computes the same here, and is exported as it
   export_weights<Llama>(here, there, llama_names());
   check_equal(there, "llama");
 }
-TEST_CASE("a trainer goes on from published weights; what it has learnt is exported with an output weight of its own") {
+TEST_CASE(
+    "a trainer continues from published weights; what it has learnt is exported with an output weight of its own") {
   scratch::Folder const folder;
   std::string const here = folder / "here.safetensors", there = folder / "there.safetensors";
   import_weights<Gpt2<2>>(published("gpt2"), here, gpt2_names());

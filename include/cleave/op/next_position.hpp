@@ -12,8 +12,8 @@ struct NextPosition : Base {
   static constexpr int states = 1;
   static constexpr std::string_view state_names[] = {"cache"};
 
-  /// The number of this position, counted from 0.
-  template <class A> static long count(A* state) {
+  /// The number of this position, from 0; the next call has the one after it.
+  template <class A> static long advance(A* state) {
     auto const p = static_cast<long>(state[0]);
     state[0] += A{1};
     return p;
@@ -32,7 +32,7 @@ template <int Positions> struct AddNextPosition : NextPosition {
 
   template <Local L, class Ctx, class T> static void forward(Ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
-    T const* const w = t.w0 + NextPosition::count(t.state0) * L.x.size();
+    T const* const w = t.w0 + NextPosition::advance(t.state0) * L.x.size();
     for (long i = 0; i < L.x.size(); ++i) t.y[i] = static_cast<T>(static_cast<A>(t.x[i]) + static_cast<A>(w[i]));
   }
 };
@@ -47,7 +47,7 @@ struct RotateNextPosition : NextPosition {
   template <Local L, class Ctx, class T> static void forward(Ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr long heads = L.x[2], width = L.x[3], half = width / 2;
-    long const p = NextPosition::count(t.state0);
+    long const p = NextPosition::advance(t.state0);
     for (long d = 0; d < half; ++d) {
       double const angle = static_cast<double>(p) / std::pow(10000.0, 2.0 * static_cast<double>(d) / width);
       A const c = static_cast<A>(std::cos(angle)), s = static_cast<A>(std::sin(angle));
@@ -73,7 +73,7 @@ template <int Positions> struct AttendNextPosition : NextPosition {
   template <Local L, class Ctx, class T> static void forward(Ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr long heads = L.x[2], width = L.x[3], all = heads * width;
-    long const p = NextPosition::count(t.state0);
+    long const p = NextPosition::advance(t.state0);
     A *const keys = t.state0 + 1, *const values = keys + Positions * all;
     for (long i = 0; i < all; ++i) {
       keys[p * all + i] = static_cast<A>(t.x[all + i]);
