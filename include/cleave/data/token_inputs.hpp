@@ -4,11 +4,12 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstdio>
 #include <string>
 
 #include "../meta/error.hpp"
+#include "../meta/in_library.hpp"
 #include "../meta/list.hpp"
+#include "../meta/text.hpp"
 
 namespace cleave::session {
 
@@ -65,14 +66,12 @@ template <class P> constexpr TokenInputs token_inputs_of{token_ranges<P>.of, tok
 
 inline bool is_token(double v, int vocabulary) { return v >= 0 && v < vocabulary && v == std::floor(v); }
 inline std::string no_token(double v, int vocabulary) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", v);
-  return meta::joined(
-      {text, ", which is no token of Embedding<", vocabulary, ", ...>; tokens are whole, 0 to ", vocabulary - 1});
+  return meta::joined({meta::short_number(v), ", which is no token of Embedding<", vocabulary,
+                       ", ...>; tokens are whole, 0 to ", vocabulary - 1});
 }
 /// What is wrong with a sample's input x (n); empty if its tokens are of the vocabulary and, if `finite`, its numbers
 /// finite.
-inline std::string what_is_wrong(TokenInputs const& tokens, float const* x, long n, bool finite = true) {
+CLEAVE_IN_LIBRARY std::string what_is_wrong(TokenInputs const& tokens, float const* x, long n, bool finite = true) {
   for (long k = 0; k < n; ++k) {
     int const vocabulary = tokens.vocabulary(k);
     if (vocabulary > 0 && !is_token(x[k], vocabulary))
