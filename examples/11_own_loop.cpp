@@ -9,7 +9,9 @@
 using namespace cleave;
 
 struct Net : Sequential<Vector<2>, Linear<32>, Relu, Linear<32>, Relu, Linear<3>, CrossEntropy> {};
-struct Train : Plan<Net, Batch<50>, MicroBatches<2>, DataParallel<Sync>, Adam> {};
+struct Train : Plan<Net, Batch<50>, MicroBatches<2>, DataParallel<Sync>, Adam> {
+  static constexpr Rate rate = Rate::constant(0.01f);
+};
 
 int main() {
   std::vector<float> x;  // three arms of a spiral

@@ -8,7 +8,9 @@
 using namespace cleave;
 
 struct Net : Sequential<Vector<4>, Linear<16>, Relu, Linear<3>, CrossEntropy> {};
-struct Train : Plan<Net, Batch<16>, DataParallel<Sync>, Adam> {};
+struct Train : Plan<Net, Batch<16>, DataParallel<Sync>, Adam> {
+  static constexpr Rate rate = Rate::constant(0.01f);
+};
 
 int main(int argc, char** argv) try {
   if (argc != 2) return std::fprintf(stderr, "usage: 12_own_csv FILE.csv\n"), 2;

@@ -1,7 +1,6 @@
 // 20_gpt2 - GPT-2, 124 million weights, generates tokens after a prompt: `20_gpt2 model.safetensors 20 464 3290 318`.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave.hpp>
-#include <cleave/layer/gelu_tanh.hpp>
 #include <cleave/predict/generator.hpp>
 #include <cleave/predict/published_weights.hpp>
 
@@ -13,8 +12,8 @@ using namespace cleave;
 constexpr int positions = 1024, tokens = 50257, features = 768;
 struct Block : Path<Residual<PerPosition<LayerNorm>, Attention<12, Causal>>,
                     Residual<PerPosition<LayerNorm, Linear<4 * features>, GeluTanh, Linear<features>>>> {};
-struct Gpt2 : Sequential<Vector<positions>, Embedding<tokens, features>, PositionEmbedding, Repeat<12, Block>,
-                         PerPosition<LayerNorm, Linear<tokens, NoBias>, CrossEntropy>> {};
+struct Gpt2 : Sequential<Vector<positions>, Embedding<tokens, features, Tied>, PositionEmbedding, Repeat<12, Block>,
+                         PerPosition<LayerNorm, Linear<tokens, NoBias, Tied>, CrossEntropy>> {};
 
 int main(int argc, char** argv) try {
   if (argc < 4) return std::fprintf(stderr, "usage: 20_gpt2 FILE COUNT TOKEN ...\n"), 2;

@@ -45,9 +45,11 @@
 #include "cleave/layer/padding.hpp"
 #include "cleave/layer/per_position.hpp"
 #include "cleave/layer/pool.hpp"
+#include "cleave/layer/recompute.hpp"
 #include "cleave/layer/recurrent.hpp"
 #include "cleave/layer/residual.hpp"
 #include "cleave/layer/sequential.hpp"
+#include "cleave/layer/tied.hpp"
 
 // optim: optimizers and learning rates.
 #include "cleave/optim/adaptive.hpp"
@@ -65,7 +67,7 @@
 #include "cleave/schedule/volume.hpp"
 
 // sim: modelled step times; not included here: cleave/sim/step.hpp, cleave/sim/split_for.hpp,
-// cleave/sim/saturation.hpp.
+// cleave/sim/saturation.hpp, and the page of a plan's step, cleave/train/plan_page.hpp.
 
 // agree: agreements of replicas, as pure functions from events to decisions; the same for threads and processes.
 #include "cleave/agree/async.hpp"
@@ -92,22 +94,25 @@
 // backend/host: threads as ranks, in shared memory.
 #include "cleave/backend/host/rank.hpp"
 
-// data: data sets of one's own, in parts; of arrays and files, cleave/data/span_set.hpp, csv.hpp, npy.hpp,
-// text_file.hpp, image_folder.hpp.
+// data: data sets of one's own, in parts; not included here: of arrays and files, cleave/data/span_set.hpp, csv.hpp,
+// npy.hpp, text_file.hpp, token_windows.hpp, image_set.hpp, image_folder.hpp; samples of different length,
+// padded_set.hpp; random changes of training samples, augment.hpp; text as tokens, byte_pairs.hpp.
 #include "cleave/data/subset.hpp"
 
 // report: what a training tells, and callbacks that show it; for TensorBoard, cleave/report/tensorboard.hpp.
 #include "cleave/report/json_lines.hpp"
 #include "cleave/report/progress.hpp"
 
-// train: trainers, checkpoints, devices.
+// train: trainers, checkpoints, devices; not included here: cleave/train/sweep.hpp, device_trainer.hpp, cuda.hpp,
+// emulated.hpp.
 #include "cleave/train/check_layer.hpp"
 #include "cleave/train/measure.hpp"
 #include "cleave/train/pretrained.hpp"
 #include "cleave/train/report.hpp"
 #include "cleave/train/torch_weights.hpp"
 
-// predict: a trained model as a function.
+// predict: a trained model as a function; not included here: cleave/predict/batching_predictor.hpp, ensemble.hpp,
+// generator.hpp, int8.hpp, on_device.hpp, published_weights.hpp, sample_text.hpp.
 #include "cleave/predict/predictor.hpp"
 
 // parameter_server: replicas around a server; on a virtual clock, cleave/parameter_server/simulated.hpp.

@@ -11,7 +11,9 @@ using namespace cleave;
 template <class... Cut>
 struct Net : Sequential<Vector<2>, Linear<512, Cut...>, Relu, Linear<512, Cut...>, Relu, Linear<512, Cut...>, Relu,
                         Linear<3>, CrossEntropy> {};
-template <class... Cut> struct Train : Plan<Net<Cut...>, Batch<50>, MicroBatches<1>, Adam> {};
+template <class... Cut> struct Train : Plan<Net<Cut...>, Batch<50>, MicroBatches<1>, Adam> {
+  static constexpr Rate rate = Rate::constant(0.01f);
+};
 using Columns = ModelParallel<SplitCols>;
 static_assert(traffic<Train<Columns>>.elements_per_step == 64'000);  // activations and their gradients
 

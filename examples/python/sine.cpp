@@ -6,6 +6,8 @@
 using namespace cleave;
 
 struct Net : Sequential<Vector<1>, Linear<32>, Tanh, Linear<1>, MeanSquaredError> {};
-struct Train : Plan<Net, Batch<32>, DataParallel<Sync>, Adam> {};
+struct Train : Plan<Net, Batch<32>, DataParallel<Sync>, Adam> {
+  static constexpr Rate rate = Rate::constant(0.01f);
+};
 
 CLEAVE_PYTHON_MODULE(sine, Train)

@@ -33,6 +33,7 @@ namespace io {
 CLEAVE_ONCE template Images read_mnist<void>(std::string const&, Split, int);
 CLEAVE_ONCE template Images read_cifar<void>(std::string const&, Split, int);
 CLEAVE_ONCE template Images draw_standin<void>(int, std::uint64_t);
+CLEAVE_ONCE template void SafeTensors::read<void>(Checksum);
 }  // namespace io
 
 namespace session {
@@ -73,6 +74,7 @@ CLEAVE_FOR_SET(io::Samples)
 
 #define CLEAVE_FOR_FORMAT(T)                                                                                           \
   CLEAVE_ONCE template class HostTrainer<T>;                                                                           \
+  CLEAVE_ONCE template class FitLoop<HostTrainer<T>>;                                                                  \
   CLEAVE_ONCE template void save_state(HostTrainer<T>&, std::string const&, std::uint64_t, bool, Preprocessing const*, \
                                        io::Metadata const&);                                                           \
   CLEAVE_ONCE template void load_state(HostTrainer<T>&, std::string const&);                                           \

@@ -6,13 +6,16 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -126,15 +129,37 @@ inline TorchNames names_of(std::map<int, std::string> const& names) {
   return out;
 }
 
-/// Called after each epoch, with Python's lock: Ctrl-C and exceptions of the caller's function end the training.
+/// Called after each epoch, with Python's lock: exceptions of the caller's function end the training.
 inline auto watching(nb::object const& watch) {
   return [&watch](Epoch const& epoch) {
     nb::gil_scoped_acquire const lock;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (watch.is_none()) return false;
     nb::object const answer = watch(epoch);
     return !answer.is_none() && nb::cast<bool>(answer);
   };
+}
+
+/// Ctrl-C ends a training within about a quarter of a second, in an epoch too.
+class Interrupts {
+ public:
+  int every() const { return pace_.next(); }
+  void step(TrainedStep const& made) {
+    auto const now = std::chrono::steady_clock::now();
+    pace_.took(made.steps, std::chrono::duration<double>(now - last_).count());
+    last_ = now;
+    nb::gil_scoped_acquire const lock;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+
+ private:
+  session::Pace pace_{.most = 1024};
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+inline Monitor monitor_of(std::string const& name, std::string const& best) {
+  if (best != "lowest" && best != "highest")
+    throw Error({"fit: best is \"lowest\" or \"highest\", not \"", best, "\""});
+  return {name, best == "highest" ? Better::Higher : Better::Lower};
 }
 
 inline void bind_history(nb::module_& m) {
@@ -147,8 +172,8 @@ inline void bind_history(nb::module_& m) {
       .def_ro("seconds", &Epoch::seconds, "so far");
   nb::class_<History>(m, "History", "What Trainer.fit has done.")
       .def_ro("epochs", &History::epochs)
-      .def_ro("stopped_early", &History::stopped_early, "by patience or by the caller's function")
-      .def_prop_ro("best", &History::best, "The epoch with the smallest val_loss; without validation, loss.");
+      .def_ro("stopped_early", &History::stopped_early, "before the last of its epochs")
+      .def_prop_ro("best", &History::best, "The best epoch by the monitor; without validation, by the loss.");
   nb::class_<backend::host::Score>(m, "Score", "Over all samples of an evaluation.")
       .def_ro("loss", &backend::host::Score::loss, "mean")
       .def_ro("accuracy", &backend::host::Score::accuracy, "of classes, or of labels of 0 and 1; else nan")
@@ -184,13 +209,17 @@ template <class P> void bind_trainer(nb::module_& m) {
           "fit",
           [](T& t, Given const& x, Given const& y, int epochs, double validation, int patience, bool standardise,
              nb::object const& watch, std::string const& checkpoint, bool progress, std::string const& log,
-             std::string const& report) {
+             std::string const& report, std::optional<float> rate, double save_seconds, std::string const& monitor,
+             std::string const& best) {
             FitOptions const how{.epochs = epochs,
                                  .validation = validation,
                                  .patience = patience,
                                  .standardise = standardise,
-                                 .checkpoint = checkpoint};
-            session::Watch told(watching(watch));
+                                 .rate = rate ? std::optional(Rate::constant(*rate)) : std::nullopt,
+                                 .checkpoint = checkpoint,
+                                 .save_every = std::chrono::milliseconds(std::llround(save_seconds * 1000)),
+                                 .monitor = monitor_of(monitor, best)};
+            session::Watch told(watching(watch), Interrupts());
             if (progress) told.add(ProgressBar());
             if (!log.empty()) told.add(JsonLines(log));
             if (!report.empty()) told.add(Report(report, t));
@@ -198,12 +227,13 @@ template <class P> void bind_trainer(nb::module_& m) {
           },
           "x"_a, "y"_a, nb::kw_only(), "epochs"_a = 1, "validation"_a = 0.0, "patience"_a = 0, "standardise"_a = false,
           "watch"_a = nb::none(), "checkpoint"_a = "", "progress"_a = false, "log"_a = "", "report"_a = "",
+          "rate"_a = nb::none(), "save_seconds"_a = 600.0, "monitor"_a = "val_loss", "best"_a = "lowest",
           "Trains on x (n, inputs) and y: classes (n) or (n, positions), or targets (n, outputs). watch(Epoch) is "
-          "called after each "
-          "epoch; if it returns True, the training ends. With validation, the weights of the best epoch are kept. With "
-          "checkpoint, each epoch is saved in that file; if it is there, the training continues from it. progress "
-          "prints "
-          "a line to stderr; log is a file with a line of JSON for each epoch; report is a page for a browser.")
+          "called after each epoch; if it returns True, the training ends. With validation, the weights of the epoch "
+          "with the lowest val_loss are kept, or with the lowest or highest monitor. With checkpoint, the training is "
+          "saved in that file after each epoch and every save_seconds; if it is there, the training continues from "
+          "it. progress prints a line to stderr; log is a file with a line of JSON for each epoch; report is a page "
+          "for a browser; rate is a constant one instead of the plan's.")
       .def(
           "evaluate",
           [](T& t, Given const& x, Given const& y) {

@@ -67,6 +67,46 @@ TEST_CASE("values are the last columns, or those that are named; columns without
   CHECK(x == std::vector<float>{1, 2});
   CHECK(y == std::vector<float>{3, 4});
 }
+TEST_CASE("an empty cell of an input becomes a number, or the mean of its column") {
+  File const file("a,b,kind\n1,,rose\n,4,aster\n3,?,tulip\n5,6,rose\n");
+  auto const inputs = [](Flowers const& data) {
+    std::vector<float> all(8);
+    int y = 0;
+    for (long i = 0; i < 4; ++i) data.read(i, std::span(all).subspan(static_cast<std::size_t>(2 * i), 2), y);
+    return all;
+  };
+  CHECK(inputs(Flowers(file.path, {.missing = {"?"}, .fill = 0})) == std::vector<float>{1, 0, 0, 4, 3, 0, 5, 6});
+  Flowers const by_mean(file.path, {.missing = {"?"}, .fill = CsvFill::mean()});
+  CHECK(inputs(by_mean) == std::vector<float>{1, 5, 3, 4, 3, 5, 5, 6});
+  CHECK(by_mean.fill().numbers() == std::vector<float>{3, 5});
+  CHECK(by_mean.label(2) == 2);
+
+  File const test("a,b,kind\n,,rose\n1,2,rose\n");  // filled with the means of another file
+  Flowers const more(test.path, {.classes = by_mean.class_names(), .fill = by_mean.fill()});
+  std::vector<float> x(2);
+  int y = 0;
+  more.read(0, x, y);
+  CHECK(x == std::vector<float>{3, 5});
+  CHECK(y == 1);
+
+  using scratch::has;
+  CHECK(has(refusal<Flowers>("a,b,kind\n1,?,rose\n", {.fill = 0}), "a.csv:2: column \"b\": \"?\" is no number"));
+  CHECK(has(refusal<Flowers>("a,b,kind\n1,?,rose\n", {.missing = {"?"}}), "a.csv:2: column \"b\" is empty"));
+  CHECK(has(refusal<Flowers>("a,b,kind\n1,,rose\n2,,rose\n", {.classes = {"rose", "x", "y"}, .fill = CsvFill::mean()}),
+            "a.csv: column \"b\" has only empty cells"));
+  CHECK(has(refusal<Flowers>(flowers, {.fill = CsvFill({1, 2, 3})}),
+            ".fill has 3 numbers, but there are 2 columns of inputs"));
+}
+TEST_CASE("an empty target is refused, unless it is one of .classes") {
+  using scratch::has;
+  CHECK(has(refusal<Flowers>("a,b,kind\n1,2,rose\n3,4,\n5,6,aster\n", {.fill = 0}),
+            "a.csv:3: column \"kind\" is empty; leave the line out"));
+  CHECK(has(refusal<Flowers>("a,b,kind\n1,2,rose\n3,4,NA\n5,6,aster\n", {.missing = {"NA"}}),
+            "a.csv:3: column \"kind\" is empty"));
+  CHECK(has(refusal<Numbers>("a,b,c,d\n1,2,3,\n", {.fill = 0}), "a.csv:2: column \"d\" is empty"));
+  File const file("a,b,kind\n1,2,rose\n3,4,\n5,6,aster\n");
+  CHECK(Flowers(file.path, {.classes = {"", "aster", "rose"}}).label(1) == 0);
+}
 TEST_CASE("what does not fit is told with file, line and column") {
   using scratch::has;
   CHECK(has(refusal<Flowers>("a,b,kind\n1,,rose\n"), "a.csv:2: column \"b\" is empty"));

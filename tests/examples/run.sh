@@ -26,6 +26,16 @@ refuses() {
   [ ! -e out ] || { echo "$*: left something behind"; exit 1; }
 }
 
+needs_browser() { command -v chromium >/dev/null || { echo "skipped: chromium is not here"; exit 77; }; }
+# browse PAGE NAME - what a browser makes of it, in NAME.dom and, an element a line, in NAME.lines; no word on the console
+browse() {
+  timeout 120 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --enable-logging=stderr \
+    --dump-dom "file://$work/$1" >"$2.dom" 2>"$2.log" || { tail -n 5 "$2.log"; exit 1; }
+  if grep -F CONSOLE "$2.log"; then echo "$2: the page complains"; exit 1; fi
+  sed 's/></>\n</g' "$2.dom" >"$2.lines"
+}
+count() { grep -cE "$1" "$2" || true; }
+
 case $case in
   mistakes)
     refuses "no option --epoch; did you mean --epochs" "$bin/02_cifar_data_parallel" --epoch 3
@@ -70,13 +80,9 @@ case $case in
     rm -rf out && refuses "torn.safetensors" "$bin/02_cifar_data_parallel" --limit 512 --resume torn.safetensors
     ;;
   report)  # what a browser makes of report.html, of a run and of a resumed one, with collectives and with a server
-    command -v chromium >/dev/null || { echo "skipped: chromium is not here"; exit 77; }
+    needs_browser
     shows() {  # FOLDER EPOCHS SAMPLES: points of curves, cells of the confusion matrix, parts, no word on the console
-      timeout 120 chromium --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --enable-logging=stderr \
-        --dump-dom "file://$work/$1/report.html" >"$1.dom" 2>"$1.log" || { tail -n 5 "$1.log"; exit 1; }
-      if grep -F CONSOLE "$1.log"; then echo "$1: the page complains"; exit 1; fi
-      sed 's/></>\n</g' "$1.dom" >"$1.lines"
-      count() { grep -cE "$1" "$2" || true; }
+      browse "$1/report.html" "$1"
       [ "$(count '<circle class="held-out"' "$1.lines")" = "$2" ] || { echo "$1: not $2 held-out losses"; exit 1; }
       [ "$(count '<circle class="accuracy"' "$1.lines")" = "$2" ]
       [ "$(count '<circle class="training"' "$1.lines")" -ge "$2" ]
@@ -93,6 +99,26 @@ case $case in
     "$bin/06_spares_against_stragglers" --data "$CLEAVE_DATA/mnist" --limit 960 --epochs 2 --ranks 6 --out served >/dev/null
     shows served 2 10000
     grep -q 'id="staleness"' served.dom
+    ;;
+  plan)  # a plan's step as figures, and what a browser makes of its page: each element that the figures ask for
+    needs_browser
+    "$bin/cleave_plan" 2 plan.html >out.txt
+    cat out.txt
+    grep -qE "^step +[0-9.]+ ms$" out.txt && grep -qE "^pipeline bubble +[0-9.]+ % of all ranks' time; 11.1 %" out.txt
+    browse plan.html plan
+    has() { [ "$(count "$1" plan.lines)" = "$2" ] || { echo "not $2 of $1, but $(count "$1" plan.lines)"; exit 1; }; }
+    has '<section id="(times|timeline|memory|traffic|curve|plan)"' 6
+    has '<td class="figure"' 26  # 5 times and 8 of memory of each of 2 stages
+    has 'class="link"' 16
+    has '<circle class="throughput"' 4
+    has '<circle class="ideal"' 2
+    has 'class="bar"' 4
+    [ "$(count 'class="span"' plan.lines)" -gt 100 ]
+    for text in 'forward 0\.product\+bias\+relu, round 8 of 8: ' 'all_reduce 0\.product.* bytes: ' 'wait for stage' 'rank 0 to rank 1: [0-9,]+ bytes'; do
+      grep -qE "<title>$text" plan.dom || { echo "no $text"; exit 1; }
+    done
+    refuses "cannot share 32 micro-batches" "$bin/cleave_plan" 5
+    refuses "/nowhere/plan.html" "$bin/cleave_plan" 1 /nowhere/plan.html
     ;;
   arrays)  # a curve and classes learnt from arrays, by fit and by a loop of one's own, and predicted from the file
     "$bin/10_own_arrays" >out.txt

@@ -26,10 +26,16 @@ struct Deep : Sequential<Vector<16>, Residual<Linear<16>, Relu>, Residual<Linear
                          Linear<4>, CrossEntropy> {};
 struct Words : Sequential<Vector<6>, Embedding<50, 8>, Linear<16>, Relu, Linear<4>, CrossEntropy> {};
 struct Tokens : Sequential<Vector<6>, Embedding<50, 8, SendDense>, Linear<16>, Relu, Linear<4>, CrossEntropy> {};
+struct OneTable : Sequential<Vector<6>, Embedding<50, 8, Tied>, PositionEmbedding,
+                             PerPosition<Linear<8>, Gelu, Linear<50, Tied>, CrossEntropy>> {};
 struct Transformer : Sequential<Vector<6>, Embedding<50, 8>, PositionEmbedding,
                                 Repeat<2, Residual<PerPosition<LayerNorm>, Attention<2, Causal>>,
                                        Residual<PerPosition<LayerNorm, Linear<16>, Gelu, Linear<8>>>>,
                                 PerPosition<LayerNorm, Linear<50, ModelParallel<Whole>>, CrossEntropy>> {};
+struct Recomputed : Sequential<Vector<6>, Embedding<50, 8, SendDense>, PositionEmbedding,
+                               Repeat<2, Recompute<Residual<PerPosition<LayerNorm>, Attention<2, Causal>>,
+                                                   Residual<PerPosition<LayerNorm, Linear<16>, Gelu, Linear<8>>>>>,
+                               PerPosition<LayerNorm, Linear<50, ModelParallel<Whole>>, CrossEntropy>> {};
 struct Recurrent : Sequential<Sequence<5, 4>, Lstm<8>, Gru<8>, LastPosition, Linear<4>, CrossEntropy> {};
 struct Sent
     : Sequential<Vector<64>, Linear<64, SendFactors>, Relu, Linear<32, SendCheapest>, Relu, Linear<4>, CrossEntropy> {};
@@ -104,6 +110,11 @@ template <class F> void each_sum(F f) {
   f("data_regression", meta::type<Of<Regression, Replicas>>{});
   f("data_words", meta::type<Of<Words, Replicas>>{});
   f("data_tokens", meta::type<Of<Tokens, Replicas>>{});
+  f("recomputed", meta::type<Of<Recomputed, Replicas, ModelParallel<SplitColsRows>>>{});
+  f("recomputed_zero_3", meta::type<Of<Recomputed, DataParallel<Sync, Zero<3>>, Adam>>{});
+  f("zero_3_clipped", meta::type<Of<Mlp, DataParallel<Sync, Zero<3>>, Clipped>>{});
+  f("data_tied", meta::type<Of<OneTable, Replicas, Precision<bf16>>>{});
+  f("tied_zero_3", meta::type<Of<OneTable, DataParallel<Sync, Zero<3>>, Adam>>{});
   f("data_factors", meta::type<Of<Sent, Replicas>>{});
   f("data_zero", meta::type<Of<Mlp, DataParallel<Sync, Zero<1>>, Adam>>{});
   f("data_zero_bf16", meta::type<Of<Lenet, DataParallel<Sync, Zero<1>>, Precision<bf16>, Momentum>>{});

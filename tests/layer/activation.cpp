@@ -33,7 +33,14 @@ TEST_CASE("one's own layer") {
     CHECK_MESSAGE(report.ok, report.text);
   }
 }
-TEST_CASE_TEMPLATE("slopes", Layer, Relu, Gelu, Silu, Tanh, Sigmoid) {
+TEST_CASE_TEMPLATE("slopes", Layer, Relu, Gelu, GeluTanh, Silu, Tanh, Sigmoid) {
   auto const report = check_layer<Layer, Vector<8>>();
   CHECK_MESSAGE(report.ok, report.text);
+}
+TEST_CASE("GeluTanh is within 5e-4 of Gelu, and is not Gelu") {
+  double worst = 0;
+  for (double x = -6; x < 6; x += 0.01)
+    worst = std::max(worst, std::abs(layer::GeluTanhFunction::forward(x) - layer::GeluFunction::forward(x)));
+  CHECK(worst < 5e-4);
+  CHECK(worst > 4e-4);
 }

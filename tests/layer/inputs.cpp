@@ -96,7 +96,7 @@ TEST_CASE("tokens as numbers are tokens: the same bits") {
 TEST_CASE("tokens, a sequence and an image: learnt; on replicas, splits, stages and a device with the same numbers") {
   struct Learn : Plan<Mixed, Batch<12>, MicroBatches<6>, DataParallel<Sync>, Adam> {};
   Trainer<Learn> learn({.replicas = 2});
-  CHECK(learn.fit(Samples(), {.epochs = 20}).best().loss < 0.1);
+  CHECK(learn.fit(Samples(), {.epochs = 20, .rate = Rate::constant(0.01f)}).best().loss < 0.1);
   using Sum = Train<Mixed, DataParallel<Sync>>;
   auto const one = after(Trainer<Sum>(1, 3));
   CHECK(after(Trainer<Sum>(3, 3)) == one);

@@ -128,7 +128,7 @@ TEST_CASE("in front and between, padding is attended to by none; a sample of not
   CHECK(alone.fit(std::vector<float>(24 * 24), std::vector<int>(24), {.epochs = 1}).epochs.size() == 1);
 }
 TEST_CASE_TEMPLATE("long sequences, in several blocks, have the numbers of the definition, wherever padding is", Attend,
-                   Attention<2, Padded>, Attention<2, Padded, Causal>) {
+                   Attention<2, Padded>, Attention<2, Padded, Causal>, Attention<4, Padded, KeyValueHeads<2>>) {
   struct Long : Sequential<Sequence<150, 4>, Masking, Attend, LastValidPosition, Linear<3>, CrossEntropy> {};
   struct Few : Plan<Long, Batch<4>, MicroBatches<2>, DataParallel<Sync>, Momentum> {};
   std::vector<float> x = numbers(8, 150, 150);

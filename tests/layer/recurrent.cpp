@@ -20,6 +20,17 @@ template <class P> std::vector<std::vector<float>> after_a_step() {
   return all;
 }
 
+struct TwoNorms : layer::Chain<op::BatchSums, op::Normalise, op::BatchSums, op::Normalise> {
+  static constexpr void connect(auto& graph) {
+    for (int i = 0; i < 2; ++i) {
+      int const x = graph.current;
+      graph.chain();
+      graph.join(x, graph.current);
+    }
+    ++graph.leaves;
+  }
+};
+
 }  // namespace
 
 TEST_CASE("gradients through time") {
@@ -51,6 +62,13 @@ TEST_CASE("operations of one layer that call their weights alike get a number") 
   std::vector<std::string> names;
   for (session::Kept const& k : session::kept<session::Probe<Net>>()) names.push_back(k.name);
   CHECK(names == std::vector<std::string>{"0.weight", "0.bias", "0.weight_2", "0.bias_2"});
+}
+TEST_CASE("so do running statistics") {
+  struct Net : Sequential<Vector<3>, TwoNorms, Linear<2>, CrossEntropy> {};
+  std::vector<std::string> names;
+  for (session::Kept const& k : session::kept<session::Probe<Net>>())
+    if (k.region == backend::host::Region::States) names.push_back(k.name);
+  CHECK(names == std::vector<std::string>{"0.running_mean", "0.running_var", "0.running_mean_2", "0.running_var_2"});
 }
 
 TEST_CASE("two kinds of cells beside each other: the features of each position, also in parts") {

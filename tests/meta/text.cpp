@@ -22,6 +22,14 @@ TEST_CASE("whole numbers of every width are written as std::to_string writes the
   CHECK(joined({-1, " ", 0U, " ", static_cast<unsigned char>(65), " ", short{-7}}) == "-1 0 65 -7");
 }
 
+TEST_CASE("a number has no more digits than it is given, and no trailing zeros") {
+  using cleave::meta::short_number;
+  CHECK(short_number(0.1) == "0.1");
+  CHECK(short_number(1234567) == "1.23457e+06");
+  CHECK(short_number(2.0 / 3, 3) == "0.667");
+  CHECK(short_number(-std::numeric_limits<double>::infinity()) == "-inf");
+}
+
 TEST_CASE("pieces are appended behind what is there") {
   std::string out = "a";
   cleave::meta::append(out, {", ", 2});

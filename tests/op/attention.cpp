@@ -10,8 +10,7 @@ using namespace cleave;
 
 namespace {
 
-constexpr int samples = 2, positions = 4, heads = 2, width = 3;
-constexpr Shape shape(positions, 3, heads, width);
+constexpr int samples = 2, positions = 4, heads = 6, width = 3;
 
 std::vector<double> numbers(long n) {
   tensor::Random const random{5, tensor::Purpose::Augment, 0};
@@ -20,11 +19,12 @@ std::vector<double> numbers(long n) {
   return v;
 }
 
-/// y (samples, positions, heads, width), by the equation.
-std::vector<double> oracle(std::vector<double> const& x, bool causal) {
+/// y (samples, positions, heads, width), by the equation. Head h has the keys and values of group h / shared.
+std::vector<double> oracle(std::vector<double> const& x, bool causal, int shared) {
   std::vector<double> y;
   auto const at = [&](int b, int p, int which, int h, int d) {
-    return x[static_cast<std::size_t>((((b * positions + p) * 3 + which) * heads + h) * width + d)];
+    int const part = which == 0 ? h % shared : shared - 1 + which, groups = heads / shared;
+    return x[static_cast<std::size_t>((((b * positions + p) * (shared + 2) + part) * groups + h / shared) * width + d)];
   };
   for (int b = 0; b < samples; ++b)
     for (int p = 0; p < positions; ++p)
@@ -43,10 +43,12 @@ std::vector<double> oracle(std::vector<double> const& x, bool causal) {
   return y;
 }
 
-template <bool Causal> void compare() {
+template <bool Causal, int Shared = 1> void compare() {
   using Op = op::Attend<Causal>;
+  static constexpr Shape shape(positions, Shared + 2, heads / Shared, width);
   static constexpr op::Local l = test::local<Op>(samples, shape);
-  static_assert(l.y == Shape(positions, heads, width) && Op::aux(shape, l.y) == positions * heads);
+  static_assert(l.y == Shape(positions, heads / Shared, Shared * width) && Op::aux(shape, l.y) == positions * heads);
+  static_assert(Op::work(shape) == (Causal ? 1 : 2) * positions * positions * heads * width);
   std::vector<double> x = numbers(samples * shape.size()), dy = numbers(samples * l.y.size());
   std::vector<double> y(dy.size()), aux(static_cast<std::size_t>(samples * Op::aux(shape, l.y))), dx(x.size());
   op::Operands<double> t;
@@ -56,12 +58,12 @@ template <bool Causal> void compare() {
   t.dy = dy.data();
   t.dx = dx.data();
   Op::template forward<l>(test::Serial{}, t);
-  std::vector<double> const wanted = oracle(x, Causal);
+  std::vector<double> const wanted = oracle(x, Causal, Shared);
   for (std::size_t i = 0; i < y.size(); ++i) REQUIRE(y[i] == doctest::Approx(wanted[i]));
   Op::template backward_input<l>(test::Serial{}, t);
   auto const value = [&](std::vector<double> const& at) {
     double sum = 0;
-    std::vector<double> const out = oracle(at, Causal);
+    std::vector<double> const out = oracle(at, Causal, Shared);
     for (std::size_t i = 0; i < out.size(); ++i) sum += out[i] * dy[i];
     return sum;
   };
@@ -80,6 +82,11 @@ template <bool Causal> void compare() {
 
 TEST_CASE("each position has the mean of all values, weighted by the softmax of its scores") { compare<false>(); }
 TEST_CASE("causal: of the values up to its own") { compare<true>(); }
+TEST_CASE("heads of a group share keys and values") {
+  compare<false, 2>();
+  compare<true, 3>();
+  compare<true, 6>();
+}
 TEST_CASE("large scores do not overflow") {
   static constexpr op::Local l = test::local<op::Attend<false>>(1, Shape(2, 3, 1, 1));
   std::vector<float> const x{1000, 1000, 5, 1000, -1000, 7};
@@ -100,4 +107,8 @@ TEST_CASE("columns of the products are heads, in PyTorch's order") {
   static_assert(op::OutOfHeads<op::Start::He>::weight(0, Shape(5, 2, 3)).shape == Shape(2, 3, 6));
   constexpr op::Local half = Into::as({2, 4, Shape(5, 6), {}, Shape(5, 3, 1, 3), Shape(6, 3, 1, 3), {}});  // one head
   static_assert(half.rows == 10 && half.x == Shape(6) && half.y == Shape(9) && half.w0 == Shape(6, 9));
+  using Grouped = op::IntoHeads<8, op::Start::He, 2>;  // of four queries each
+  static_assert(Grouped::output(Shape(5, 16)) == Shape(5, 6, 2, 2));
+  static_assert(Grouped::weight(0, Shape(5, 16)).shape == Shape(16, 6, 2, 2));
+  static_assert(Grouped::weight(0, Shape(5, 16)).fan_out == 24);
 }

@@ -18,6 +18,7 @@ struct Net : Sequential<Vector<8>, Linear<4>, Relu, Linear<2>, CrossEntropy> {};
 template <class... Os> struct On : Plan<Net, Os...> {};
 using Free = On<Batch<24>, MicroBatches<6>, DataParallel<Async>, Shards<3>, Momentum>;
 using Waiting = On<Batch<24>, MicroBatches<6>, DataParallel<Sync, Spares<1>>>;
+using Fixed = On<Batch<24>, MicroBatches<6>, DataParallel<Async>, Mesh<Data<2>, Model<1>>>;
 using Narrow = On<Batch<24>, Precision<bf16>, DataParallel<Async>>;
 using Averaged = On<Batch<24>, Precision<bf16>, DataParallel<LocalSGD<2>>>;
 
@@ -59,6 +60,8 @@ TEST_CASE("a batch is dealt out among the replicas of an update, and each gets a
   CHECK_THROWS_WITH_AS(serving<Waiting>.parts(1), doctest::Contains("leave none to wait for"), Error);
   CHECK_THROWS_WITH_AS(serving<Waiting>.parts(6), doctest::Contains("do not divide among the 5"), Error);
   CHECK_THROWS_WITH_AS(serving<Free>.parts(1025), doctest::Contains("keeps 1 to 1024"), Error);
+  CHECK(serving<Fixed>.parts(2) == 1);
+  CHECK_THROWS_WITH_AS(serving<Fixed>.parts(3), "this plan runs on exactly 2 replicas, got 3", Error);
 }
 TEST_CASE("the number that processes compare is of plan, agreement and replicas") {
   CHECK(serving<Free>.fingerprint(2) == fingerprint<Free>(2));

@@ -31,6 +31,19 @@ static_assert(memory<Roomy>.total == memory<Usual>.total + 63_MiB);
 static_assert(memory<Roomy>[schedule::Category::Workspace] == 64_MiB);
 }  // namespace
 
+namespace {
+struct Mine : AdamW {
+  static constexpr float clip_norm = 1, default_rate = 0.5f;
+};
+}  // namespace
+TEST_CASE("a plan that says no rate has that of its optimizer") {
+  using Net = Sequential<Vector<4>, Linear<2>, MeanSquaredError>;
+  CHECK(Plan<Net, Batch<8>>::rate == Rate::constant(0.01f));
+  CHECK(Plan<Net, Batch<8>, Momentum>::rate == Rate::constant(0.01f));
+  CHECK(Plan<Net, Batch<8>, Adam>::rate == Rate::constant(0.001f));
+  CHECK(Plan<Net, Batch<8>, AdamW, Precision<f16>, LossScale<>>::rate == Rate::constant(0.001f));
+  CHECK(Plan<Net, Batch<8>, Mine>::rate == Rate::constant(0.5f));
+}
 TEST_CASE("more replicas need less activation memory each, and the same for weights") {
   CHECK(memory<A, 8>[schedule::Category::Activations] < memory<A, 1>[schedule::Category::Activations]);
   CHECK(memory<A, 8>[schedule::Category::Weights] == memory<A, 1>[schedule::Category::Weights]);

@@ -47,6 +47,9 @@ TEST_CASE("wrong sizes are errors, also those of another thread") {
   Ensemble both(some<Wide>(), some<Deep>());
   CHECK_THROWS_WITH_AS(both.classes(std::vector<float>(4)), "predict: 4 numbers are no whole number of samples of 3",
                        Error);
+  auto x = samples(2);
+  x[4] = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THROWS_WITH_AS(both.classes(x), doctest::Contains("predict: sample 1: output 0 is not a number"), Error);
   CHECK_THROWS_WITH_AS(both.evaluate(samples(2), std::vector<int>(3), Accuracy{}), "y: 3 labels for 2 samples", Error);
 }
 

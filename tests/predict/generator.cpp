@@ -26,6 +26,13 @@ struct Halved : Path<Residual<PerPosition<LayerNorm>, Attention<4, Causal>>, Per
 struct WithDropout
     : Sequential<Vector<positions>, Embedding<letters, features>, Halved, PerPosition<Linear<letters>, CrossEntropy>> {
 };
+struct Shared : Path<Residual<PerPosition<RmsNorm>, Attention<4, Causal, Rotary, KeyValueHeads<2>>>,
+                     Residual<PerPosition<RmsNorm, SwiGlu<24>, Linear<features, NoBias>>>> {};
+struct WithGroups : Sequential<Vector<positions>, Embedding<letters, features>, Repeat<2, Shared>,
+                               PerPosition<RmsNorm, Linear<letters, NoBias>, CrossEntropy>> {};
+struct WithOneTable
+    : Sequential<Vector<positions>, Embedding<letters, features, Tied>, PositionEmbedding, Recompute<Learned>,
+                 PerPosition<LayerNorm, Linear<letters, NoBias, Tied>, CrossEntropy>> {};
 template <class Net> struct Train : Plan<Net, Batch<4>, Adam, DataParallel<Sync>> {};
 
 /// A model that has learnt something, and its file.
@@ -47,7 +54,7 @@ template <class Net> struct Trained {
 }  // namespace
 
 TEST_CASE_TEMPLATE("each position has the outputs that a Predictor computes of all", Net, WithPositions, WithAngles,
-                   WithDropout) {
+                   WithGroups, WithDropout, WithOneTable) {
   Trained<Net> net;
   Predictor<Net> predict(net.file);
   Generator<Net> of_file(net.file), of_trainer(net.trainer);
@@ -94,6 +101,9 @@ TEST_CASE("the cache is two numbers for each position, feature and block") {
   static_assert(Generator<WithPositions>::cache_bytes >= 4 * (2 * 2 * positions * features + counts));
   static_assert(Generator<WithPositions>::cache_bytes < 4 * (2 * 2 * positions * features + counts) + 1024);
   CHECK(Generator<WithPositions>::width == letters);
+  constexpr long shared = 2 * 2 * positions * features / 2 + 2 * 2;  // half as many heads; counts of the angles, too
+  static_assert(Generator<WithGroups>::cache_bytes >= 4 * shared);
+  static_assert(Generator<WithGroups>::cache_bytes < 4 * shared + 512);
 }
 TEST_CASE("tokens and lengths that do not fit are told") {
   Trained<WithPositions> net;

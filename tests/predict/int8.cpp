@@ -56,6 +56,9 @@ template <class N> void is_near_the_whole_model() {
   CHECK(threads(x) == z);
   BatchingPredictor<N, int8> const batching(small);
   CHECK(batching(x) == z);
+  auto broken = samples<N>(2);
+  broken.back() = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THROWS_WITH_AS(small.classes(broken), doctest::Contains("sample 1: output 0 is not a number"), Error);
 }
 
 }  // namespace
@@ -108,6 +111,17 @@ TEST_CASE("files of groups, statistics and scaling; files that do not fit") {
   without("0.weight_scale");
   CHECK_THROWS_WITH_AS((Predictor<Pictures, int8>(folder / "left")),
                        doctest::Contains("has no tensor 0.weight_scale, which this model needs"), Error);
+}
+
+TEST_CASE("an output with a weight that is not finite has a scale that is not") {
+  session::Packing const rows{.elements = 4, .outputs = 2, .output_of = [](long e) { return static_cast<int>(e / 2); }};
+  float const nan = std::numeric_limits<float>::quiet_NaN();
+  for (float const w : {nan, std::numeric_limits<float>::infinity()}) {
+    session::EightBitWeight const to = rows.rounded(std::vector<float>{1, w, 2, -1}.data());
+    CHECK_FALSE(std::isfinite(to.scales[0]));
+    CHECK(to.scales[1] == 2.0f / 127);
+    CHECK(to.values == std::vector<std::int8_t>{0, 0, 127, -64});
+  }
 }
 
 TEST_CASE("an input that is not finite gives outputs that are not") {

@@ -121,6 +121,32 @@ TEST_CASE("of several labels each has a probability") {
   std::vector<float> const x = samples<Of<Labels>>(2), y = predict(x), p = predict.probabilities(x);
   for (std::size_t i = 0; i < y.size(); ++i) CHECK(p[i] == doctest::Approx(1 / (1 + std::exp(-y[i]))));
 }
+TEST_CASE("of outputs that are not numbers there are no classes and no probabilities") {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  struct Logits : Sequential<Vector<2>, Linear<2>, CrossEntropy> {};
+  struct Labels : Sequential<Vector<2>, Linear<3>, BinaryCrossEntropy> {};
+  struct Each : Sequential<Sequence<3, 2>, PerPosition<Linear<2>, CrossEntropy>> {};
+  Trainer<Of<Logits>> trainer(1, 7);
+  Predictor<Logits> predict(trainer);
+  std::vector<float> const x{1, 2, 3, nan};
+  std::string const wanted =
+      "predict: sample 1: output 0 is not a number; look for inputs of this sample that are not finite or very large";
+  CHECK(std::isnan(predict(x)[2]));  // the outputs themselves are given as they are
+  CHECK_THROWS_WITH_AS(predict.classes(x), wanted.c_str(), Error);
+  CHECK_THROWS_WITH_AS(predict.names(x), wanted.c_str(), Error);
+  CHECK_THROWS_WITH_AS(predict.probabilities(x), wanted.c_str(), Error);
+  CHECK(predict.classes(std::span(x).first(2)).size() == 1);
+
+  std::vector<float> const two{0, infinity};  // a class is told, and no share of it
+  CHECK(session::classes_of<Logits>(two, 2, 2) == std::vector{1});
+  CHECK_THROWS_WITH_AS(session::probabilities_of<Logits>(two, 2, 2),
+                       doctest::Contains("sample 0: output 1 is infinite"), Error);
+  CHECK(session::probabilities_of<Labels>({infinity, -infinity, 0}, 3, 3) == std::vector{1.0f, 0.0f, 0.5f});
+  CHECK_THROWS_WITH_AS(session::probabilities_of<Labels>({0, 1, 2, 3, nan, 5}, 3, 3),
+                       doctest::Contains("sample 1: output 1 is not a number"), Error);
+  CHECK_THROWS_WITH_AS(session::classes_of<Each>({0, 1, 2, 3, 4, 5, 0, 1, 2, nan, 4, 5}, 6, 2),
+                       doctest::Contains("sample 1: position 1, output 1 is not a number"), Error);
+}
 TEST_CASE("inputs are preprocessed as in training, and classes have their names") {
   using P = Of<Numbers>;
   struct Named : Sequential<Vector<6>, Linear<2>, CrossEntropy> {};

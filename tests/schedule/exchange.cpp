@@ -171,8 +171,12 @@ TEST_CASE("weights in parts: each rank updates its part, and all gather a bucket
   holds<Gathers<Odd, Adam>>();
   holds<Gathers<Odd, Momentum, Precision<bf16>>>();
   holds<Gathers<Norms, Adam, Fastest>>();
-  using Both = Plan<Turns, Batch<48>, MicroBatches<16>, DataParallel<Sync, Zero<3>>, Adam>;
+  holds<Gathers<Odd, Clipped>>();
+  holds<Gathers<Odd, Clipped, Precision<bf16>>>();
+  using Both = Plan<Turns, Batch<48>, MicroBatches<16>, DataParallel<Sync, Zero<3>>, Clipped>;
   holds<Both>(4);
+  using InRounds = Plan<Odd, Batch<48>, MicroBatches<16>, DataParallel<Sync, Zero<3>>, Clipped, Accumulate<2>>;
+  holds<InRounds>(4);
 }
 
 TEST_CASE("routes, in the format of sums and in a narrow one") {
@@ -221,6 +225,8 @@ TEST_CASE("whatever one rank leaves out, reads from another rank or one element 
   CHECK(accepted<InParts<Odd, Adam>>(3, planted) == 0);
   CHECK(accepted<InParts<Odd, Adam, Precision<bf16>>>(3, planted) == 0);
   CHECK(accepted<Gathers<Odd, Adam>>(3, planted) == 0);
+  // The digits of a norm are a sum over all ranks: it may read them in another order.
+  CHECK(accepted<Gathers<Odd, Clipped>>(3, planted) == 1);
   CHECK(accepted<Of<Norms>>(3, planted) == 0);
   CHECK(accepted<Even<Turns>>(2, planted) == 0);
   // Where every rank has the whole sum of a bucket, it may read that of another.

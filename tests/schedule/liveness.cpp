@@ -13,10 +13,10 @@ namespace {
 template <class P> void check_order() {
   constexpr int most = std::size(P::lives.of);
   schedule::Schedule const& s = P::schedule;
-  schedule::Accesses<P::ops::size> const accesses{P::placed_model, s};
   bool written[most]{};
   written[s.input_value] = true;
   for (int k = 0; k < s.steps; ++k) {
+    schedule::Accesses<P::ops::size> const accesses{P::placed_model, s, k >= s.forward_steps};
     accesses.each(k, [&](int b, schedule::Access access) {
       if (b < 0) return;
       CHECK(P::lives.of[b].birth <= k);

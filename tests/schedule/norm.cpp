@@ -26,7 +26,8 @@ template <class P> std::vector<schedule::OfNorm> sums() {
     pieces += (n.count + schedule::norm_piece - 1) / schedule::norm_piece;
   }
   CHECK(next == P::schedule.weight_elements);
-  CHECK((schedule::norm_pieces + pieces) * schedule::norm_word <= schedule::norm_bytes(P::schedule));
+  CHECK((schedule::norm_pieces + pieces) * schedule::norm_word <=
+        schedule::norm_bytes(P::schedule, P::format, P::ranks_of(1)));
   return all;
 }
 }  // namespace
@@ -59,7 +60,8 @@ TEST_CASE("the norm stands behind all sums and before all updates; without clip_
     CHECK((P::schedule.step[s].what == schedule::Do::Update) == (s > at));
     if (s < at) CHECK(P::schedule.step[s] == Free::schedule.step[s]);
   }
-  CHECK(memory<P>.total == memory<Free>.total + schedule::aligned(schedule::norm_bytes(P::schedule)));
+  CHECK(memory<P>.total ==
+        memory<Free>.total + schedule::aligned(schedule::norm_bytes(P::schedule, P::format, {1, 2})));
   CHECK(schedule::layout(Free::schedule, Free::lives, Free::request, Free::format, {1, 2}).norm == 0);
 }
 TEST_CASE("each way sends its sum to the others, replicas nothing") {

@@ -10,10 +10,13 @@ template <int Ops> struct Passes {
   cleave::schedule::ForwardPass<Ops> forward = cleave::schedule::forward(model);
   cleave::schedule::Adjoints<Ops> adjoints = cleave::schedule::differentiate(model);
   cleave::schedule::Fused<Ops> fused = cleave::schedule::fuse(model, forward, adjoints);
+  cleave::schedule::Recomputed<Ops> recomputed = cleave::schedule::recompute(model, adjoints, fused);
   cleave::schedule::BucketTable<Ops> buckets = cleave::schedule::bucket(model);
-  cleave::schedule::BufferTable<Ops> buffers = cleave::schedule::assign_buffers(model, forward, adjoints, fused);
-  cleave::schedule::StepTable<Ops> steps = cleave::schedule::steps(model, forward, adjoints, fused, buckets, buffers);
-  cleave::schedule::Schedule schedule = cleave::schedule::view(model, fused, buckets, buffers, steps, {});
+  cleave::schedule::BufferTable<Ops> buffers =
+      cleave::schedule::assign_buffers(model, forward, adjoints, fused, recomputed);
+  cleave::schedule::StepTable<Ops> steps =
+      cleave::schedule::steps(model, forward, adjoints, fused, recomputed, buckets, buffers);
+  cleave::schedule::Schedule schedule = cleave::schedule::view(model, fused, recomputed, buckets, buffers, steps, {});
   cleave::schedule::Lives<Ops> lives = cleave::schedule::liveness(model, schedule);
 
   explicit Passes(cleave::schedule::PlacedModel<Ops> of) : model(of) {}

@@ -13,6 +13,14 @@ how, folder = sys.argv[1:]
 vocabulary, features, positions = 11, 8, 6
 
 
+def disturbed(*models):
+    for model in models:
+        with torch.no_grad():  # norms and biases that are not 1 and 0
+            for parameter in model.parameters():
+                if parameter.dim() == 1:
+                    parameter += 0.2 * torch.randn_like(parameter)
+
+
 def models():
     torch.manual_seed(7)
     gpt2 = GPT2LMHeadModel(GPT2Config(vocab_size=vocabulary, n_positions=positions + 3, n_embd=features, n_layer=2, n_head=2,
@@ -20,12 +28,12 @@ def models():
     llama = LlamaForCausalLM(LlamaConfig(vocab_size=vocabulary, hidden_size=features, intermediate_size=24, num_hidden_layers=2,
                                          num_attention_heads=2, rms_norm_eps=1e-6, initializer_range=0.3, rope_theta=10000.0,
                                          max_position_embeddings=positions, tie_word_embeddings=False))
-    for model in (gpt2, llama):
-        with torch.no_grad():  # norms and biases that are not 1 and 0
-            for parameter in model.parameters():
-                if parameter.dim() == 1:
-                    parameter += 0.2 * torch.randn_like(parameter)
-    return {"gpt2": gpt2.eval(), "llama": llama.eval()}
+    disturbed(gpt2, llama)
+    grouped = LlamaForCausalLM(LlamaConfig(vocab_size=vocabulary, hidden_size=2 * features, intermediate_size=8, num_hidden_layers=1,
+                                           num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=1e-6, initializer_range=0.3,
+                                           rope_theta=10000.0, max_position_embeddings=positions, tie_word_embeddings=False))
+    disturbed(grouped)
+    return {"gpt2": gpt2.eval(), "llama": llama.eval(), "llama_grouped": grouped.eval()}
 
 
 tokens = (torch.arange(2 * positions) * 5 + 2).remainder(vocabulary).reshape(2, positions)

@@ -17,7 +17,7 @@ template <class Number> struct Wide : Plan<Tokens, Batch<8>, MicroBatches<2>, Pr
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("a device has the numbers of the host", Net, Gpt, Cells, Last, Filled) {
+TEST_CASE_TEMPLATE("a device has the numbers of the host", Net, Gpt, Tables, Grouped, Cells, Last, Filled) {
   using P = Train<Net, DataParallel<Sync>>;
   auto const host = trained<P>(1), one = on_device<P>(1);
   near(one, host, 1e-4);

@@ -64,6 +64,10 @@ TEST_CASE("the bits of a plan without, by data, by columns, by both axes") {
   as_whole<Net, Momentum, ModelParallel<SplitBatch>>({1, 2});
   as_whole<Pictures, Adam, OneWeirdTrick<2>>({1, 2});
 }
+TEST_CASE("weights are gathered in each round of accumulation") {
+  CHECK(trained<Staged<Net, 3, Adam, Accumulate<2>>>(2) ==
+        trained<Of<Net, DataParallel<Sync>, Adam, Accumulate<2>>>(2));
+}
 TEST_CASE("narrow formats: masters in parts") {
   as_whole<Net, Adam, Precision<bf16>>({2, 3});
   as_whole<Net, Momentum, Precision<f16>, ModelParallel<SplitCols>>({2});

@@ -13,7 +13,9 @@ using namespace cleave;
 namespace {
 
 struct Curve : Sequential<Vector<1>, Linear<24>, Tanh, Linear<1>, MeanSquaredError> {};
-struct Sine : Plan<Curve, Batch<32>, MicroBatches<8>, DataParallel<Sync>, Adam> {};
+struct Sine : Plan<Curve, Batch<32>, MicroBatches<8>, DataParallel<Sync>, Adam> {
+  static constexpr Rate rate = Rate::constant(0.01f);
+};
 struct Net : Sequential<Vector<6>, Linear<24>, Relu, Linear<4>, CrossEntropy> {};
 struct Classify : Plan<Net, Batch<24>, MicroBatches<8>, DataParallel<Sync>, Momentum> {
   static constexpr Rate rate = Rate::cosine(0.1f);
@@ -191,6 +193,44 @@ TEST_CASE("a training that ends with an error leaves the best weights; tokens ar
   CHECK_THROWS_WITH_AS(reader.fit(words, next, {.standardise = true}), doctest::Contains("cannot be scaled"), Error);
   CHECK(reader.fit(words, next).epochs.size() == 1);
 }
+TEST_CASE("the best epoch is that of any figure, the lowest or the highest") {
+  Labelled const l = corners(240);
+  FitOptions how{.epochs = 6, .validation = 0.2, .monitor = {"turn", Better::Higher}};
+  std::vector<std::vector<float>> outputs;
+  Trainer<Slow> trainer({.replicas = 1});
+  double const turns[] = {1, 4, 3, 9, 2, 8};
+  std::size_t at = 0;
+  Measure turn("turn", [&] { return turns[at++ % 6]; });
+  auto const keep = [&](Epoch const&) { outputs.push_back(trainer.predictor()(l.x)); };
+  History const h = trainer.fit(l.x, l.y, how, {turn, keep});
+  CHECK(h.best().epoch == 4);
+  CHECK(trainer.predictor()(l.x) == outputs[3]);
+
+  how.monitor = {"turn", Better::Lower};
+  how.patience = 3;
+  how.validation = 0;  // it is of no samples held out
+  Trainer<Slow> low({.replicas = 1});
+  at = 0;
+  History const lowest = low.fit(l.x, l.y, how, turn);
+  CHECK(lowest.best().epoch == 1);
+  CHECK(lowest.epochs.size() == 4);
+  CHECK(lowest.stop_reason == StopReason::Patience);
+
+  how = {.epochs = 4, .validation = 0.2, .monitor = {"val_accuracy", Better::Higher}};
+  Trainer<Classify> classes({.replicas = 1});
+  History const accurate = classes.fit(l.x, l.y, how);
+  for (Epoch const& e : accurate.epochs) CHECK(e.val_accuracy <= accurate.best().val_accuracy);
+
+  how.monitor = {"f1", Better::Higher};
+  CHECK_THROWS_WITH_AS(classes.fit(l.x, l.y, how),
+                       "fit: no epoch has the figure \"f1\" of .monitor; there are loss, val_loss, val_accuracy",
+                       Error);
+  Points const p = sine(64);
+  how.monitor = {"val_accuracy", Better::Higher};
+  CHECK_THROWS_WITH_AS(Trainer<Sine>().fit(p.x, p.y, how), doctest::Contains("no epoch has the figure"), Error);
+  how.validation = 0;
+  CHECK_THROWS_WITH_AS(classes.fit(l.x, l.y, how), doctest::Contains("no samples are held out"), Error);
+}
 TEST_CASE("what cannot be trained on is refused before anything is trained") {
   Labelled l = corners(48);
   float p_nan = NAN;
@@ -200,7 +240,7 @@ TEST_CASE("what cannot be trained on is refused before anything is trained") {
     CHECK_THROWS_WITH_AS(trainer.fit(l.x, l.y, how), why.c_str(), Error);
   };
   refused("fit: 0 epochs; say at least 1", {.epochs = 0});
-  refused("fit: patience counts epochs without a smaller val_loss; say which share is held out: .validation = 0.1",
+  refused("fit: patience counts epochs without a better val_loss; say which share is held out: .validation = 0.1",
           {.patience = 2});
   refused("fit: a validation share of 1.000000; say one from 0 to below 1", {.validation = 1});
   refused("fit: 11 samples to train on are fewer than one batch of 24; say a smaller Batch in the plan",

@@ -11,11 +11,15 @@ using namespace cleave;
 namespace {
 
 struct Net : Sequential<Vector<3>, Linear<8>, Tanh, Linear<2>, CrossEntropy> {};
-template <class... Ps> struct Of : Plan<Net, Batch<24>, MicroBatches<6>, Adam, Ps...> {};
+template <class... Ps> struct Of : Plan<Net, Batch<24>, MicroBatches<6>, Adam, Ps...> {
+  static constexpr Rate rate = Rate::constant(0.01f);
+};
 struct Train : Of<DataParallel<Sync>> {};
 struct Cols : Of<ModelParallel<SplitCols>> {};
 struct Curve : Sequential<Vector<1>, Linear<8>, Tanh, Linear<1>, MeanSquaredError> {};
-struct Learn : Plan<Curve, Batch<16>, DataParallel<Sync>, Adam> {};
+struct Learn : Plan<Curve, Batch<16>, DataParallel<Sync>, Adam> {
+  static constexpr Rate rate = Rate::constant(0.01f);
+};
 
 struct InMemory : Points {
   static constexpr bool in_memory = true;

@@ -1,10 +1,12 @@
-// train/fit_resume.cpp - a training by fit that is interrupted after any epoch continues as if it had not been.
+// train/fit_resume.cpp - a training by fit that is interrupted at any step continues as if it had not been.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 
 #include <cleave.hpp>
+#include <csignal>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../io/scratch.hpp"
@@ -99,6 +101,103 @@ TEST_CASE("with samples held out: the same best epoch, stopped as early, on repl
     same(trained<P>(how, after, 2), whole);
   }
 }
+TEST_CASE("killed within an epoch: it continues from the last save, not from the epoch's begin") {
+  scratch::Folder const folder;
+  Samples const all(96);
+  FitOptions how{.epochs = 3, .validation = 0.2, .save_every = std::chrono::milliseconds(1)};
+  Ended const whole = trained<Train<>>(how, 0);
+  how.checkpoint = folder / "w.safetensors";
+  for (int const dies : {2, 7, 9, 11}) {  // epochs of 4 steps
+    CAPTURE(dies);
+    ::unlink(how.checkpoint.c_str());
+    ::unlink((folder / "w-best.safetensors").c_str());
+    Trainer<Train<>> first, second({.seed = 5});
+    auto const until = [&](TrainedStep const& s) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));  // each step is saved
+      if (s.step == dies) throw Killed();
+    };
+    CHECK_THROWS_AS(first.fit(all.x, all.y, how, until), Killed);
+    long began = -1;
+    Ended ended;
+    struct Begins {
+      long& first;
+      void begin(FitStart const& start) { first = start.first; }
+    };
+    ended.history = second.fit(all.x, all.y, how, Begins{began});
+    CHECK(began == dies - 1);
+    ended.outputs = second.predictor()(all.x);
+    same(ended, whole);
+  }
+}
+TEST_CASE("a signal ends a training after a step, which is saved; and is given back") {
+  scratch::Folder const folder;
+  Samples const all(96);
+  FitOptions how{.epochs = 3, .validation = 0.2};
+  Ended const whole = trained<Train<>>(how, 0);
+  how.checkpoint = folder / "w.safetensors";
+  how.stop_on_signals = true;
+  for (int const at : {1, 6, 8, 11}) {  // 4 and 8: the last step of an epoch
+    CAPTURE(at);
+    ::unlink(how.checkpoint.c_str());
+    Trainer<Train<>> first, second;
+    auto const raises = [&](TrainedStep const& s) {
+      if (s.step == at) std::raise(SIGTERM);
+    };
+    History const history = first.fit(all.x, all.y, how, raises);
+    CHECK(first.steps() >= at);
+    CHECK(history.stop_reason == StopReason::Signal);
+    CHECK(history.stopped_early);
+    CHECK(history.epochs.size() == static_cast<std::size_t>((at - 1) / 4));
+    CHECK(!session::StopSignals::any());
+    Ended ended;
+    ended.history = second.fit(all.x, all.y, how);
+    CHECK(ended.history.stop_reason == StopReason::AllEpochs);
+    ended.outputs = second.predictor()(all.x);
+    same(ended, whole);
+  }
+}
+TEST_CASE("a training that a callback ends within an epoch continues from that step") {
+  scratch::Folder const folder;
+  Samples const all(96);
+  FitOptions how{.epochs = 3, .checkpoint = folder / "w.safetensors"};
+  Trainer<Train<>> first, second, alone;
+  History const history = first.fit(all.x, all.y, how, [](TrainedStep const& s) { return s.step == 8; });
+  CHECK(history.stop_reason == StopReason::Callback);
+  CHECK(history.epochs.size() == 2);
+  History const rest = second.fit(all.x, all.y, how);
+  how.checkpoint.clear();
+  History const whole = alone.fit(all.x, all.y, how);
+  same({rest, second.predictor()(all.x)}, {whole, alone.predictor()(all.x)});
+}
+TEST_CASE("a loop of one's own goes on within an epoch") {
+  scratch::Folder const folder;
+  std::string const path = folder / "w.safetensors";
+  Samples const all(96);
+  FitOptions how{.epochs = 3};
+  Trainer<Train<>> whole, first, second;
+  std::vector<double> losses;
+  for (auto const& at : whole.batches(all.x, all.y, how)) losses.push_back(whole.step(at));
+  std::size_t made = 0;
+  for (auto const& at : first.batches(all.x, all.y, how)) {
+    CHECK(first.step(at) == losses[made++]);
+    if (made == 8) break;
+  }
+  first.save(path);
+  second.load(path);
+  how.resume = true;
+  int epoch = 0;
+  for (auto const& at : second.batches(all.x, all.y, how)) {
+    CHECK(second.step(at) == losses[made++]);
+    epoch = at.epoch;
+    CHECK(at.ends_epoch == (made % 6 == 0));
+  }
+  CHECK(made == 18);
+  CHECK(epoch == 3);
+  CHECK(second.predictor()(all.x) == whole.predictor()(all.x));
+  for (auto const& at : second.batches(all.x, all.y, how)) second.step(at);
+  CHECK(second.steps() == 18);  // none is left
+  CHECK_THROWS_WITH_AS(second.fit(all.x, all.y, how), doctest::Contains(".resume is of batches"), Error);
+}
 TEST_CASE("a training that has ended is not continued, unless for more epochs") {
   scratch::Folder const folder;
   FitOptions how{.epochs = 2, .checkpoint = folder / "w.safetensors"};
@@ -137,10 +236,34 @@ TEST_CASE("files that are not of this training are refused, and stay as they are
   changed.y[17] += 1;
   CHECK_THROWS_WITH_AS(other.fit(changed.x, changed.y, how),
                        doctest::Contains("was saved by a training on other samples"), Error);
+  CHECK_THROWS_WITH_AS(other.fit(all.x, all.y, {.epochs = 2, .checkpoint = path, .monitor = {"loss", Better::Lower}}),
+                       doctest::Contains("was saved by a training whose .monitor was val_loss, not loss"), Error);
   CHECK_THROWS_WITH_AS(other.fit(all.x, all.y, {.epochs = 2, .validation = 0.25, .checkpoint = path}),
                        doctest::Contains("was saved by a training on other samples"), Error);
   struct Halved : Plan<Net, Batch<8>, Adam> {};
   Trainer<Halved> halved;
   CHECK_THROWS_WITH_AS(halved.fit(all.x, all.y, how), doctest::Contains("saved under another plan"), Error);
   CHECK_THROWS_AS(session::FitProgress::of("1 2 x", "w"), Error);
+}
+TEST_CASE("how far a training is comes back from its text") {
+  session::FitProgress at;
+  at.first = 7;
+  at.samples = 9;
+  at.history.monitor = {"f1 of all", Better::Higher};
+  at.history.epochs.push_back({.epoch = 1, .steps = 12, .loss = 0.5, .val_loss = 0.25, .seconds = 3});
+  at.history.epochs[0].measured.push_back({"f1 of all", 0.75});
+  at.stop.least = -0.75;
+  at.within = true;
+  at.sum = 1.5;
+  at.seconds_within = 4;
+  for (bool const within : {true, false}) {
+    at.within = within;
+    session::FitProgress const back = session::FitProgress::of(at.text(), "w");
+    CHECK(back.text() == at.text());
+    CHECK(back.history.monitor == at.history.monitor);
+    CHECK(back.seconds() == (within ? 4 : 3));
+  }
+  std::string const text = at.text();
+  CHECK_THROWS_AS(session::FitProgress::of(text.substr(0, text.size() - 4), "w"), Error);
+  CHECK_THROWS_AS(session::FitProgress::of(text + "x", "w"), Error);
 }

@@ -38,12 +38,14 @@ template <class Base, class Cuts> struct CutPlan : Base {
   static constexpr auto forward_pass = cleave::schedule::forward(placed_model);
   static constexpr auto adjoints = cleave::schedule::differentiate(placed_model);
   static constexpr auto fused = cleave::schedule::fuse(placed_model, forward_pass, adjoints);
+  static constexpr auto recomputed = cleave::schedule::recompute(placed_model, adjoints, fused);
   static constexpr auto bucket_table = cleave::schedule::bucket(placed_model);
-  static constexpr auto buffer_table = cleave::schedule::assign_buffers(placed_model, forward_pass, adjoints, fused);
+  static constexpr auto buffer_table =
+      cleave::schedule::assign_buffers(placed_model, forward_pass, adjoints, fused, recomputed);
   static constexpr auto step_table =
-      cleave::schedule::steps(placed_model, forward_pass, adjoints, fused, bucket_table, buffer_table);
+      cleave::schedule::steps(placed_model, forward_pass, adjoints, fused, recomputed, bucket_table, buffer_table);
   static constexpr cleave::schedule::Schedule schedule =
-      cleave::schedule::view(placed_model, fused, bucket_table, buffer_table, step_table, {});
+      cleave::schedule::view(placed_model, fused, recomputed, bucket_table, buffer_table, step_table, {});
   static constexpr auto lives = cleave::schedule::liveness(placed_model, schedule);
 
   static constexpr cleave::schedule::Share share(cleave::schedule::Ranks ranks) {

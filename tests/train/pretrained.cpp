@@ -66,5 +66,11 @@ TEST_CASE("what does not fit is an error, and changes nothing") {
   Trainer<Of<Wider>> wider(1, 9);
   CHECK_THROWS_WITH_AS(wider.load_weights(path, 1), doctest::Contains("tensor 0.weight is 4 x"), Error);
   CHECK_THROWS_WITH_AS(target.load_weights(path, 0), doctest::Contains("the first 0 layers; say at least 1"), Error);
+  CHECK_THROWS_WITH_AS(target.load_weights(path, -1), doctest::Contains("the first -1 layers; say at least 1"), Error);
+  CHECK_THROWS_WITH_AS(target.load_weights(path, 99),
+                       "load_weights: the first 99 layers, but this model has 8, with its loss", Error);
   CHECK_THROWS_AS(target.load_weights(path + ".no", 5), Error);
+  Trainer<Source> all(1, 9);
+  CHECK_NOTHROW(all.load_weights(path, 8));
+  CHECK_THROWS_WITH_AS(all.load_weights(path, 9), doctest::Contains("this model has 8"), Error);
 }

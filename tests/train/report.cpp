@@ -23,7 +23,7 @@ struct Shown {
 Shown shown(std::string const& path) {
   auto const bytes = io::read_file(path);
   std::string const page(bytes.begin(), bytes.end());
-  std::size_t const begin = page.find("const run =\n") + 12, end = page.find(";\nconst svgns");
+  std::size_t const begin = page.find("const page =\n") + 13, end = page.find(";\nconst svgns");
   REQUIRE(end != page.npos);
   io::JsonReader reader(std::string_view(page).substr(begin, end - begin), path);
   Shown out;

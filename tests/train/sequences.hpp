@@ -15,6 +15,12 @@ struct Block : Path<Residual<PerPosition<LayerNorm>, Attention<2, Causal>>,
                     Residual<PerPosition<LayerNorm, Linear<16>, Gelu, Linear<8>>>> {};
 struct Gpt : Sequential<Vector<positions>, Embedding<letters, 8, SendDense>, PositionEmbedding, Repeat<2, Block>,
                         Dropout<10>, PerPosition<LayerNorm, Linear<letters>, CrossEntropy>> {};
+struct Tables : Sequential<Vector<positions>, Embedding<letters, 8, Tied>, PositionEmbedding, Block,
+                           PerPosition<LayerNorm, Linear<letters, Tied>, CrossEntropy>> {};
+struct Shared : Path<Residual<PerPosition<RmsNorm>, Attention<4, Causal, Rotary, KeyValueHeads<2>>>,
+                     Residual<PerPosition<RmsNorm, SwiGlu<16>, Linear<8, NoBias>>>> {};
+struct Grouped : Sequential<Vector<positions>, Embedding<letters, 8, SendDense>, Repeat<2, Shared>,
+                            PerPosition<RmsNorm, Linear<letters>, CrossEntropy>> {};
 struct Cells : Sequential<Vector<positions>, Embedding<letters, 8, SendDense>, Lstm<8>, Gru<8>, Rnn<8>,
                           PerPosition<Linear<letters>, CrossEntropy>> {};
 struct Last : Sequential<Vector<positions>, Embedding<letters, 8, SendDense>, Gru<8>, LastPosition, Linear<letters>,

@@ -176,3 +176,25 @@ TEST_CASE("recurrent layers and attention have the tensors of PyTorch's modules"
     if (k.region == backend::host::Region::Weights) CHECK(session::whole(trainer, k) == session::whole(other, k));
   }
 }
+TEST_CASE("queries of heads that share keys and values have the order of heads there") {
+  File const file;
+  struct Layers : Sequential<Sequence<3, 4>, Attention<4, KeyValueHeads<2>>, PerPosition<Linear<3>, CrossEntropy>> {};
+  struct Some : Plan<Layers, Batch<4>> {};
+  TorchNames const modules{{0, "attn"}, {1, "fc"}};
+  Trainer<Some> trainer(1, 7), other(1, 8);
+  auto const kept = session::kept<Some>();
+  for (long i = 0; i < 8; ++i) trainer.at(0).weights()[kept[1].offset + i] = static_cast<float>(i);
+  trainer.save_torch(file.path, modules);
+  CHECK(in_file(file.path, "attn.in_proj_bias", {8}) == std::vector<float>{0, 2, 1, 3, 4, 5, 6, 7});
+  std::vector<float> const there = in_file(file.path, "attn.in_proj_weight", {8, 4}),
+                           here = session::whole(trainer, kept[0]);  // (4, 8)
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(there[1 * 4 + i] == here[i * 8 + 2]);
+    CHECK(there[2 * 4 + i] == here[i * 8 + 1]);
+    CHECK(there[7 * 4 + i] == here[i * 8 + 7]);
+  }
+  other.load_torch(file.path, modules);
+  for (session::Kept const& k : kept) {
+    if (k.region == backend::host::Region::Weights) CHECK(session::whole(trainer, k) == session::whole(other, k));
+  }
+}

@@ -90,9 +90,24 @@ constexpr long gradient_bytes(schedule::Memory const& m) { return m[schedule::Ca
 static_assert(gradient_bytes(memory<AtOnce<Net, Adam>, 8>) == 4096);
 static_assert(gradient_bytes(memory<InTurn<Net, Adam>, 8>) == 2304);
 
+// With a norm also its part of the sum of each bucket; without other ranks all of it, and nothing twice.
+static_assert(gradient_bytes(memory<InTurn<Net, Clipped>, 8>) == 2304 + 4 * (63 + 6 + 50 + 9));
+static_assert(memory<InTurn<Net, Clipped>, 1>.total == memory<AtOnce<Net, Clipped>, 1>.total);
+static_assert(traffic<InTurn<Net, Clipped>, 4>.bytes_per_step ==
+              traffic<InTurn<Net, Adam>, 4>.bytes_per_step + 3 * 22 * 8);
+static_assert(traffic<Gathers<Net, Clipped>, 4>.bytes_per_step ==
+              traffic<Gathers<Net, Adam>, 4>.bytes_per_step + 3 * 22 * 8);
+static_assert(traffic<Parts<Net, Clipped>, 4>.bytes_per_step ==
+              traffic<AtOnce<Net, Adam>, 4>.bytes_per_step + 3 * 22 * 8);
+
 // Weights: parts of all, and two buckets; each is gathered for the forward pass, and but for two for the backward pass.
 static_assert(memory<Gathers<Net, Adam>, 8>[schedule::Category::Weights] == 4 * (63 + 6 + 50 + 9) + 2304);
 static_assert(traffic<Gathers<Net, Adam>, 4>[op::Verb::AllGather] == 3 * ((504 + 48 + 400 + 68) + 48) / 4);
+
+// Over rounds all gradients are kept up to the last, and weights are gathered in each.
+using Rounds = Gathers<Net, Adam, Accumulate<2>>;
+static_assert(gradient_bytes(memory<Rounds, 4>) == gradient_bytes(memory<AtOnce<Net, Adam, Accumulate<2>>, 4>));
+static_assert(traffic<Rounds, 4>[op::Verb::AllGather] == 2 * traffic<Gathers<Net, Adam>, 4>[op::Verb::AllGather]);
 
 // 7.5 billion weights on 64 ranks, by Adam in bf16. The table of the paper (its figure 1) has 120 GB a rank, 31.4 in
 // stage 1, 16.6 and 1.9. Here sums of gradients are f32, and their messages beside them, so that there is more of them;
@@ -131,20 +146,26 @@ TEST_CASE("the bits of one rank on any number of replicas") {
   as_whole<Net, Decays>({2, 3});
   as_whole<Pictures, Adam>({2, 3});
   as_whole<Net, Adam, Buckets<1_MiB>>({2, 3});
-  equals<Parts<Net, Adam, Accumulate<2>>>(trained<AtOnce<Net, Adam, Accumulate<2>>>(1), {2, 3});
+  auto const in_rounds = trained<AtOnce<Net, Adam, Accumulate<2>>>(1);
+  equals<Parts<Net, Adam, Accumulate<2>>>(in_rounds, {2, 3});
+  equals<Gathers<Net, Adam, Accumulate<2>>>(in_rounds, {1, 2, 3});
   auto const frozen = trained<AtOnce<Net, Adam, Freeze<2>>>(1);
   equals<Parts<Net, Adam, Freeze<2>>>(frozen, {1, 2, 3});
   equals<InTurn<Net, Adam, Freeze<2>>>(frozen, {2, 3});
 }
-TEST_CASE("clipped by the norm over all gradients, or scaled back: all ranks read all sums first") {
-  auto const wanted = trained<AtOnce<Net, Clipped>>(1);
-  equals<Parts<Net, Clipped>>(wanted, {1, 2, 3, 4});
-  equals<Parts<Net, Clipped, Accumulate<2>>>(trained<AtOnce<Net, Clipped, Accumulate<2>>>(1), {3});
-  CHECK(wanted != trained<AtOnce<Net, Adam>>(1));
-  using Narrow = Parts<Net, Clipped, Precision<bf16>, ModelParallel<SplitCols>>;
-  equals<Narrow>(trained<AtOnce<Net, Clipped, Precision<bf16>, ModelParallel<SplitCols>>>(2), {2, 3});
-  equals<Parts<Net, Adam, Precision<f16>, LossScale<1024, 2>>>(
-      trained<AtOnce<Net, Adam, Precision<f16>, LossScale<1024, 2>>>(1), {1, 2, 3});
+TEST_CASE("clipped by the norm over all gradients, or scaled back: each rank has the squares of its parts") {
+  as_whole<Net, Clipped>();
+  CHECK(trained<AtOnce<Net, Clipped>>(1) != trained<AtOnce<Net, Adam>>(1));
+  auto const in_rounds = trained<AtOnce<Net, Clipped, Accumulate<2>>>(1);
+  equals<Parts<Net, Clipped, Accumulate<2>>>(in_rounds, {3});
+  equals<Gathers<Net, Clipped, Accumulate<2>>>(in_rounds, {2, 3});
+  as_whole<Pictures, Clipped, Buckets<4_KiB>>({2, 3});
+  as_whole<Net, Clipped, Precision<f64>>({2, 3});
+  as_whole<Net, Adam, Precision<f16>, LossScale<1024, 2>>({1, 2, 3});
+  as_whole_split<Net, Clipped, Precision<bf16>, ModelParallel<SplitCols>>();
+  as_whole_split<Net, Clipped, ModelParallel<SplitColsRows>>();
+  as_whole_split<Net, Clipped, ModelParallel<SplitRows, Ways<4>>>({2});
+  as_whole_split<Net, Clipped, ModelParallel<SplitBatch>>();
 }
 TEST_CASE("number formats") {
   as_whole<Net, Adam, Precision<bf16>>({2, 3});

@@ -51,11 +51,13 @@ template <int Count> struct Spares {
 
 /// `Sync, Zero<1>`: what the optimizer keeps (momentum, Adam's moments, f32 weights of a narrower format) is cut into
 /// parts, one on each of the ranks that sum a gradient. A rank updates the weights of its part, and reads the others'.
-/// The traffic of a plan without; with clip_norm or LossScale 1.5 times as much, since all ranks read all sums first.
+/// The traffic of a plan without.
 /// `Zero<2>`: also, a bucket of gradients is updated while those before it are computed, and its memory used again: two
-/// buckets of gradients are there at a time.
+/// buckets of gradients are there at a time. With clip_norm or LossScale a rank keeps its part of their sums until the
+/// norm is known.
 /// `Zero<3>`: also, a rank has its parts of the weights, and gathers a bucket of them before the steps that read it, in
-/// the forward and in the backward pass: two buckets of weights are there at a time. 1.5 times the traffic.
+/// the forward and in the backward pass: two buckets of weights are there at a time. 1.5 times the traffic. With
+/// Accumulate weights are gathered in each round, and gradients are kept whole up to the last.
 /// All of them give the same bits as a plan without. Source: Rajbhandari, Rasley, Ruwase, He, "ZeRO: memory
 /// optimizations toward training trillion parameter models", 2020.
 template <int Stage> struct Zero {

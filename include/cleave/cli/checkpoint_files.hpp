@@ -152,7 +152,7 @@ std::string newest_checkpoint(Description const& plan, std::string const& folder
   return CheckpointFiles(folder).newest(plan, say);
 }
 /// Says so if a checkpoint was saved under another split, other micro-batches or another number format.
-[[gnu::cold]] inline void tell_other_settings(std::FILE* say, Description const& plan, std::string const& path) {
+CLEAVE_IN_LIBRARY void tell_other_settings(std::FILE* say, Description const& plan, std::string const& path) {
   io::SafeTensors const file = io::load_safetensors(path);
   std::string const *const then = file.find_metadata("plan"), now = plan_text(plan);
   if (then && *then != now) {

@@ -17,6 +17,7 @@
 #include "../report/run_report.hpp"
 #include "../report/trace.hpp"
 #include "../schedule/listing.hpp"
+#include "../train/pace.hpp"
 #include "../train/predicted_classes.hpp"
 #include "../train/stop.hpp"
 #include "checkpoint_files.hpp"
@@ -35,41 +36,6 @@ struct Job {
   SaveEvery save_every{};
   PlanFacts plan{};
 };
-
-/// What the processes of a run do next, all the same.
-struct Next {
-  bool stop = false, save = false;
-  int steps = 1;  // in one call of train
-};
-/// A signal counts wherever it came; time is that of the process that leads.
-template <class Trained> Next agree_on(Trained& trainer, Next mine, bool leads) {
-  if constexpr (requires { trainer.sum_over_processes(nullptr, 0); }) {
-    double of[] = {mine.stop ? 1.0 : 0.0, leads && mine.save ? 1.0 : 0.0,
-                   leads ? static_cast<double>(mine.steps) : 0.0};
-    trainer.sum_over_processes(of, 3);
-    return {of[0] > 0, of[1] > 0, std::max(1, static_cast<int>(of[2]))};
-  }
-  return mine;
-}
-
-/// How many steps to make in a call of train, so that a signal is noticed within about a quarter of a second.
-struct Pace {
-  int least = 1, most = 16;
-  double per_step = 0;  // seconds
-
-  int next() const { return per_step > 0 ? static_cast<int>(std::clamp<double>(0.25 / per_step, least, most)) : least; }
-  void took(int steps, double seconds) { per_step = seconds / steps; }
-};
-/// Replicas around a server rest at the end of a call: too short a call would make fast ones wait for slow ones.
-template <class P> Pace pace_of([[maybe_unused]] int replicas) {
-  Pace pace;
-  if constexpr (P::served) {
-    pace.most = 64;
-    int const round = std::max(P::agreed::pace.push, P::agreed::pace.fetch);
-    pace.least = std::min(pace.most, round > 1 ? round : P::agreed::waits ? 4 : 4 * replicas);
-  }
-  return pace;
-}
 
 /// What a training loop takes from a plan and its data class, besides the plan's description.
 struct FitSettings {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "../meta/error.hpp"
+#include "../meta/in_library.hpp"
 #include "sample_source.hpp"
 
 namespace cleave::session {
@@ -37,8 +38,8 @@ struct Arrays {
 };
 /// x (n, inputs) with labels (n, of_each) or targets (n, outputs), one of which is empty. Throws Error if sizes do not
 /// fit.
-inline Arrays arrays_of(std::span<float const> x, std::span<int const> labels, std::span<float const> targets,
-                        long inputs, long outputs, int of_each = 1) {
+CLEAVE_IN_LIBRARY Arrays arrays_of(std::span<float const> x, std::span<int const> labels,
+                                   std::span<float const> targets, long inputs, long outputs, int of_each = 1) {
   auto const each = static_cast<std::size_t>(inputs), out = static_cast<std::size_t>(outputs),
              each_label = static_cast<std::size_t>(of_each);
   if (x.empty() || x.size() % each != 0)
@@ -55,7 +56,7 @@ inline Arrays arrays_of(std::span<float const> x, std::span<int const> labels, s
 }
 
 /// Numbers are finite; tokens are whole, from 0 to below the vocabulary.
-inline void check_inputs(Arrays const& all, TokenInputs const& tokens) {
+CLEAVE_IN_LIBRARY void check_inputs(Arrays const& all, TokenInputs const& tokens) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(all.count); ++i) {
     std::string const wrong = what_is_wrong(tokens, &all.inputs[i * all.each_input], static_cast<long>(all.each_input));
     if (!wrong.empty()) throw Error({"x, sample ", i, ": ", wrong});
@@ -63,7 +64,7 @@ inline void check_inputs(Arrays const& all, TokenInputs const& tokens) {
 }
 
 /// Its samples, already checked; the arrays must outlive it.
-inline SampleSource source_of(Arrays const& all) {
+CLEAVE_IN_LIBRARY SampleSource source_of(Arrays const& all) {
   SampleSource s;
   s.data = std::make_shared<Arrays const>(all);
   s.all = all.count;

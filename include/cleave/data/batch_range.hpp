@@ -31,7 +31,9 @@ class BatchRange {
     using difference_type = std::ptrdiff_t;
     using value_type = BatchAt;
 
-    explicit Iterator(BatchRange* range) : range_(range) { range_->begin_epoch(0); }
+    explicit Iterator(BatchRange* range) : range_(range), at_(range->skipped_) {
+      if (at_ < range_->steps()) range_->begin_epoch(at_);
+    }
     BatchAt operator*() const {
       long const each = range_->steps_per_epoch();
       return {range_->first_ + at_, static_cast<int>(at_ / each) + 1, (at_ + 1) % each == 0, range_->loader_->feed()};
@@ -42,11 +44,11 @@ class BatchRange {
       return *this;
     }
     void operator++(int) { ++*this; }
-    friend bool operator==(Iterator const& i, std::default_sentinel_t) { return i.at_ == i.range_->steps(); }
+    friend bool operator==(Iterator const& i, std::default_sentinel_t) { return i.at_ >= i.range_->steps(); }
 
    private:
     BatchRange* range_;
-    long at_ = 0;
+    long at_;
   };
   Iterator begin() { return Iterator(this); }
   static std::default_sentinel_t end() { return {}; }
@@ -54,12 +56,17 @@ class BatchRange {
   /// Samples beyond the last whole batch of an epoch are left out of it.
   long steps_per_epoch() const { return loader_->steps_per_epoch(); }
   long steps() const { return steps_per_epoch() * epochs_; }
+  /// Leaves out the first `steps`, which were made before.
+  void skip(long steps) { skipped_ = steps; }
 
  private:
-  void begin_epoch(long at) { loader_->begin_epoch((first_ + at) / steps_per_epoch(), first_ + at); }
+  void begin_epoch(long at) {
+    long const first = first_ + at - at % steps_per_epoch();
+    loader_->begin_epoch(first / steps_per_epoch(), first);
+  }
 
   std::unique_ptr<Loader> loader_;
-  long first_;
+  long first_, skipped_ = 0;
   int epochs_;
 };
 

@@ -14,6 +14,29 @@
 
 namespace cleave {
 
+/// What an empty cell of an input becomes: `.fill = 0`, or `.fill = CsvFill::mean()`, the mean of the column over the
+/// file.
+class CsvFill {
+ public:
+  CsvFill() = default;
+  CsvFill(double number) : numbers_{static_cast<float>(number)} {}
+  /// A number for each column of inputs.
+  explicit CsvFill(std::vector<float> numbers) : numbers_(std::move(numbers)) {}
+  static CsvFill mean() {
+    CsvFill fill;
+    fill.by_mean_ = true;
+    return fill;
+  }
+
+  bool by_mean() const { return by_mean_; }
+  /// One for all columns or one for each; none if cells may not be empty, or if the mean is not known yet.
+  std::vector<float> const& numbers() const { return numbers_; }
+
+ private:
+  std::vector<float> numbers_;
+  bool by_mean_ = false;
+};
+
 /// A column is named as in the header, or by its number from 0 where there is none.
 struct CsvOptions {
   std::string target{};                ///< the column of the class, or of the only value; default: the last one
@@ -21,20 +44,23 @@ struct CsvOptions {
   std::vector<std::string> ignore{};   ///< columns that are neither inputs nor targets
   std::vector<std::string> classes{};  ///< the texts of the classes, in the order of their numbers; default: sorted
   char separator = ',';
-  bool header = true;  ///< the first line has the names of the columns
+  bool header = true;                  ///< the first line has the names of the columns
+  std::vector<std::string> missing{};  ///< texts that count as an empty cell, such as "?" or "NA"
+  CsvFill fill{};                      ///< what an empty cell of an input becomes; default: an Error
 };
 
 /// `Csv<Vector<4>, Class<3>> const iris("iris.csv", {.target = "species"});`: all other columns are inputs, in their
 /// order. Texts of classes get the numbers 0, 1, ... in sorted order (whole numbers in theirs), and are saved with the
-/// weights. The file is read whole. Throws Error, with file and line, if a cell is no number or there are other columns
-/// or classes than the types say.
+/// weights. The file is read whole. Throws Error, with file, line and column, if a cell is empty or no number, and if
+/// there are other columns or classes than the types say.
 template <class InputT, class TargetT> class Csv {
  public:
   using Input = InputT;
   using Target = TargetT;
   static constexpr bool in_memory = true;
 
-  explicit Csv(std::string const& path, CsvOptions const& how = {}) : path_(path) {
+  explicit Csv(std::string const& path, CsvOptions const& how = {})
+      : path_(path), missing_(how.missing), fill_(how.fill) {
     std::vector<io::CsvLine> lines = io::read_csv(path, how.separator);
     if (lines.size() < (how.header ? 2u : 1u)) throw Error({path, ": no samples"});
     for (std::size_t c = 0; c < lines[0].cells.size(); ++c)
@@ -42,14 +68,20 @@ template <class InputT, class TargetT> class Csv {
     if (how.header) lines.erase(lines.begin());
     choose_columns(how);
     rows_ = lines.size();
+    std::vector<std::size_t> empty;  // into x_
     for (io::CsvLine const& line : lines) {
       if (line.cells.size() != names_.size())
         fail(line, {line.cells.size(), " cells, but there are ", names_.size(), " columns"});
-      for (std::size_t c : inputs_) x_.push_back(number(line, c));
+      for (std::size_t c : inputs_) {
+        bool const filled = is_empty(line.cells[c]) && (fill_.by_mean() || !fill_.numbers().empty());
+        if (filled) empty.push_back(x_.size());
+        x_.push_back(filled ? 0 : number(line, c));
+      }
       if constexpr (!of_classes)
         for (std::size_t c : targets_) y_.push_back(number(line, c));
     }
     if constexpr (of_classes) read_classes(lines, how);
+    fill_in(empty);
   }
 
   long size() const { return static_cast<long>(rows_); }
@@ -63,7 +95,11 @@ template <class InputT, class TargetT> class Csv {
   }
   int label(long i) const requires requires { TargetT::classes; }
   { return labels_[static_cast<std::size_t>(i)]; }
+  /// The texts of the classes, in the order of their numbers.
   std::vector<std::string> const& class_names() const { return class_names_; }
+  /// What empty cells became, for other files of the same columns: `Csv<...> test("test.csv", {.fill =
+  /// training.fill()});`.
+  CsvFill const& fill() const { return fill_; }
   /// Names of the columns that are inputs, in their order.
   std::vector<std::string> input_names() const {
     std::vector<std::string> out;
@@ -108,21 +144,62 @@ template <class InputT, class TargetT> class Csv {
       throw Error({path_, ": ", inputs_.size(), " columns of inputs, but the data set's type has ", Input::shape.size(),
                    "; .ignore names columns that are neither inputs nor targets"});
   }
+  bool is_empty(std::string const& cell) const {
+    return cell.empty() || std::find(missing_.begin(), missing_.end(), cell) != missing_.end();
+  }
+  [[noreturn]] void fail_empty(io::CsvLine const& line, std::size_t c) const {
+    bool const input = std::find(inputs_.begin(), inputs_.end(), c) != inputs_.end();
+    fail(line, {"column \"", names_[c], "\" is empty; leave the line out",
+                input ? ", or say .fill = 0 or .fill = CsvFill::mean()" : ""});
+  }
+  /// Writes the numbers of `fill_` into elements of x_.
+  void fill_in(std::vector<std::size_t> const& empty) {
+    std::size_t const columns = inputs_.size();
+    if (fill_.by_mean()) {
+      std::vector<double> sums(columns);
+      std::vector<long> counts(columns);
+      for (std::size_t i = 0, next = 0; i < x_.size(); ++i) {
+        if (next < empty.size() && empty[next] == i) {
+          ++next;
+          continue;
+        }
+        sums[i % columns] += static_cast<double>(x_[i]);
+        ++counts[i % columns];
+      }
+      std::vector<float> means;
+      for (std::size_t k = 0; k < columns; ++k) {
+        if (counts[k] == 0)
+          throw Error({path_, ": column \"", names_[inputs_[k]], "\" has only empty cells, and so no mean"});
+        means.push_back(static_cast<float>(sums[k] / static_cast<double>(counts[k])));
+      }
+      fill_ = CsvFill(std::move(means));
+    }
+    std::vector<float> const& numbers = fill_.numbers();
+    if (numbers.size() > 1 && numbers.size() != columns)
+      throw Error({path_, ": .fill has ", numbers.size(), " numbers, but there are ", columns, " columns of inputs"});
+    for (std::size_t const i : empty) x_[i] = numbers[numbers.size() == 1 ? 0 : i % columns];
+  }
   float number(io::CsvLine const& line, std::size_t c) const {
     std::string const& cell = line.cells[c];
-    if (cell.empty()) fail(line, {"column \"", names_[c], "\" is empty; fill it in, or leave the line out"});
+    if (is_empty(cell)) fail_empty(line, c);
     double value = 0;
     char const* const begin = cell.data() + (cell[0] == '+' && cell.size() > 1 ? 1 : 0);
     char const* const end = cell.data() + cell.size();
     auto const [stop, error] = io::parse_double(begin, end, value);
     auto const out = static_cast<float>(value);
     if (error != std::errc{} || stop != end || !std::isfinite(out))
-      fail(line, {"column \"", names_[c], "\": \"", cell, "\" is no number that a float can hold"});
+      fail(line, {"column \"", names_[c], "\": \"", cell,
+                  "\" is no number that a float can hold; .ignore leaves a column out"});
     return out;
   }
   void read_classes(std::vector<io::CsvLine> const& lines, CsvOptions const& how) {
     std::size_t const column = targets_[0];
     class_names_ = how.classes;
+    for (io::CsvLine const& line : lines) {
+      std::string const& cell = line.cells[column];
+      if (is_empty(cell) && std::find(how.classes.begin(), how.classes.end(), cell) == how.classes.end())
+        fail_empty(line, column);
+    }
     if (class_names_.empty()) {
       for (io::CsvLine const& line : lines) class_names_.push_back(line.cells[column]);
       auto const by_text = [](std::string const& a, std::string const& b) { return a < b; };
@@ -151,7 +228,8 @@ template <class InputT, class TargetT> class Csv {
   }
 
   std::string path_;
-  std::vector<std::string> names_, class_names_;
+  std::vector<std::string> names_, class_names_, missing_;
+  CsvFill fill_;
   std::vector<std::size_t> inputs_, targets_;  // columns
   std::size_t rows_ = 0;
   std::vector<float> x_, y_;  // (rows, inputs), (rows, values)

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "../meta/in_library.hpp"
 #include "sample_source.hpp"
 #include "shuffle.hpp"
 
@@ -37,7 +38,7 @@ struct LoaderOptions {
 /// alone, so the number of readers changes no bit.
 class Loader {
  public:
-  Loader(SampleSource of, Scaling const& scaling, LoaderOptions const& how)
+  CLEAVE_IN_LIBRARY Loader(SampleSource of, Scaling const& scaling, LoaderOptions const& how)
       : of_(std::move(of)),
         how_(how),
         ahead_(of_.in_memory ? 0 : 2),
@@ -67,7 +68,7 @@ class Loader {
   }
   Loader(Loader const&) = delete;
   Loader& operator=(Loader const&) = delete;
-  ~Loader() {
+  CLEAVE_IN_LIBRARY ~Loader() {
     {
       std::lock_guard const lock(mutex_);
       ended_ = true;
@@ -81,7 +82,7 @@ class Loader {
   long steps_per_epoch() const { return of_.size() / how_.batch; }
 
   /// Before the steps of an epoch, while none runs.
-  void begin_epoch(long epoch, long first_step) {
+  CLEAVE_IN_LIBRARY void begin_epoch(long epoch, long first_step) {
     std::unique_lock lock(mutex_);
     cursor_ = end_ = 0;
     changed_.wait(lock, [&] { return reading_ == 0; });
@@ -98,7 +99,7 @@ class Loader {
   }
 
   /// Must not outlive this.
-  backend::host::Feed feed() {
+  CLEAVE_IN_LIBRARY backend::host::Feed feed() {
     backend::host::Feed out{
         this,
         [](void const* self, long step, long first, int count, float* to) { me(self).inputs(step, first, count, to); },
@@ -136,11 +137,13 @@ class Loader {
     scale({x, inputs_}, mean_, inverse_, of_.by_position());
   }
 
-  /// use(input, labels, targets) of a row, while nobody else does.
-  template <class Use> void with_row(long position, Use use) {
+  /// use(input, labels, targets) of a row, while nobody else does. With `ahead`, not if the slot has moved on to a
+  /// later position: a reader that was held up must not take the place of what the rank has read itself since.
+  template <class Use> void with_row(long position, Use use, bool ahead = false) {
     auto const r = static_cast<std::size_t>(position % (slots_ * how_.batch));
     Row& row = rows_[r];
     std::lock_guard const lock(row.busy);
+    if (ahead && row.position > position) return;
     float *const x = x_.data() + r * inputs_, *const y = y_.data() + r * outputs_;
     int* const classes = classes_.data() + r * labels_;
     if (row.position != position) {
@@ -204,7 +207,8 @@ class Loader {
       ++reading_;
       lock.unlock();
       try {
-        with_row(position, [](float const*, int const*, float const*) {});
+        with_row(
+            position, [](float const*, int const*, float const*) {}, true);
       } catch (...) {  // the rank that asks for it reads it again, and tells
       }
       lock.lock();

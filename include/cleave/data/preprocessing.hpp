@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../io/safetensors.hpp"
+#include "../meta/in_library.hpp"
 
 namespace cleave::session {
 
@@ -135,7 +136,8 @@ inline std::vector<std::string> names_in(std::string const& lines) {
 /// Adds to a checkpoint: f32 tensors "preprocessing.mean" and "preprocessing.deviation" (channels) in the units of the
 /// data, and metadata: "inputs", which is "standardised" or "as given", and "class_names", as lines_of gives them. `p`
 /// must outlive the write.
-inline void add_preprocessing(Preprocessing const& p, std::vector<io::NamedTensor>& tensors, io::Metadata& metadata) {
+CLEAVE_IN_LIBRARY void add_preprocessing(Preprocessing const& p, std::vector<io::NamedTensor>& tensors,
+                                         io::Metadata& metadata) {
   auto const add = [&](char const* name, std::vector<float> const& v) {
     tensors.push_back({name,
                        io::Dtype::F32,
@@ -152,7 +154,8 @@ inline void add_preprocessing(Preprocessing const& p, std::vector<io::NamedTenso
 }
 
 /// The preprocessing in a checkpoint; empty if it has none, as those of version 0.1. Throws Error.
-inline std::optional<Preprocessing> saved_preprocessing(io::SafeTensors const& file, std::string const& path) {
+CLEAVE_IN_LIBRARY std::optional<Preprocessing> saved_preprocessing(io::SafeTensors const& file,
+                                                                   std::string const& path) {
   std::string const* const inputs = file.find_metadata(inputs_key);
   if (!inputs) return std::nullopt;
   Preprocessing p;
@@ -177,7 +180,7 @@ inline std::optional<Preprocessing> saved_preprocessing(io::SafeTensors const& f
   }
   return p;
 }
-inline std::optional<Preprocessing> saved_preprocessing(std::string const& path) {
+CLEAVE_IN_LIBRARY std::optional<Preprocessing> saved_preprocessing(std::string const& path) {
   return saved_preprocessing(io::load_safetensors(path), path);
 }
 

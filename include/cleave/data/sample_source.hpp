@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <initializer_list>
 #include <limits>
 #include <map>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "../backend/host/execution/feed.hpp"
+#include "../meta/in_library.hpp"
 #include "dataset.hpp"
 #include "preprocessing.hpp"
 #include "shuffle.hpp"
@@ -120,11 +120,6 @@ struct SampleCheck {
 
   void operator()(SampleSource const& of, long i, float const* x, int const* labels, float const* targets) const {
     auto const fail = [&](meta::Pieces what) { throw Error({"sample ", of.number(i), ": ", meta::joined(what)}); };
-    auto const number = [](float v) {
-      char text[32];
-      std::snprintf(text, sizeof text, "%g", static_cast<double>(v));
-      return std::string(text);
-    };
     if (std::string const wrong = what_is_wrong(tokens, x, of.input.size()); !wrong.empty()) fail({wrong});
     if (of.has_labels()) {
       for (int k = 0; k < of.labels; ++k) {
@@ -138,7 +133,7 @@ struct SampleCheck {
     for (long k = 0; k < of.outputs; ++k) {
       bool const share = answers.target != op::Target::Shares || (targets[k] >= 0 && targets[k] <= 1);
       if (!std::isfinite(targets[k]) || !share)
-        fail({"target ", k, " is ", number(targets[k]),
+        fail({"target ", k, " is ", meta::short_number(static_cast<double>(targets[k])),
               (share ? ", not a finite number; leave the sample out" : ", but labels are from 0 to 1")});
     }
   }
@@ -146,7 +141,8 @@ struct SampleCheck {
 
 /// Throws Error if a set to evaluate has other class names than the model was trained with, or in another order: its
 /// labels would be of other classes.
-inline void check_class_names(std::vector<std::string> const& trained, std::vector<std::string> const& given) {
+CLEAVE_IN_LIBRARY void check_class_names(std::vector<std::string> const& trained,
+                                         std::vector<std::string> const& given) {
   if (trained.empty() || given.empty() || trained == given) return;
   std::size_t c = 0;
   while (c < trained.size() && c < given.size() && trained[c] == given[c]) ++c;
@@ -156,7 +152,7 @@ inline void check_class_names(std::vector<std::string> const& trained, std::vect
 }
 
 /// Of all samples of a source, each read once.
-inline Scaling scaling_of(SampleSource const& of) {
+CLEAVE_IN_LIBRARY Scaling scaling_of(SampleSource const& of) {
   ScalingSum sum(of.channels(), of.by_position());
   std::vector<float> x(static_cast<std::size_t>(of.input.size())), targets(static_cast<std::size_t>(of.outputs));
   std::vector<int> labels(static_cast<std::size_t>(of.labels));
@@ -177,7 +173,7 @@ inline std::uint64_t checksum_of(std::string_view text, std::uint64_t sum = 0xCB
   return sum;
 }
 /// Of the sizes, and of all samples; of a data set that is not in memory, of 1000 that lie evenly in it.
-inline std::uint64_t checksum_of(SampleSource const& all) {
+CLEAVE_IN_LIBRARY std::uint64_t checksum_of(SampleSource const& all) {
   std::uint64_t sum = checksum_of({all.size(), all.input.size(), all.outputs});
   std::vector<float> x(static_cast<std::size_t>(all.input.size())), targets(static_cast<std::size_t>(all.outputs));
   long const read = all.in_memory ? all.size() : std::min(all.size(), 1000L);
@@ -210,7 +206,8 @@ inline bool near(std::vector<long> const& places, long at, int overlap) {
 /// The samples for training, and those held out: round(n * fraction) of every class where labels are known without
 /// reading, else of all; drawn from the seed. Of a series they are the last ones, and
 /// those before them that share data with them are in neither.
-inline std::pair<SampleSource, SampleSource> split(SampleSource const& all, double fraction, std::uint64_t seed) {
+CLEAVE_IN_LIBRARY std::pair<SampleSource, SampleSource> split(SampleSource const& all, double fraction,
+                                                              std::uint64_t seed) {
   if (all.size() == 0) return {all, all};
   if (all.series) {
     std::vector<int> order(static_cast<std::size_t>(all.size()));

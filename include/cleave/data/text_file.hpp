@@ -7,6 +7,7 @@
 #include "../io/mapped_file.hpp"
 #include "../layer/input.hpp"
 #include "dataset.hpp"
+#include "token_sequence.hpp"
 
 namespace cleave {
 
@@ -34,46 +35,35 @@ template <int Places> class TextFile {
   io::MappedFile file_;
 };
 
+namespace session {
+
+/// The bytes of a text as tokens.
+struct TextBytes {
+  static constexpr auto unit = "byte", remedy = "; say TextWindows<positions, 256>";
+  io::MappedFile file;
+
+  long size() const { return static_cast<long>(file.bytes().size()); }
+  int operator[](long i) const { return file.bytes()[static_cast<std::size_t>(i)]; }
+};
+
+}  // namespace session
+
 /// `TextWindows<64> const plays("shakespeare.txt");`: for models that compare each position. The text is cut into
 /// windows of Positions bytes; sample i is window i as tokens, and the class of each position is the byte that comes
 /// next. In training each epoch draws where a window begins, up to Positions - 1 bytes later, so that every byte is
 /// read in every place. Bytes are below Vocabulary: 128 is enough for English. The file is mapped. Throws Error if it
 /// has no sample, or a byte that is no token.
-template <int Positions, int Vocabulary = 256> class TextWindows {
+template <int Positions, int Vocabulary = 256>
+class TextWindows : public session::TokenSequence<session::TextBytes, Positions, Vocabulary> {
   static_assert(Positions >= 2 && Vocabulary >= 1 && Vocabulary <= 256,
                 "TextWindows<positions, vocabulary>: at least 2 positions, and a vocabulary of at most 256 bytes");
 
  public:
-  using Input = Vector<Positions>;
-  using Target = Class<Vocabulary, Positions>;
-  static constexpr bool in_memory = true, series = true;
-  static constexpr int overlap = 1;
+  static constexpr bool in_memory = true;
 
-  explicit TextWindows(std::string const& path) : file_(path) {
-    if (size() < 1)
-      throw Error({path, ": ", file_.bytes().size(), " bytes, but the fewest for a window are ", 2 * Positions});
-    for (std::size_t i = 0; i < file_.bytes().size(); ++i) {
-      if (file_.bytes()[i] >= Vocabulary)
-        throw Error({path, ": byte ", i, " is ", int{file_.bytes()[i]}, ", but the vocabulary has tokens 0 to ",
-                     Vocabulary - 1, "; say TextWindows<", Positions, ", 256>"});
-    }
+  explicit TextWindows(std::string const& path) : TextWindows::TokenSequence(path, {io::MappedFile(path)}) {
+    this->check_all();
   }
-  /// The bytes after the last window are where it may begin later.
-  long size() const { return static_cast<long>(file_.bytes().size()) / Positions - 1; }
-  void read(long i, std::span<float> x, std::span<int> y) const { window(i * Positions, x, y); }
-  void read(long i, Draw const& draw, std::span<float> x, std::span<int> y) const {
-    window(i * Positions + draw.below(Positions, 0), x, y);
-  }
-
- private:
-  void window(long from, std::span<float> x, std::span<int> y) const {
-    for (std::size_t k = 0; k < x.size(); ++k) {
-      x[k] = static_cast<float>(file_.bytes()[static_cast<std::size_t>(from) + k]);
-      y[k] = file_.bytes()[static_cast<std::size_t>(from) + k + 1];
-    }
-  }
-
-  io::MappedFile file_;
 };
 
 }  // namespace cleave

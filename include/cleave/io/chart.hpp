@@ -6,6 +6,7 @@
 #include <array>
 #include <cleave/io/axis.hpp>
 #include <cleave/io/file.hpp>
+#include <cleave/meta/text.hpp>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -42,13 +43,6 @@ inline std::string xml_text(std::string_view text) {
       out += c;
   }
   return out;
-}
-
-/// A number as text: at most `digits` significant ones, no trailing zeros.
-inline std::string short_number(double value, int digits = 6) {
-  char buffer[32];
-  int const size = std::snprintf(buffer, sizeof buffer, "%.*g", digits, value);
-  return {buffer, static_cast<std::size_t>(size)};
 }
 
 /// Draws one chart, 800 x 480 pixels.
@@ -107,11 +101,11 @@ class LineChart {
   void add_frame(ChartText const& text) {
     for (double const mark : y_.marks()) {
       add_line(left, y_.pixel(mark), right, y_.pixel(mark), "#e4e4e4", "1");
-      add_text(left - 8, y_.pixel(mark) + 4.5, "text-anchor=\"end\"", short_number(mark));
+      add_text(left - 8, y_.pixel(mark) + 4.5, "text-anchor=\"end\"", meta::short_number(mark));
     }
     for (double const mark : x_.marks()) {
       add_line(x_.pixel(mark), top, x_.pixel(mark), bottom, "#e4e4e4", "1");
-      add_text(x_.pixel(mark), bottom + 19, "text-anchor=\"middle\"", short_number(mark));
+      add_text(x_.pixel(mark), bottom + 19, "text-anchor=\"middle\"", meta::short_number(mark));
     }
     add_line(left, bottom, right, bottom, "#555", "1.2");
     add_line(left, top, left, bottom, "#555", "1.2");

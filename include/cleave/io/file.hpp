@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <cleave/meta/in_library.hpp>
 
 #include <cerrno>
 #include <cleave/io/descriptor.hpp>
@@ -64,7 +65,7 @@ inline int read_to_end(int file, std::size_t size, std::vector<unsigned char>& b
 }
 
 /// All bytes of a file. Throws Error when it is missing, cannot be read or does not fit in memory.
-inline std::vector<unsigned char> read_file(std::string const& path) {
+CLEAVE_IN_LIBRARY std::vector<unsigned char> read_file(std::string const& path) {
   Descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat about {};
   if (file.number() < 0 || ::fstat(file.number(), &about) != 0)
@@ -97,7 +98,7 @@ inline int write_parts(int file, std::span<Bytes const> parts) {
 /// Replaces (or creates) a file by these parts in order. The bytes are written to a temporary file beside it, synced to
 /// disk, and only then renamed: a crash or a full disk leaves the old file unchanged. Temporary files of dead processes
 /// in the folder are removed. Throws Error, after removing its temporary file.
-inline void write_file(std::string const& path, std::span<Bytes const> parts) {
+CLEAVE_IN_LIBRARY void write_file(std::string const& path, std::span<Bytes const> parts) {
   remove_stale_temporaries(folder_of(path));
   Temporary file(path);
   if (file.number() < 0) throw Error({path, ": cannot write here: ", errno_text(file.code())});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <charconv>
+#include <cleave/meta/in_library.hpp>
 #include <cleave/meta/text.hpp>
 #include <cmath>
 #include <concepts>
@@ -42,7 +43,7 @@ inline bool is_utf8(std::string_view text) {
 }
 
 /// `text` as a JSON string with its quotes. A byte that is no UTF-8 becomes U+FFFD: a log line is never lost for it.
-inline std::string quote(std::string_view text) {
+CLEAVE_IN_LIBRARY std::string quote(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {
     std::size_t const length = utf8_length(text);

@@ -9,6 +9,7 @@
 #include <cleave/io/named_tensor.hpp>
 #include <cleave/io/safetensors_writer.hpp>
 #include <cleave/meta/error.hpp>
+#include <cleave/meta/in_library.hpp>
 #include <cleave/meta/sort.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -62,7 +63,7 @@ class SafeTensors {
     throw Error({source_, ": refused as a safetensors file: ", why});
   }
 
-  void read(Checksum checksum) {
+  template <class = void> void read(Checksum checksum) {
     Bytes const file = file_;
     if (file.size() < 8) refuse("it has " + std::to_string(file.size()) + " bytes, the header's length alone takes 8");
     std::uint64_t length = 0;
@@ -216,7 +217,7 @@ class SafeTensors {
 /// Reads and checks a safetensors file. Throws Error naming the file and what is wrong with it, also where it does not
 /// fit in memory. Refused too: a name longer than 65536 bytes, a tensor of more than 64 extents, more than 65536 keys
 /// of metadata.
-inline SafeTensors load_safetensors(std::string const& path, Checksum checksum = Checksum::Required) {
+CLEAVE_IN_LIBRARY SafeTensors load_safetensors(std::string const& path, Checksum checksum = Checksum::Required) {
   try {
     return SafeTensors(read_file(path), path, checksum);
   } catch (std::bad_alloc const&) {

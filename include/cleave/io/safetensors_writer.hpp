@@ -9,6 +9,7 @@
 #include <cleave/io/json_line.hpp>
 #include <cleave/io/named_tensor.hpp>
 #include <cleave/meta/error.hpp>
+#include <cleave/meta/in_library.hpp>
 #include <cleave/meta/sort.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -84,8 +85,8 @@ inline std::vector<NamedTensor const*> by_width(std::span<NamedTensor const> ten
 
 /// Writes tensors and metadata as one safetensors file; the old file stays until the new one is complete. The keys
 /// "checksum" and "header_checksum" are added to the metadata. Throws Error.
-[[gnu::cold]] inline void save_safetensors(std::string const& path, std::vector<NamedTensor> const& tensors,
-                                           Metadata const& extra = {}) {
+CLEAVE_IN_LIBRARY void save_safetensors(std::string const& path, std::vector<NamedTensor> const& tensors,
+                                        Metadata const& extra = {}) {
   check_before_saving(path, tensors, extra);
   JsonLine object;
   Crc32c payload;

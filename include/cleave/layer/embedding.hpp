@@ -4,7 +4,9 @@
 
 #include "../op/lookup.hpp"
 #include "../op/padding.hpp"
+#include "../op/tied.hpp"
 #include "graph.hpp"
+#include "tied.hpp"
 
 namespace cleave {
 
@@ -18,7 +20,8 @@ struct OfNumbers : layer::Option {};
 
 namespace layer {
 template <int Vocabulary, int Features, class P, bool Numbers = meta::contains<OfNumbers, P>>
-using lookup = op::Lookup<Vocabulary, Features, !Numbers && !meta::contains<SendDense, P>, Numbers>;
+using lookup = std::conditional_t<meta::contains<Tied, P>, op::TiedLookup<Vocabulary, Features, Numbers>,
+                                  op::Lookup<Vocabulary, Features, !Numbers && !meta::contains<SendDense, P>, Numbers>>;
 /// Without a token that is padding, the lookup alone.
 template <int Vocabulary, int Token, class Lookup> struct EmbeddingOps {
   using ops = meta::list<op::TokenMask<Vocabulary, Token, Lookup::whole_numbers>, Lookup>;
@@ -35,12 +38,13 @@ template <int Vocabulary, class Lookup> struct EmbeddingOps<Vocabulary, -1, Look
 
 /// x (b, tokens): `Vector<tokens>`, whose elements are token numbers from 0; y (b, tokens, Features). Rows are
 /// initialised normally with deviation 1. Its gradient is sent as (index, row) pairs of nonzero rows, unless
-/// `SendDense` is given; the bits are the same. `PadToken<0>`: token 0 fills up samples that are shorter.
+/// `SendDense` is given; the bits are the same. `PadToken<0>`: token 0 fills up samples that are shorter. `Tied`
+/// (tied.hpp): a Linear behind it has this weight too.
 template <int Vocabulary, int Features, class... Options>
 struct Embedding : layer::EmbeddingOps<Vocabulary, layer::number_in<PadToken, meta::list<Options...>>::or_(-1),
                                        layer::lookup<Vocabulary, Features, meta::list<Options...>>> {
   using policies = meta::list<Options...>;
-  using takes = meta::list<SendDense, OfNumbers, PadToken<0>>;
+  using takes = meta::list<SendDense, OfNumbers, PadToken<0>, Tied>;
   using law = layer::embedding_sizes_are_positive<Vocabulary, Features,
                                                   layer::number_in<PadToken, meta::list<Options...>>::or_(0)>;
 };

@@ -18,10 +18,15 @@ template <int N> struct Graph {
   int in0[N]{}, in1[N]{}, leaf[N]{};  // leaf: the number of the operation's layer
   int count = 0, leaves = 0, current = -1;
   int mask = no_mask;  // the output that says which positions are padding
+  int segment[N]{};    // that are computed again on the way back, counted from 1; 0: the output is kept
 
   /// The mask behind paths that had `before` and end with a and b; one that only one of them has changed is of both.
   static constexpr int joined(int before, int a, int b) {
     return a == b || b == before ? a : a == before ? b : two_masks;
+  }
+  /// All operations from this one on, whatever segments they are of already.
+  constexpr void recompute_from(int first) {
+    for (int k = first; k < count; ++k) segment[k] = first + 1;
   }
   constexpr void chain() { join(current, -2); }
   constexpr void join(int first, int second) {

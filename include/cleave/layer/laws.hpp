@@ -88,8 +88,8 @@ template <class Option, bool Taken> struct the_layer_takes_this_option {
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "the layer does not take this option. Linear takes NoBias, Glorot, SendFactors, SendCheapest and "
-                  "ModelParallel; Conv also Stride, Pad, Groups, Dilation; pools Stride, Pad; LocalResponseNorm "
-                  "Groups; Embedding SendDense");
+                  "ModelParallel, with Tied only NoBias; Conv also Stride, Pad, Groups, Dilation; pools Stride, Pad; "
+                  "LocalResponseNorm Groups; Embedding SendDense, OfNumbers, PadToken, Tied");
   };
 };
 template <class Option, bool Once> struct each_option_is_given_once {

@@ -6,7 +6,9 @@
 
 #include "../op/bias.hpp"
 #include "../op/product.hpp"
+#include "../op/tied.hpp"
 #include "graph.hpp"
+#include "tied.hpp"
 
 namespace cleave {
 
@@ -24,13 +26,17 @@ template <class Policies>
 inline constexpr op::Start start_of = meta::contains<Glorot, Policies> ? op::Start::Glorot : op::Start::He;
 template <class Product, class Policies>
 using biased = std::conditional_t<meta::contains<NoBias, Policies>, Chain<Product>, Chain<Product, op::Bias>>;
+template <int Out, class Policies>
+using product_of = std::conditional_t<meta::contains<Tied, Policies>, op::TransposedProduct<Out>,
+                                      op::Product<Out, start_of<Policies>>>;
 }  // namespace layer
 
-/// x (b, i), W (i, Out), y (b, Out). Images are flattened.
+/// x (b, i), W (i, Out), y (b, Out). Images are flattened. `Tied` (tied.hpp): W is the table of an earlier Embedding.
 template <int Out, class... Policies>
-struct Linear : layer::biased<op::Product<Out, layer::start_of<meta::list<Policies...>>>, meta::list<Policies...>> {
+struct Linear : layer::biased<layer::product_of<Out, meta::list<Policies...>>, meta::list<Policies...>> {
   using policies = meta::list<Policies...>;
-  using takes = meta::list<NoBias, Glorot, SendFactors, SendCheapest>;
+  using takes = std::conditional_t<meta::contains<Tied, policies>, meta::list<NoBias, Tied>,
+                                   meta::list<NoBias, Glorot, SendFactors, SendCheapest>>;
   using law = layer::linear_has_features<Out>;
 };
 

@@ -8,6 +8,7 @@
 #include "../backend/gpu/kernels/norms.hpp"
 #include "../backend/gpu/kernels/product.hpp"
 #include "../backend/gpu/kernels/reshaped.hpp"
+#include "../backend/gpu/kernels/tied.hpp"
 #include "../backend/gpu/kernels/top_k.hpp"
 #include "answers.hpp"
 #include "linked.hpp"

@@ -12,6 +12,7 @@
 #include "../backend/host/kernels/product.hpp"
 #include "../backend/host/kernels/recurrence.hpp"
 #include "../backend/host/kernels/reshaped.hpp"
+#include "../backend/host/kernels/tied.hpp"
 #include "../send/codec.hpp"
 #include "answers.hpp"
 #include "table.hpp"

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <concepts>
 #include <cstddef>
+#include <cstdio>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -53,6 +54,13 @@ using Pieces = std::initializer_list<Piece>;
   std::string out;
   append(out, pieces);
   return out;
+}
+
+/// A number as text: at most `digits` significant ones, no trailing zeros.
+inline std::string short_number(double value, int digits = 6) {
+  char buffer[32];
+  int const size = std::snprintf(buffer, sizeof buffer, "%.*g", digits, value);
+  return {buffer, static_cast<std::size_t>(size)};
 }
 
 }  // namespace cleave::meta

@@ -45,20 +45,8 @@ struct RotateNextPosition : NextPosition {
   static constexpr Shape state(Shape) { return Shape(1); }
 
   template <Local L, class Ctx, class T> static void forward(Ctx, Operands<T> const& t) {
-    using A = tensor::accumulate_t<T>;
-    constexpr long heads = L.x[2], width = L.x[3], half = width / 2;
     long const p = NextPosition::advance(t.state0);
-    for (long d = 0; d < half; ++d) {
-      double const angle = static_cast<double>(p) / std::pow(10000.0, 2.0 * static_cast<double>(d) / width);
-      A const c = static_cast<A>(std::cos(angle)), s = static_cast<A>(std::sin(angle));
-      for (long h = 0; h < 3 * heads; ++h) {
-        long const i = h * width + d;
-        A const x = static_cast<A>(t.x[i]), y = static_cast<A>(t.x[i + half]);
-        bool const turns = h < 2 * heads;
-        t.y[i] = turns ? static_cast<T>(x * c - y * s) : t.x[i];
-        t.y[i + half] = turns ? static_cast<T>(y * c + x * s) : t.x[i + half];
-      }
-    }
+    for (long d = 0; d < L.x[3] / 2; ++d) RotatePositions::rotate_pair<L>(p, d, 1, t.x, t.y);
   }
 };
 
@@ -68,36 +56,22 @@ template <int Positions> struct AttendNextPosition : NextPosition {
   static constexpr auto equation = Attend<true>::equation;
   static constexpr Shape output(Shape x) { return Attend<true>::output(x); }
   static constexpr Shape state(Shape x) { return Shape(1 + 2 * Positions * x[2] * x[3]); }
-  static constexpr long work(Shape x) { return Positions * x.size() / 3; }
+  static constexpr long work(Shape x) { return Positions * Attend<true>::output(x).size(); }
 
   template <Local L, class Ctx, class T> static void forward(Ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
-    constexpr long heads = L.x[2], width = L.x[3], all = heads * width;
+    using Of = typename Attend<true>::template OneHead<L>;
     long const p = NextPosition::advance(t.state0);
-    A *const keys = t.state0 + 1, *const values = keys + Positions * all;
-    for (long i = 0; i < all; ++i) {
-      keys[p * all + i] = static_cast<A>(t.x[all + i]);
-      values[p * all + i] = static_cast<A>(t.x[2 * all + i]);
+    A *const keys = t.state0 + 1, *const values = keys + Positions * Of::part;
+    for (long i = 0; i < Of::part; ++i) {
+      keys[p * Of::part + i] = static_cast<A>(t.x[Of::queries * Of::part + i]);
+      values[p * Of::part + i] = static_cast<A>(t.x[(Of::queries + 1) * Of::part + i]);
     }
-    A const scale = Attend<true>::template scale<L, A>();
-    for (long h = 0; h < heads; ++h) {
-      auto const score = [&](long k) {
-        A sum = 0;
-        for (long d = 0; d < width; ++d) sum += static_cast<A>(t.x[h * width + d]) * keys[k * all + h * width + d];
-        return sum;
-      };
-      A top = score(0), sum = 0;
-      for (long k = 1; k <= p; ++k) {
-        A const s = score(k);
-        top = s > top ? s : top;
-      }
-      A y[width] = {};
-      for (long k = 0; k <= p; ++k) {
-        A const w = tensor::exp((score(k) - top) * scale);
-        sum += w;
-        for (long d = 0; d < width; ++d) y[d] += w * values[k * all + h * width + d];
-      }
-      for (long d = 0; d < width; ++d) t.y[h * width + d] = static_cast<T>(y[d] / sum);
+    for (long n = 0; n < Of::heads; ++n) {
+      Of const h(n);
+      Attend<true>::template attend<L>(
+          t.x + h.query(0), p + 1, [&](long k) { return keys + k * Of::part + h.group; },
+          [&](long k) { return values + k * Of::part + h.group; }, [](long) { return true; }, t.y + h.output(0));
     }
   }
 };

@@ -127,7 +127,7 @@ struct Base {
   static constexpr bool whole_numbers = false;  // it reads whole numbers in the number format of the plan
   static constexpr int sparse_row = 0;  // if set, few rows of the weight's gradient are nonzero: those that x reads
   static constexpr Weight weight(int, Shape) { return {}; }
-  static constexpr std::string_view weight_names[] = {"weight", "bias"};  // in checkpoints; within a layer unique
+  static constexpr std::string_view weight_names[] = {"weight", "bias"};  // in checkpoints; all different
   static constexpr Shape state(Shape) { return {}; }
   static constexpr std::string_view state_names[] = {"running_mean", "running_var"};  // in checkpoints
   static constexpr long aux(Shape, Shape) { return 0; }

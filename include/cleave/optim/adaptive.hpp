@@ -28,7 +28,7 @@ struct RmsProp : optim::Optimizer<RmsProp, 1> {
 
 /// Source: Kingma, Ba, "Adam", 2015, algorithm 1.
 struct Adam : optim::Optimizer<Adam, 2> {
-  static constexpr float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f, weight_decay = 0;
+  static constexpr float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f, weight_decay = 0, default_rate = 0.001f;
   static constexpr bool decoupled = false;
   template <class P, class A> CLEAVE_HD static void step(A& w, A g, A& m, A& v, optim::Now<A> const& now) {
     if (P::decoupled) {

@@ -25,10 +25,12 @@ template <class A> CLEAVE_HD A multiply_add(A a, A b, A c) {
 /// Base of every optimizer. A derived class sets `Moments` (0, 1 or 2 state tensors per weight) and defines `step`.
 /// A step multiplies its weight decay by `now.decay`. Hyperparameters are static members; derive again to change one:
 ///   struct Heavy : Momentum { static constexpr float momentum = 0.99f; };     // its step reads Self::momentum
+/// `default_rate` is the learning rate of a plan that says none.
 template <class Self, int Moments> struct Optimizer {
   using kind = OptimizerKind;
   using origin = Self;
   static constexpr int moments = Moments;
+  static constexpr float default_rate = 0.01f;
 };
 
 /// Gradient clipping: `struct Clipped : Adam { static constexpr float clip_norm = 1; };` If the norm over the gradients

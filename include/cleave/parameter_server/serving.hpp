@@ -11,6 +11,7 @@
 #include "../plan/unsaid.hpp"
 #include "../send/codec.hpp"
 #include "../train/fingerprint.hpp"
+#include "../train/losses.hpp"
 #include "../train/thread_ranks.hpp"
 
 namespace cleave::session {
@@ -67,9 +68,7 @@ struct Serving {
 
   /// The number of parts of the batch. Throws Error if there cannot be so many replicas.
   int parts(int replicas) const {
-    if (plan->replicas > 0 && replicas != plan->replicas) {
-      throw Error({"this plan runs on exactly ", plan->replicas, " replicas, got ", replicas});
-    }
+    if (std::string const why = other_than_fixed(*plan, replicas); !why.empty()) throw Error(why);
     if (replicas < 1 || replicas > agree::most_replicas) {
       throw Error({"a server keeps 1 to ", agree::most_replicas, " replicas, got ", replicas});
     }

@@ -20,6 +20,7 @@ enum class Law : unsigned char {
   Pairs,
   Padding,
   Inputs,
+  Names,
   Window,
   Joined,
   Factors,
@@ -33,7 +34,11 @@ enum class Law : unsigned char {
   Together,
   Unconvertible,
   AcrossReplicas,
-  Nodes
+  Nodes,
+  TiedLayers,
+  TiedExtents,
+  TiedPlaces,
+  Recomputed
 };
 
 /// The first law that a model violates: which, the two numbers, and the layer (counted flat from 0).
@@ -48,7 +53,7 @@ template <int Columns, int Ways> struct columns_divide_by_ways {
     static_assert(
         Holds,
         "SplitCols: the layer's output columns must divide evenly by the ways of the split; of Attention these "
-        "are its heads");
+        "are its heads, or the n of KeyValueHeads<n>");
   };
 };
 template <int Rows, int Ways> struct rows_divide_by_ways {
@@ -112,6 +117,14 @@ template <int Given, int Wanted> struct the_model_begins_with_the_inputs {
   static constexpr bool holds = false;
   template <bool Holds> struct tell {
     static_assert(Holds, "Inputs<...>::at<k>: the model begins with another input than the one that this is a part of");
+  };
+};
+template <int Tensors, int Names> struct tensors_of_an_operation_have_names {
+  static constexpr bool holds = Tensors == Names;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "an operation gives each of its weights and states a name of its own, weight_names and state_names, "
+                  "under which checkpoints have them");
   };
 };
 template <int Features, int> struct features_of_a_head_are_pairs {
@@ -235,6 +248,42 @@ template <int Nodes, int> struct skips_pass_few_parts {
   };
 };
 
+template <int Tables, int Readers> struct tied_layers_are_two {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Tied: one Embedding<vocabulary, features, Tied> and one Linear<vocabulary, Tied> behind it share a "
+                  "weight; given are these numbers of both, or the Linear comes first");
+  };
+};
+template <int Reads, int Has> struct tied_layers_have_one_weight {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "Tied: Linear has as many outputs as the Embedding has tokens, and reads as many positions of as many "
+        "features, PerPosition<Linear<vocabulary, Tied>>; given are the elements of their weights");
+  };
+};
+template <int Reads, int Has> struct tied_layers_are_placed_alike {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "Tied: both layers have their weight on the same ranks, whole: the Linear is not split, and no stage of "
+        "a pipeline (SplitLayers) has one of them alone");
+  };
+};
+
+template <int States, int> struct what_is_recomputed_has_no_states {
+  static constexpr bool holds = States == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Recompute: BatchNorm inside, or a layer of your own with states, would count twice what it keeps "
+                  "between steps; leave it outside, or normalize by LayerNorm or GroupNorm");
+  };
+};
+
 /// A violation as a type, so that the compiler prints the sentence, the numbers and the layer.
 template <Law L, int A, int B> struct law_of {
   static constexpr bool holds = true;
@@ -251,6 +300,7 @@ template <int A, int B> struct law_of<Law::OnePosition, A, B> : the_layer_sees_o
 template <int A, int B> struct law_of<Law::Pairs, A, B> : features_of_a_head_are_pairs<A, B> {};
 template <int A, int B> struct law_of<Law::Padding, A, B> : padding_is_said_before<A, B> {};
 template <int A, int B> struct law_of<Law::Inputs, A, B> : the_model_begins_with_the_inputs<A, B> {};
+template <int A, int B> struct law_of<Law::Names, A, B> : tensors_of_an_operation_have_names<A, B> {};
 template <int A, int B> struct law_of<Law::Heads, A, B> : heads_divide_features<A, B> {};
 template <int A, int B> struct law_of<Law::Window, A, B> : the_window_fits<A, B> {};
 template <int A, int B> struct law_of<Law::Joined, A, B> : joined_shapes_agree<A, B> {};
@@ -266,5 +316,9 @@ template <int A, int B> struct law_of<Law::Together, A, B> : all_replicas_are_th
 template <int A, int B> struct law_of<Law::Unconvertible, A, B> : placements_convert_axis_by_axis<A, B> {};
 template <int A, int B> struct law_of<Law::AcrossReplicas, A, B> : replicas_exchange_no_samples<A, B> {};
 template <int A, int B> struct law_of<Law::Nodes, A, B> : skips_pass_few_parts<A, B> {};
+template <int A, int B> struct law_of<Law::TiedLayers, A, B> : tied_layers_are_two<A, B> {};
+template <int A, int B> struct law_of<Law::TiedExtents, A, B> : tied_layers_have_one_weight<A, B> {};
+template <int A, int B> struct law_of<Law::Recomputed, A, B> : what_is_recomputed_has_no_states<A, B> {};
+template <int A, int B> struct law_of<Law::TiedPlaces, A, B> : tied_layers_are_placed_alike<A, B> {};
 
 }  // namespace cleave::place

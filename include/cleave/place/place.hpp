@@ -163,6 +163,11 @@ template <int Ops> struct Placer {
     n.local = local_of(s, {n.x, n.in1 == -2 ? Sharding{} : placement(n.in1), n.w, n.y}, mesh, request);
     if (s.is_loss) out.last = n.in0, n.local.labels = s.labels;
     node_of[k] = added(n);
+    if (s.reads_tied()) check_tied(n, out.node[node_of[s.tied]], s);
+  }
+  constexpr void check_tied(Node const& reader, Node const& table, Signature const& s) {
+    bool const alike = reader.w == table.w && reader.batch_axes == table.batch_axes && reader.part == table.part;
+    if (!alike && out.verdict.law == Law::None) out.verdict = {Law::TiedPlaces, s.leaf, model.op[s.tied].leaf, s.leaf};
   }
 };
 

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <initializer_list>
+#include <iterator>
 #include <string_view>
 #include <type_traits>
 
 #include "../layer/graph.hpp"
 #include "../op/equation.hpp"
 #include "../op/operands.hpp"
+#include "../op/tied.hpp"
 #include "laws.hpp"
 
 namespace cleave::place {
@@ -30,7 +32,7 @@ struct Signature {
   std::string_view const *weight_names = nullptr, *state_names = nullptr;
   Shape x, x2, y, state;
   op::Weight w[2];
-  int in0 = -1, in1 = -2, leaf = 0, weights = 0, states = 0, tokens = 0, sparse_row = 0, labels = 1;
+  int in0 = -1, in1 = -2, leaf = 0, segment = 0, weights = 0, states = 0, tokens = 0, sparse_row = 0, labels = 1;
   int (*parts)(char, int) = nullptr;
   long (*aux)(Shape, Shape) = nullptr;
   bool linear = false, elementwise = false, pointwise = false, contracts = false, is_loss = false, sums_batch = false;
@@ -40,11 +42,16 @@ struct Signature {
   Factors factors = Factors::Never;
   op::Target target = op::Target::Class;  // of a loss
   bool stats_input = false;               // the second input has no batch letter: it is a sum over the batch
+  op::Tie tie = op::Tie::None;
+  int tied = -1;  // the operation with which it shares its weight
+
+  constexpr bool reads_tied() const { return tie == op::Tie::Reads; }
 };
 
 template <int N> struct Signatures {
   Signature op[N < 1 ? 1 : N];
   static constexpr int count = N;
+  bool segments = false;  // some operations are of one (layer/recompute.hpp)
   Verdict verdict;
 };
 
@@ -107,6 +114,23 @@ template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
   }
 }
 
+/// How many different names an operation has for its weights and states.
+template <class Op> constexpr int names_of_tensors() {
+  std::string_view all[Op::weights + Op::states + 1];
+  int count = 0;
+  auto const add = [&](auto const& names, int wanted) {
+    int const given = static_cast<int>(std::size(names));
+    for (int i = 0; i < wanted && i < given; ++i) {
+      bool known = false;
+      for (int k = 0; k < count; ++k) known = known || all[k] == names[i];
+      if (!known) all[count++] = names[i];
+    }
+  };
+  add(Op::weight_names, Op::weights);
+  add(Op::state_names, Op::states);
+  return count;
+}
+
 template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   Signature s;
   s.name = Op::name;
@@ -145,10 +169,34 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.reads_y = Op::reads_y;
   s.weights_after_input = Op::weights_after_input;
   s.work = Op::work(x);
+  s.tie = op::tie_of<Op>;
   s.written = std::is_same_v<Op, Reduce>;
   // May be fused to a product: a bias, or a map whose derivative is a function of its output.
   s.mergeable = Op::elementwise && !Op::reads_x && (Op::weights == 1 || requires { typename Op::function; });
   return s;
+}
+
+/// Two operations have one weight: each is told of the other, if there are two and their extents agree.
+template <int N> constexpr void tie(Signatures<N>& of) {
+  int has = -1, reads = -1, tables = 0, readers = 0;
+  for (int k = 0; k < N; ++k) {
+    if (of.op[k].tie == op::Tie::Has) has = k, ++tables;
+    if (of.op[k].tie == op::Tie::Reads) reads = k, ++readers;
+  }
+  if (tables + readers == 0) return;
+  int const leaf = of.op[reads < 0 ? has : reads].leaf;
+  if (tables != 1 || readers != 1 || reads < has) {
+    of.verdict = {Law::TiedLayers, tables, readers, leaf};
+    return;
+  }
+  Signature &table = of.op[has], &reader = of.op[reads];
+  if (!(table.w[0].shape == reader.w[0].shape) || table.y.size() != reader.x.size()) {
+    of.verdict = {Law::TiedExtents, static_cast<int>(reader.w[0].shape.size()),
+                  static_cast<int>(table.w[0].shape.size()), leaf};
+    return;
+  }
+  table.tied = reads;
+  reader.tied = has;
 }
 
 /// Shapes are inferred from the input on; keeps the first violation on the way.
@@ -168,17 +216,28 @@ template <class Model, class... Ops> constexpr auto signatures(meta::list<Ops...
       if (!std::is_same_v<typename Op::all_inputs, typename Model::input>)
         out.verdict = {Law::Inputs, static_cast<int>(x.size()), Op::all_inputs::whole, graph.leaf[k]};
     }
+    if constexpr (Op::weights + Op::states > 0) {
+      constexpr int tensors = Op::weights + Op::states, names = names_of_tensors<Op>();
+      if (out.verdict.law == Law::None && names < tensors) out.verdict = {Law::Names, tensors, names, graph.leaf[k]};
+    }
     if (out.verdict.law != Law::None) return;
     out.op[k] = signature<Op>(x, x2);
     out.op[k].in0 = in0;
     out.op[k].in1 = in1;
     out.op[k].leaf = graph.leaf[k];
+    out.op[k].segment = graph.segment[k];
+    out.segments = out.segments || graph.segment[k] > 0;
+    if (graph.segment[k] > 0 && Op::states > 0 && !Op::is_loss) {
+      out.verdict = {Law::Recomputed, Op::states, 0, graph.leaf[k]};
+      return;
+    }
     out.op[k].stats_input = in1 >= 0 && out.op[in1].sums_batch;
     losses += Op::is_loss;
     ++k;
   };
   // In order; a fold expression may have no more than 256 operands in clang++.
   static_cast<void>(std::initializer_list<int>{(add(meta::type<Ops>{}), 0)...});
+  if (out.verdict.law == Law::None) tie(out);
   if (out.verdict.law == Law::None && !(losses == 1 && out.op[n - 1].is_loss)) {
     out.verdict = {Law::Loss, losses, n > 0 && out.op[n - 1].is_loss, n > 0 ? graph.leaf[n - 1] : 0};
   }

@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "../layer/graph.hpp"
+#include "../op/tied.hpp"
 #include "find.hpp"
 #include "policies.hpp"
 
@@ -34,18 +35,19 @@ constexpr bool may_cut_samples(char letter) { return letter == 'b' || letter == 
 
 template <int N> struct Letters { char of[N < 1 ? 1 : N]{}; };
 
-/// ModelPolicy is the plan's split, for operations whose layer has none.
+/// ModelPolicy is the plan's split, for operations whose layer has none and which have a weight of their own.
 template <class Net, class ModelPolicy, class... Ops, class... Leaves>
 constexpr auto letters(meta::list<Ops...>, meta::list<Leaves...>) {
   constexpr int n = sizeof...(Ops);
   constexpr bool convolves[] = {Windowed<Ops>..., false};
+  constexpr bool tied[] = {op::tie_of<Ops> == op::Tie::Reads..., false};
   constexpr char said_by[] = {leaf_policy<Leaves>::products..., 0};
   layer::Graph<n> graph;
   Net::connect(graph);
   Letters<n> out;
   for (int k = 0; k < n; ++k) {
     char const own = said_by[graph.leaf[k]];
-    out.of[k] = own != 0 ? own : convolves[k] ? ModelPolicy::convolutions : ModelPolicy::products;
+    out.of[k] = own != 0 ? own : tied[k] ? 'W' : convolves[k] ? ModelPolicy::convolutions : ModelPolicy::products;
   }
   return out;
 }

@@ -15,7 +15,8 @@ namespace cleave {
 
 /// `struct Train : Plan<Net, Batch<128>, DataParallel<Sync>, ModelParallel<SplitCols>, Precision<bf16>, Momentum> {};`
 /// Everything derived from a plan is a compile-time constant: placements, schedule, traffic, memory. The learning rate
-/// is a member that may be redefined: `static constexpr Rate rate = Rate::cosine(0.1f, 5000);`.
+/// is a member that may be redefined: `static constexpr Rate rate = Rate::cosine(0.1f, 5000);`. Unsaid it is constant:
+/// 0.001 for Adam and AdamW, 0.01 for others.
 template <class NetT, class... Policies> struct Plan {
   using Net = NetT;
   template <class Kind, class Otherwise> using policy = plan::find<Kind, Otherwise, Policies...>;
@@ -25,7 +26,7 @@ template <class NetT, class... Policies> struct Plan {
   using optimizer = typename optim::with_loss_scale<policy<optim::OptimizerKind, Sgd>, loss_scale>::is;
   using ops = op::with_scaled_loss<loss_scale, layer::ops_of<Net>>;
   using leaves = layer::leaves<Net>;
-  static constexpr Rate rate = Rate::constant(0.01f);
+  static constexpr Rate rate = Rate::constant(optimizer::default_rate);
 
   static constexpr int batch = policy<plan::BatchKind, plan::NoBatch>::samples;
   using data_policy = policy<plan::DataKind, plan::NoData>;
@@ -126,7 +127,6 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::frozen_layers_have_no_gradients<frozen != 0, served, says<plan::InputKind>>>,
       meta::enforce<plan::zero_is_of_collectives<zero_stage != 0, served>>,
       meta::enforce<plan::zero_sends_sums<zero_stage != 0, compressed || says<plan::RouteKind>>>,
-      meta::enforce<plan::gradients_in_turn_have_no_norm<zero_stage, waits_for_norm>, optimizer>,
       meta::enforce<plan::gradients_in_turn_are_there_once<zero_stage, rounds, stages>>,
       meta::enforce<plan::weights_in_turn_learn<zero_stage, says<plan::FreezeKind>>>,
       meta::enforce<plan::the_order_is_known<order_said, order_known>, stage_policy>,
@@ -189,7 +189,7 @@ template <class NetT, class... Policies> struct Plan {
                                           infers,
                                           frozen,
                                           zero_stage > 2 && !infers,
-                                          zero_stage > 1};
+                                          zero_stage > 1 && rounds == 1};
   static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<pipeline_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static constexpr bool factors = plan::always_factors(signatures);
@@ -231,11 +231,13 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr auto adjoints = cleave::schedule::differentiate(placed_model);
   static constexpr auto fused = cleave::schedule::fuse(placed_model, forward_pass, adjoints);
   static constexpr auto bucket_table = cleave::schedule::bucket(placed_model);
-  static constexpr auto buffer_table = cleave::schedule::assign_buffers(placed_model, forward_pass, adjoints, fused);
+  static constexpr auto recomputed = cleave::schedule::recompute(placed_model, adjoints, fused);
+  static constexpr auto buffer_table =
+      cleave::schedule::assign_buffers(placed_model, forward_pass, adjoints, fused, recomputed);
   static constexpr auto step_table =
-      cleave::schedule::steps(placed_model, forward_pass, adjoints, fused, bucket_table, buffer_table);
+      cleave::schedule::steps(placed_model, forward_pass, adjoints, fused, recomputed, bucket_table, buffer_table);
   static constexpr cleave::schedule::Schedule schedule = cleave::schedule::view(
-      placed_model, fused, bucket_table, buffer_table, step_table, pipeline_tables.view(order::name));
+      placed_model, fused, recomputed, bucket_table, buffer_table, step_table, pipeline_tables.view(order::name));
   static constexpr auto lives = cleave::schedule::liveness(placed_model, schedule);
   static constexpr cleave::schedule::Format format{
       sizeof(number),

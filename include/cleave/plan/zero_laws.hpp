@@ -19,14 +19,6 @@ template <bool Zero, bool Otherwise> struct zero_sends_sums {
                   "Zero<n>: each rank sums its part of a gradient and updates it; leave Compress and ReduceBy out");
   };
 };
-template <int Zero, bool Waits> struct gradients_in_turn_have_no_norm {
-  static constexpr bool holds = Zero < 2 || !Waits;
-  template <bool Holds> struct tell {
-    static_assert(Holds,
-                  "Zero<2>: a gradient's memory is used again before the norm over all gradients is known; leave "
-                  "clip_norm and LossScale out, or say Zero<1>");
-  };
-};
 template <bool Zero, bool Parts> struct zero_sums_whole_gradients {
   static constexpr bool holds = !Zero || !Parts;
   template <bool Holds> struct tell {
@@ -36,11 +28,11 @@ template <bool Zero, bool Parts> struct zero_sums_whole_gradients {
   };
 };
 template <int Zero, int Rounds, int Stages> struct gradients_in_turn_are_there_once {
-  static constexpr bool holds = Zero < 2 || (Rounds == 1 && Stages == 1);
+  static constexpr bool holds = Zero < 2 || (Stages == 1 && (Rounds == 1 || Zero == 3));
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "Zero<2>: a gradient's memory is used again before the step ends, and rounds keep all gradients up "
-                  "to the last; leave Accumulate and SplitLayers out, or say Zero<1>");
+                  "to the last; leave Accumulate and SplitLayers out, or say Zero<1>; Accumulate goes with Zero<3>");
   };
 };
 template <int Zero, bool Freezes> struct weights_in_turn_learn {

@@ -64,9 +64,11 @@ template <class Net, class Number = f32> class BatchingPredictor {
     return y;
   }
   std::vector<float> probabilities(std::span<float const> x) const {
-    return session::probabilities_of<Net>((*this)(x), width);
+    return session::probabilities_of<Net>((*this)(x), outputs, width);
   }
-  std::vector<int> classes(std::span<float const> x) const { return session::classes_of<Net>((*this)(x), width); }
+  std::vector<int> classes(std::span<float const> x) const {
+    return session::classes_of<Net>((*this)(x), outputs, width);
+  }
   std::vector<std::string> names(std::span<float const> x) const { return session::names_of(classes(x), names_); }
   std::vector<std::string> const& class_names() const { return names_; }
 

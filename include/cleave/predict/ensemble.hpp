@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <algorithm>
 #include <exception>
 #include <span>
 #include <string>
@@ -42,7 +41,7 @@ template <class... Predictors> class Ensemble {
     std::apply([this](auto const&... m) { (check_names(m.class_names()), ...); }, members_);
   }
 
-  /// Of each class, x (n, inputs), (n, outputs).
+  /// Of each class, x (n, inputs), (n, outputs). Throws Error if an output is not a number.
   std::vector<float> probabilities(std::span<float const> x) {
     std::vector<std::vector<float>> each(size);
     in_threads(std::index_sequence_for<Predictors...>{},
@@ -54,13 +53,7 @@ template <class... Predictors> class Ensemble {
     return mean;
   }
   /// (n)
-  std::vector<int> classes(std::span<float const> x) {
-    std::vector<float> const p = probabilities(x);
-    std::vector<int> c;
-    for (auto at = p.begin(); at != p.end(); at += width)
-      c.push_back(static_cast<int>(std::max_element(at, at + width) - at));
-    return c;
-  }
+  std::vector<int> classes(std::span<float const> x) { return session::largest_of(probabilities(x), outputs, width); }
   std::vector<std::string> names(std::span<float const> x) { return session::names_of(classes(x), class_names()); }
   std::vector<std::string> const& class_names() const { return std::get<0>(members_).class_names(); }
   /// A metric of classes, of all samples: `answer.evaluate(x, y, Accuracy{})`, of the probabilities.

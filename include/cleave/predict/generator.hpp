@@ -25,8 +25,9 @@ template <class Op, int Positions> struct on_next_position {
   || std::is_same_v<Op, op::BiasOfHeads> || std::is_same_v<Op, op::Multiply> || (Op::elementwise && Op::weights == 0);
   using type = std::conditional_t<alone, Op, void>;
 };
-template <int Heads, op::Start How, int Positions> struct on_next_position<op::IntoHeads<Heads, How>, Positions> {
-  using type = op::IntoHeads<Heads, How>;
+template <int Heads, op::Start How, int Groups, int Positions>
+struct on_next_position<op::IntoHeads<Heads, How, Groups>, Positions> {
+  using type = op::IntoHeads<Heads, How, Groups>;
 };
 template <op::Start How, int Positions> struct on_next_position<op::OutOfHeads<How>, Positions> {
   using type = op::OutOfHeads<How>;
@@ -55,7 +56,10 @@ template <class Net> struct NextOf {
   static constexpr bool known = each<typename Net::ops>::known;
   using input = std::conditional_t<known, Vector<1>, typename Net::input>;
   using ops = std::conditional_t<known, typename each<typename Net::ops>::type, typename Net::ops>;
-  static constexpr void connect(auto& graph) { Net::connect(graph); }
+  static constexpr void connect(auto& graph) {
+    Net::connect(graph);
+    for (int& s : graph.segment) s = 0;
+  }
 };
 
 }  // namespace session

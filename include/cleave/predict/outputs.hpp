@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,14 +32,30 @@ inline void check_tokens(std::span<float const> x, long inputs, TokenInputs cons
   }
 }
 
-/// Of outputs (n, width), (n, width): the softmax of each row for CrossEntropy, the sigmoid of each for
+/// Of y (n, outputs), in rows of `width`. Throws Error if an output is not a number or above `most`: of such a row
+/// there is no class, and no probability.
+inline void check_outputs(std::span<float const> y, long outputs, long width, float most) {
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    if (y[i] <= most) continue;
+    auto const all = static_cast<std::size_t>(outputs), row = static_cast<std::size_t>(width);
+    std::string position;
+    if (row < all) position = "position " + std::to_string(i % all / row) + ", ";
+    throw Error({"predict: sample ", i / all, ": ", position, "output ", i % row, " is ",
+                 std::isnan(y[i]) ? "not a number" : "infinite",
+                 "; look for inputs of this sample that are not finite or very large"});
+  }
+}
+
+/// Of outputs (n, outputs), (n, outputs): the softmax of each row of `width` for CrossEntropy, the sigmoid of each for
 /// BinaryCrossEntropy.
-template <class Net> std::vector<float> probabilities_of(std::vector<float> p, long width) {
+template <class Net> std::vector<float> probabilities_of(std::vector<float> p, long outputs, long width) {
   using law = law_of_probabilities<Net>;
   static_assert(sizeof(typename law::template tell<law::holds>) > 0);
   if constexpr (loss_of<Net>::loss_target == op::Target::Shares) {
+    check_outputs(p, outputs, width, std::numeric_limits<float>::infinity());
     for (float& v : p) v = 1 / (1 + std::exp(-v));
   } else {
+    check_outputs(p, outputs, width, std::numeric_limits<float>::max());
     for (auto at = p.begin(); at != p.end(); at += width) {
       float const top = *std::max_element(at, at + width);
       float sum = 0;
@@ -48,14 +65,18 @@ template <class Net> std::vector<float> probabilities_of(std::vector<float> p, l
   }
   return p;
 }
-/// Of outputs (n, width), (n): the number of each row's largest output.
-template <class Net> std::vector<int> classes_of(std::vector<float> const& y, long width) {
-  using law = law_of_classes<Net>;
-  static_assert(sizeof(typename law::template tell<law::holds>) > 0);
+/// Of y (n, outputs), in rows of `width`: the number of each row's largest output.
+inline std::vector<int> largest_of(std::span<float const> y, long outputs, long width) {
+  check_outputs(y, outputs, width, std::numeric_limits<float>::infinity());
   std::vector<int> c;
   for (auto at = y.begin(); at != y.end(); at += width)
     c.push_back(static_cast<int>(std::max_element(at, at + width) - at));
   return c;
+}
+template <class Net> std::vector<int> classes_of(std::vector<float> const& y, long outputs, long width) {
+  using law = law_of_classes<Net>;
+  static_assert(sizeof(typename law::template tell<law::holds>) > 0);
+  return largest_of(y, outputs, width);
 }
 /// Throws Error if a class has no name.
 inline std::vector<std::string> names_of(std::vector<int> const& classes, std::vector<std::string> const& names) {

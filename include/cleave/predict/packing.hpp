@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -33,18 +34,21 @@ struct Packing {
   void (*pack)(std::byte* to, EightBitWeight const& from) = nullptr;
   void (*unpack)(EightBitWeight& to, std::byte const* from) = nullptr;
 
-  /// Each output's weights are divided by the largest of their magnitudes / 127, and rounded.
+  /// Each output's weights are divided by the largest of their magnitudes / 127, and rounded; the scale of an output
+  /// with a weight that is not finite is NaN.
   EightBitWeight rounded(float const* w) const {
     EightBitWeight to{std::vector<std::int8_t>(static_cast<std::size_t>(elements)),
                       std::vector<float>(static_cast<std::size_t>(outputs))};
     for (long e = 0; e < elements; ++e) {
       float& most = to.scales[static_cast<std::size_t>(output_of(e))];
-      most = std::max(most, std::fabs(w[e]));
+      most = std::isfinite(w[e]) ? std::max(most, std::fabs(w[e])) : std::numeric_limits<float>::quiet_NaN();
     }
-    for (float& s : to.scales) s = std::max(s / 127, 1e-30f);
-    for (long e = 0; e < elements; ++e)
-      to.values[static_cast<std::size_t>(e)] =
-          static_cast<std::int8_t>(std::nearbyint(w[e] / to.scales[static_cast<std::size_t>(output_of(e))]));
+    for (float& s : to.scales) s = s < 127e-30f ? 1e-30f : s / 127;
+    for (long e = 0; e < elements; ++e) {
+      float const scale = to.scales[static_cast<std::size_t>(output_of(e))];
+      if (std::isfinite(scale))
+        to.values[static_cast<std::size_t>(e)] = static_cast<std::int8_t>(std::nearbyint(w[e] / scale));
+    }
     return to;
   }
 };

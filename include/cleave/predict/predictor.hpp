@@ -138,12 +138,12 @@ template <class Net, class Number, class Machine> class Predictor {
     blocks_.run(x, out.data());
   }
   /// Of each class, or label, (n, outputs): the softmax of each `width` outputs for CrossEntropy, the sigmoid of each
-  /// for BinaryCrossEntropy.
+  /// for BinaryCrossEntropy. Throws Error if an output is not a number.
   std::vector<float> probabilities(std::span<float const> x) {
-    return session::probabilities_of<Net>((*this)(x), width);
+    return session::probabilities_of<Net>((*this)(x), outputs, width);
   }
-  /// The class of each sample, or of each of its positions, that of its largest output. For CrossEntropy.
-  std::vector<int> classes(std::span<float const> x) { return session::classes_of<Net>((*this)(x), width); }
+  /// The class of each sample or position: that of its largest output. For CrossEntropy. Throws Error as above.
+  std::vector<int> classes(std::span<float const> x) { return session::classes_of<Net>((*this)(x), outputs, width); }
   /// Metrics (data/metrics.hpp) of all samples, x (n, inputs) with their classes or (n, outputs) targets y:
   /// `predict.evaluate(x, y, Accuracy{}).value()`, `auto [top1, top5] = predict.evaluate(x, y, Accuracy{},
   /// TopKAccuracy<5>{});`. Throws Error if sizes, labels or targets do not fit.

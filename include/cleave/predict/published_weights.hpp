@@ -17,7 +17,8 @@ namespace cleave {
 /// A weight of this library and what a published file calls it.
 struct PublishedWeight {
   std::string_view op;             ///< name of the operation that has it: "product", "bias", "embedding", ...
-  std::vector<std::string> names;  ///< of its tensors, beside one another in its columns; # is the number of a block
+  std::vector<std::string> names;  ///< of its tensors, beside one another in its columns; # is the number of a block;
+                                   ///< of heads of queries, keys and values one of all, or one of each
   bool exchanged = false;          ///< the file has rows and columns exchanged, (out, in)
   std::string tied{};              ///< the tensor of the same shape that it is, where the file has none of its own
 };
@@ -34,7 +35,9 @@ struct PublishedNames {
 ///   struct Block : Path<Residual<PerPosition<LayerNorm>, Attention<12, Causal>>,
 ///                       Residual<PerPosition<LayerNorm, Linear<3072>, GeluTanh, Linear<768>>>> {};
 ///   struct Gpt2 : Sequential<Vector<1024>, Embedding<50257, 768>, PositionEmbedding, Repeat<12, Block>,
-///                            PerPosition<LayerNorm, Linear<50257, NoBias>, CrossEntropy>> {};
+///                            PerPosition<LayerNorm, Linear<50257, NoBias, Tied>, CrossEntropy>> {};
+///
+/// With Embedding<50257, 768, Tied>; or both without Tied, which then are two weights from the same numbers.
 inline PublishedNames gpt2_names() {
   return {"GPT-2",
           "transformer.",
@@ -57,7 +60,8 @@ inline PublishedNames gpt2_names() {
           {".attn.bias", ".attn.masked_bias"}};
 }
 
-/// A model of the kind of Llama with as many heads of keys and values as of queries, as `LlamaForCausalLM` has it:
+/// A model of the kind of Llama, as `LlamaForCausalLM` has it; with `num_key_value_heads` of its own, of 4 say, its
+/// attention is Attention<12, Causal, Rotary, NoBias, KeyValueHeads<4>>:
 ///
 ///   struct Block : Path<Residual<PerPosition<RmsNorm>, Attention<12, Causal, Rotary, NoBias>>,
 ///                       Residual<PerPosition<RmsNorm, SwiGlu<2048>, Linear<768, NoBias>>>> {};
@@ -83,7 +87,7 @@ inline PublishedNames llama_names() {
 
 namespace session {
 
-/// A weight of a model, and the tensors of a file that it is: of `rows` by `columns` each, seen from here.
+/// A weight of a model, and the tensors of a file that it is, beside one another: `rows` by `columns` seen from here.
 struct PublishedTensor {
   Kept here;
   std::vector<std::string> names;
@@ -91,19 +95,32 @@ struct PublishedTensor {
   std::string tied;
   bool matrix = false;
   long rows = 1, columns = 1;
+  HeadColumns heads{};
 
-  Kept there(std::size_t part) const { return there(names[part]); }
-  Kept there(std::string const& name) const {
-    auto const r = static_cast<int>(rows), c = static_cast<int>(columns);
+  /// Columns of tensor `part`: where heads share keys and values, queries have more than these.
+  long columns_of(std::size_t part) const {
+    long const equal = columns / static_cast<long>(names.size()), shared = heads.groups * heads.width;
+    return heads.shared == 1 || names.size() != 3 ? equal : part == 0 ? shared * heads.shared : shared;
+  }
+  Kept there(std::size_t part) const { return there(part, names[part]); }
+  Kept there(std::size_t part, std::string const& name) const {
+    auto const r = static_cast<int>(rows), c = static_cast<int>(columns_of(part));
     return {name, !matrix ? Shape(c) : exchanged ? Shape(c, r) : Shape(r, c), {}, 0, {}, {}};
   }
   /// Calls copy(element here, element of tensor `part`) for all of them.
   void each(std::size_t part, auto copy) const {
-    long const all = columns * static_cast<long>(names.size()), first = static_cast<long>(part) * columns;
+    long const width = columns_of(part);
+    long first = 0;
+    for (std::size_t before = 0; before < part; ++before) first += columns_of(before);
+    std::vector<long> column(static_cast<std::size_t>(width));  // here
+    for (long c = 0; c < columns; ++c) {
+      long const at = heads.there(c) - first;
+      if (at >= 0 && at < width) column[static_cast<std::size_t>(at)] = c;
+    }
     for (long r = 0; r < rows; ++r)
-      for (long c = 0; c < columns; ++c) {
-        copy(static_cast<std::size_t>(r * all + first + c),
-             static_cast<std::size_t>(exchanged ? c * rows + r : r * columns + c));
+      for (long c = 0; c < width; ++c) {
+        copy(static_cast<std::size_t>(r * columns + column[static_cast<std::size_t>(c)]),
+             static_cast<std::size_t>(exchanged ? c * rows + r : r * width + c));
       }
   }
 };
@@ -129,18 +146,20 @@ inline std::vector<PublishedTensor> published_tensors(std::vector<Kept> const& k
       w = &names.block[in % each];
     else if (in - blocks * each < names.after.size())
       w = &names.after[in - blocks * each];
-    if (!w || w->op != kept[i].op)
-      throw Error(
-          {names.model, ": weight ", i, " of this model is ", text_of(kept[i]), "; ",
-           w ? "there stands " + w->names[0] + ", of " + std::string(w->op) : std::string("no more are known")});
-    PublishedTensor t{kept[i], w->names, w->exchanged, w->tied};
-    for (std::string& name : t.names) {
+    auto const numbered = [&](std::string name) {
       if (auto const at = name.find('#'); at != std::string::npos) name.replace(at, 1, std::to_string(block));
-    }
+      return name;
+    };
+    if (!w || w->op != kept[i].op)
+      throw Error({names.model, ": weight ", i, " of this model is ", text_of(kept[i]), "; the published model has ",
+                   w ? numbered(w->names[0]) + " here, a weight of " + std::string(w->op) : "no more weights"});
+    PublishedTensor t{kept[i], w->names, w->exchanged, w->tied};
+    for (std::string& name : t.names) name = numbered(name);
     AsMatrix const as(t.here);
     t.matrix = as.shape.dims > 1;
     t.rows = t.matrix ? as.shape[0] : 1;
-    t.columns = as.shape.size() / t.rows / static_cast<long>(t.names.size());
+    t.columns = as.shape.size() / t.rows;
+    t.heads = as.heads;
     out.push_back(std::move(t));
   }
   if (kept.size() != fixed + blocks * names.block.size() || (blocks == 0 && !names.block.empty()))
@@ -149,7 +168,19 @@ inline std::vector<PublishedTensor> published_tensors(std::vector<Kept> const& k
   return out;
 }
 
-template <class Net> std::vector<PublishedTensor> published_tensors(PublishedNames const& names) {
+/// Of a model whose last weight is its table of tokens, that weight's names are taken out of `names`, and returned.
+template <class Net> std::vector<PublishedWeight> take_tied(PublishedNames& names) {
+  bool one = false;
+  for (auto const& op : ForwardBlocks<Net, f32>::Block::signatures.op) one = one || op.reads_tied();
+  std::vector<PublishedWeight> taken;
+  if (one && !names.after.empty() && !names.after.back().tied.empty()) {
+    taken.push_back(std::move(names.after.back()));
+    names.after.pop_back();
+  }
+  return taken;
+}
+template <class Net> std::vector<PublishedTensor> published_tensors(PublishedNames names) {
+  take_tied<Net>(names);
   return published_tensors(kept<typename ForwardBlocks<Net, f32>::Block>(), names);
 }
 
@@ -176,7 +207,7 @@ template <class Net> void import_weights(std::string const& from, std::string co
     for (std::size_t part = 0; part < t.names.size(); ++part) {
       std::string name = named(t.names[part]);
       if (!t.tied.empty() && !file.find(name)) name = named(t.tied);
-      session::Kept there = t.there(name);
+      session::Kept there = t.there(part, name);
       if (io::NamedTensor const* const in_file = file.find(name); in_file && t.here.op == "positions") {
         std::size_t const more = in_file->shape.empty() ? 0 : in_file->shape[0];
         if (more > static_cast<std::size_t>(t.rows)) there.shape = Shape(static_cast<int>(more), there.shape[1]);
@@ -185,6 +216,14 @@ template <class Net> void import_weights(std::string const& from, std::string co
       session::read_tensor(file, from, there, read.data());
       t.each(part, [&](std::size_t here, std::size_t at) { value[here] = read[at]; });
     }
+  }
+  PublishedNames others = names;
+  for (PublishedWeight const& w : session::take_tied<Net>(others)) {
+    io::NamedTensor const *one = file.find(w.names[0]), *table = file.find(named(w.tied));
+    if (one && table && !std::ranges::equal(one->bytes, table->bytes))
+      throw Error({from, ": ", w.names[0], " has other numbers than ", table->name,
+                   ", and this model has one weight for both; leave out Tied"});
+    used.push_back(w.names[0]);
   }
   for (io::NamedTensor const& t : file.tensors()) {
     auto const ends = [&](std::string_view end) { return t.name.ends_with(end); };
@@ -213,13 +252,13 @@ template <class Net> void export_weights(std::string const& from, std::string co
     std::vector<float> value(static_cast<std::size_t>(t.here.shape.size()));
     session::read_tensor(file, from, t.here, value.data());
     for (std::size_t part = 0; part < t.names.size(); ++part) {
-      std::vector<float> there(static_cast<std::size_t>(t.rows * t.columns));
+      session::Kept k = t.there(part);
+      std::vector<float> there(static_cast<std::size_t>(k.shape.size()));
       t.each(part, [&](std::size_t here, std::size_t at) { there[at] = value[here]; });
       auto const equal = [&](auto const& other) {
         return other.first.name == names.prefix + t.tied && other.second == there;
       };
       if (!t.tied.empty() && std::any_of(out.begin(), out.end(), equal)) continue;
-      session::Kept k = t.there(part);
       if (t.tied.empty()) k.name = names.prefix + k.name;
       out.emplace_back(std::move(k), std::move(there));
     }

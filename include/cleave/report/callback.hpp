@@ -189,8 +189,10 @@ class Watch {
   bool step(TrainedStep const& step) const {
     return any([&](Listener& one) { return one.hears() && one.step(step); });
   }
-  bool epoch(Epoch& epoch) const {
+  void measure(Epoch& epoch) const {
     for (auto const& one : all_) one->measure(epoch);
+  }
+  bool epoch(Epoch const& epoch) const {
     return any([&](Listener& one) { return one.epoch(epoch); });
   }
   void end(History const& history) const {

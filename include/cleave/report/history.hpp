@@ -7,10 +7,12 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../io/json_line.hpp"
 #include "../meta/error.hpp"
+#include "../meta/in_library.hpp"
 
 namespace cleave {
 
@@ -51,21 +53,66 @@ struct Epoch {
   double seconds = 0;                                              ///< so far
   std::vector<EpochValue> measured{};                              ///< by `Measure` (train/measure.hpp)
 
-  /// Of `measured`; NaN if none has the name.
+  /// Of loss, val_loss, val_accuracy and what is `measured`; NaN if none has the name.
   double value(std::string_view name) const {
+    if (name == "loss") return loss;
+    if (name == "val_loss") return val_loss;
+    if (name == "val_accuracy") return val_accuracy;
     for (EpochValue const& m : measured)
       if (m.name == name) return m.value;
     return std::numeric_limits<double>::quiet_NaN();
   }
 };
 
+enum class Better : int { Lower, Higher };
+
+/// The figure that says which epoch is the best: `{"val_accuracy", Better::Higher}`, or one by `Measure`.
+struct Monitor {
+  std::string name = "val_loss";
+  Better better = Better::Lower;
+
+  Monitor() = default;
+  Monitor(std::string figure, Better which) : name(std::move(figure)), better(which) {}
+
+  friend bool operator==(Monitor const&, Monitor const&) = default;
+  bool of_held_out() const { return name == "val_loss" || name == "val_accuracy"; }
+  /// The figure, negated if higher is better. Throws Error if the epoch has none of that name.
+  CLEAVE_IN_LIBRARY double loss_of(Epoch const& e) const {
+    double const figure = e.value(name);
+    if (std::isnan(figure) && !has(e)) {
+      std::string names = "loss, val_loss, val_accuracy";
+      for (EpochValue const& m : e.measured) meta::append(names, {", ", m.name});
+      throw Error({"fit: no epoch has the figure \"", name, "\" of .monitor; there are ", names});
+    }
+    return better == Better::Higher ? -figure : figure;
+  }
+
+ private:
+  bool has(Epoch const& e) const {
+    if (name == "val_accuracy") return false;  // NaN: of numbers there is no accuracy
+    if (name == "loss" || of_held_out()) return true;
+    return std::any_of(e.measured.begin(), e.measured.end(), [&](EpochValue const& m) { return m.name == name; });
+  }
+};
+
+/// Why no further epoch was trained.
+enum class StopReason : int {
+  AllEpochs,
+  Patience,
+  Callback,
+  Signal  // in this process or in another of the same training
+};
+
 /// What Trainer::fit has done.
 struct History {
-  std::vector<Epoch> epochs;
-  bool stopped_early = false;  ///< by patience or by a callback
+  std::vector<Epoch> epochs{};
+  bool stopped_early = false;  ///< before the last of `.epochs`
+  StopReason stop_reason = StopReason::AllEpochs;
+  Monitor monitor{};
 
-  /// The epoch with the smallest val_loss; without validation, with the smallest loss. Throws Error if there is none.
-  Epoch const& best() const {
+  /// The best epoch by `monitor`; if that is of samples held out and there are none, the one with the smallest loss.
+  /// Throws Error if there is none.
+  CLEAVE_IN_LIBRARY Epoch const& best() const {
     if (epochs.empty()) throw Error("history: no epoch was trained");
     Epoch const* best = epochs.data();
     for (Epoch const& e : epochs) {
@@ -83,7 +130,7 @@ struct History {
     return out;
   }
   /// A line for each epoch under a line of names; what is not known is empty.
-  std::string csv() const {
+  CLEAVE_IN_LIBRARY std::string csv() const {
     std::vector<std::string> const names = names_measured();
     std::string out = "epoch,steps,loss,val_loss,val_accuracy,seconds";
     for (std::string const& name : names) meta::append(out, {",", quoted(name)});
@@ -107,7 +154,11 @@ struct History {
     for (char const c : name) out += c == '"' ? "\"\"" : std::string(1, c);
     return out + '"';
   }
-  static double of(Epoch const& e) { return std::isnan(e.val_loss) ? e.loss : e.val_loss; }
+  double of(Epoch const& e) const {
+    double const figure = e.value(monitor.name);
+    if (std::isnan(figure)) return monitor.of_held_out() ? e.loss : std::numeric_limits<double>::infinity();
+    return monitor.better == Better::Higher ? -figure : figure;
+  }
 };
 
 }  // namespace cleave

@@ -1,4 +1,4 @@
-// report/page.hpp - report.html: a run as one page that needs no other file, drawn in the browser from one JSON object.
+// report/page.hpp - pages that need no other file, drawn in the browser from one JSON object: report.html of a run.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -22,10 +22,11 @@ table{border-collapse:collapse}td,th{padding:3px 8px;text-align:right;font-weigh
 </style></head><body><h1></h1><p id="told"></p><table id="facts"></table><div id="parts"></div>
 <script>
 'use strict';
-const run =
+const page =
 )page";
 
-inline constexpr std::string_view page_end = R"page(;
+/// What all pages draw with, and their title, sentence and facts.
+inline constexpr std::string_view page_tools = R"page(;
 const svgns = 'http://www.w3.org/2000/svg', colours = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9'];
 const number = v => v === null ? 'not finite' : v.toLocaleString('en', Number.isInteger(v) ? {} : {maximumSignificantDigits: 5});
 const least = (all, of) => all.reduce((m, e) => Math.min(m, of(e)), Infinity);
@@ -48,13 +49,13 @@ function marks(low, high) {
   for (let v = Math.ceil(low / by) * by; v <= high + by / 1e6; v += by) all.push(Math.abs(v) < by / 1e6 ? 0 : v);
   return all;
 }
-/* Lines of points [x, y]; those of few points have dots. A value that is not finite leaves a gap. */
-function chart(to, lines, x_label) {
+/* Lines of points [x, y]; those of few points have dots. A value that is not finite leaves a gap. `low` is on the axis. */
+function chart(to, lines, x_label, low = Infinity) {
   const s = put(to, 'svg', {viewBox: '0 0 928 300'}), left = 76, right = 918, top = 24, bottom = 262;
   const real = lines.flatMap(l => l.points).filter(p => p[1] !== null);
   if (!real.length) return;
   const range = i => {
-    const a = least(real, p => p[i]), b = -least(real, p => -p[i]);
+    const a = i ? Math.min(low, least(real, p => p[1])) : least(real, p => p[0]), b = -least(real, p => -p[i]);
     return b - a > 1e-9 * Math.max(Math.abs(a), Math.abs(b)) ? [a, b] : [a - .5, b + .5];
   };
   const [x0, x1] = range(0), [y0, y1] = range(1);
@@ -71,28 +72,54 @@ function chart(to, lines, x_label) {
       if (p[1] !== null) path += (draws ? 'L' : 'M') + x(p[0]).toFixed(1) + ' ' + y(p[1]).toFixed(1);
       draws = p[1] !== null;
     }
-    put(s, 'path', {d: path, fill: 'none', stroke: colours[i], 'stroke-width': 1.6});
+    put(s, 'path', {d: path, fill: 'none', stroke: colours[i % 6], 'stroke-width': 1.6});
     if (l.points.length <= 200) for (const p of l.points) if (p[1] !== null)
-      put(put(s, 'circle', {class: l.kind, cx: x(p[0]), cy: y(p[1]), r: 2.6, fill: colours[i]}), 'title', {}, l.name + ' ' + number(p[1]) + ' at ' + x_label + ' ' + number(p[0]));
-    put(s, 'text', {x: left + 150 * i, y: 12, style: 'fill:' + colours[i]}, l.name);
+      put(put(s, 'circle', {class: l.kind, cx: x(p[0]), cy: y(p[1]), r: 2.6, fill: colours[i % 6]}), 'title', {}, l.name + ' ' + number(p[1]) + ' at ' + x_label + ' ' + number(p[0]));
+    put(s, 'text', {x: left + Math.min(150, 840 / lines.length) * i, y: 12, style: 'fill:' + colours[i % 6]}, l.name);
   });
 }
 function bars(to, entries, unit) {
   const most = Math.max(...entries.map(e => e[1]), 1), s = put(to, 'svg', {viewBox: '0 0 928 ' + (entries.length * 22 + 4)});
+  const left = Math.max(150, ...entries.map(e => e[0].length * 6)), wide = (710 - left) / most;
   entries.forEach(([name, value], i) => {
-    put(s, 'text', {x: 150, y: i * 22 + 15, 'text-anchor': 'end'}, name);
-    put(s, 'rect', {class: 'bar', x: 158, y: i * 22 + 4, width: value / most * 560, height: 15});
-    put(s, 'text', {x: 164 + value / most * 560, y: i * 22 + 15}, number(value) + ' ' + unit);
+    put(s, 'text', {x: left, y: i * 22 + 15, 'text-anchor': 'end'}, name);
+    put(s, 'rect', {class: 'bar', x: left + 8, y: i * 22 + 4, width: value * wide, height: 15});
+    put(s, 'text', {x: left + 14 + value * wide, y: i * 22 + 15}, number(value) + ' ' + unit);
   });
 }
-document.title = run.title;
-document.querySelector('h1').textContent = run.title;
-document.getElementById('told').textContent = run.told;
-for (const [name, value] of Object.entries(run.facts)) {
+/* Rows {name, spans} of two lanes; a span is [name, lane, from, long]. Its colour is that of the first word. */
+const kinds = [['forward', colours[0]], ['backward', colours[1]], ['update', colours[2]], ['messages', colours[3]], ['waiting for others', '#bbb']];
+function timeline(to, rows, unit) {
+  const spans = rows.flatMap(r => r.spans), begin = least(spans, s => s[2]), end = -least(spans, s => -(s[2] + s[3])), bottom = rows.length * 40 + 22;
+  const s = put(to, 'svg', {viewBox: '0 0 928 ' + (bottom + 20)}), left = Math.max(60, ...rows.map(r => r.name.length * 6 + 8)), x = v => left + (v - begin) / (end - begin) * (918 - left);
+  kinds.forEach(([name, colour], i) => {
+    put(s, 'rect', {x: left + 130 * i, y: 3, width: 10, height: 10, fill: colour});
+    put(s, 'text', {x: left + 14 + 130 * i, y: 12}, name);
+  });
+  for (const m of marks(0, end - begin)) {
+    put(s, 'line', {x1: x(begin + m), x2: x(begin + m), y1: 20, y2: bottom, stroke: '#e6e6e6'});
+    put(s, 'text', {x: x(begin + m), y: bottom + 14, 'text-anchor': 'middle'}, number(m));
+  }
+  put(s, 'text', {x: left - 8, y: bottom + 14, 'text-anchor': 'end'}, unit);
+  rows.forEach((r, i) => {
+    put(s, 'text', {x: left - 8, y: i * 40 + 41, 'text-anchor': 'end'}, r.name);
+    for (const [name, lane, from, long] of r.spans) {
+      const fill = (name.startsWith('wait') ? kinds[4] : kinds.find(k => name.startsWith(k[0])) ?? kinds[3])[1];
+      put(put(s, 'rect', {class: 'span', x: x(from), y: i * 40 + 24 + lane * 15, width: Math.max(x(from + long) - x(from), .4), height: 13, fill}), 'title', {}, name + ': ' + number(long) + ' ' + unit);
+    }
+  });
+}
+document.title = page.title;
+document.querySelector('h1').textContent = page.title;
+document.getElementById('told').textContent = page.told;
+for (const [name, value] of Object.entries(page.facts)) {
   const r = put(document.getElementById('facts'), 'tr');
   put(r, 'th', {style: 'text-align:left'}, name);
   put(r, 'td', {}, typeof value === 'string' ? value : number(value));
 }
+)page";
+
+inline constexpr std::string_view run_drawing = R"page(const run = page;
 const lines = [{name: 'training loss', kind: 'training', points: run.loss}];
 if (run.held_out.length) lines.push({name: 'held-out loss', kind: 'held-out', points: run.held_out.map(e => [e[0], e[1]])});
 chart(part('loss', 'Loss'), lines, 'step');
@@ -121,19 +148,8 @@ if (run.samples.length) {
     put(f, 'div', {class: s.label === s.predicted ? 'right' : 'wrong'}, run.classes[s.predicted] ?? s.predicted);
   }
 }
-if (run.timeline.length) {
-  const all = part('timeline', 'Step ' + run.timeline_step + ' by rank', 'Upper row of a rank: its kernels. Lower row: its reductions, pulls and pushes. Grey: waiting for others.');
-  const spans = run.timeline.flatMap(r => r.spans), begin = least(spans, s => s[2]), end = -least(spans, s => -(s[2] + s[3]));
-  const s = put(all, 'svg', {viewBox: '0 0 928 ' + (run.timeline.length * 40 + 24)}), x = v => 60 + (v - begin) / (end - begin) * 858;
-  run.timeline.forEach((r, i) => {
-    put(s, 'text', {x: 52, y: i * 40 + 21, 'text-anchor': 'end'}, r.name);
-    for (const [name, lane, from, long] of r.spans) {
-      const kind = name.startsWith('wait') ? '#bbb' : name.startsWith('forward') ? colours[0] : name.startsWith('backward') ? colours[1] : name.startsWith('update') ? colours[2] : colours[3];
-      put(put(s, 'rect', {class: 'span', x: x(from), y: i * 40 + 4 + lane * 15, width: Math.max(x(from + long) - x(from), .4), height: 13, fill: kind}), 'title', {}, name + ': ' + number(long) + ' us');
-    }
-  });
-  put(s, 'text', {x: 60, y: run.timeline.length * 40 + 16}, number(end - begin) + ' us');
-}
+if (run.timeline.length)
+  timeline(part('timeline', 'Step ' + run.timeline_step + ' by rank', 'Upper row of a rank: its kernels. Lower row: its reductions, pulls and pushes.'), run.timeline, 'us');
 if (run.traffic.length) bars(part('traffic', 'Bytes that a rank sends in a step, by collective', 'Of the rank that sends most.'), run.traffic, 'bytes');
 const memory = part('memory', 'Memory of a rank', 'One block, allocated before the first step.');
 bars(memory, run.memory, 'bytes');
@@ -142,16 +158,20 @@ if (run.memory_over_step.length) {
   chart(memory, [{name: 'bytes in use', kind: 'in-use', points: run.memory_over_step.map((v, i) => [i, v])}], 'line');
 }
 if (run.staleness.length) bars(part('staleness', 'Gradients by age', 'Updates of the server between the pull of a replica and the arrival of its gradient.'), run.staleness, 'gradients');
-put(put(part('plan', 'Plan'), 'details'), 'summary', {}, 'The printed schedule');
-put(document.querySelector('#plan details'), 'pre', {}, run.plan);
+)page";
+
+inline constexpr std::string_view page_end =
+    R"page(put(put(part('plan', 'Plan'), 'details'), 'summary', {}, 'The printed schedule');
+put(document.querySelector('#plan details'), 'pre', {}, page.plan);
 </script></body></html>
 )page";
 
-/// Writes the page of `json`. Throws Error if it cannot be written.
-[[gnu::cold]] inline void write_page(std::string const& path, std::string_view json) {
+/// Writes the page of `json`, drawn by a script over its tools. Throws Error if it cannot be written.
+[[gnu::cold]] inline void write_page(std::string const& path, std::string_view json,
+                                     std::string_view drawing = run_drawing) {
   std::string page(page_begin);
   for (char const c : json) c == '<' ? page += "\\u003c" : page += c;  // only in texts, where tags would end the script
-  page += page_end;
+  for (std::string_view const each : {page_tools, drawing, page_end}) page += each;
   io::write_file(path, io::Bytes(reinterpret_cast<unsigned char const*>(page.data()), page.size()));
 }
 

@@ -37,6 +37,26 @@ template <class Text> [[gnu::cold]] std::string json_list(std::size_t n, Text te
   return out += "]";
 }
 
+[[gnu::cold]] inline std::string json_pair(double a, double b) {
+  return meta::joined({"[", io::number_text(a), ",", io::number_text(b), "]"});
+}
+[[gnu::cold]] inline std::string json_named(std::string_view name, long value) {
+  return meta::joined({"[", io::quote(name), ",", value, "]"});
+}
+/// [name, value] of each that is not zero.
+[[gnu::cold]] inline std::string json_by_verb(schedule::Traffic const& traffic) {
+  std::vector<std::string> sent;
+  for (int v = 0; v < static_cast<int>(op::Verb::Illegal); ++v) {
+    if (traffic.bytes[v] > 0) sent.push_back(json_named(op::name(static_cast<op::Verb>(v)), traffic.bytes[v]));
+  }
+  return json_list(sent.size(), [&](std::size_t i) { return sent[i]; });
+}
+[[gnu::cold]] inline std::string json_by_category(schedule::Memory const& memory) {
+  return json_list(schedule::categories, [&](std::size_t c) {
+    return json_named(schedule::name(static_cast<schedule::Category>(c)), memory.bytes[c]);
+  });
+}
+
 /// Samples as pictures of 1 or 3 channels, (channels, height, width), with their labels and the classes of their
 /// largest outputs.
 struct Pictures {
@@ -60,7 +80,7 @@ struct RunReport {
     io::JsonLine all;
     all.add("title", title).add("told", told).add("facts", facts);
     io::Series const& loss = curves.losses;
-    all.add_raw("loss", json_list(loss.x.size(), [&](std::size_t i) { return pair(loss.x[i], loss.y[i]); }));
+    all.add_raw("loss", json_list(loss.x.size(), [&](std::size_t i) { return json_pair(loss.x[i], loss.y[i]); }));
     auto const& held_out = curves.held_out;
     all.add_raw("held_out", json_list(held_out.size(), [&](std::size_t i) {
                   auto const& h = held_out[i];
@@ -69,38 +89,25 @@ struct RunReport {
                 }));
     all.add_raw("measured", json_list(curves.measured.size(), [&](std::size_t k) {
                   io::Series const& s = curves.measured[k];
-                  auto const points = [&](std::size_t i) { return pair(s.x[i], s.y[i]); };
+                  auto const points = [&](std::size_t i) { return json_pair(s.x[i], s.y[i]); };
                   return "[" + io::quote(s.name) + "," + json_list(s.x.size(), points) + "]";
                 }));
     all.add_raw("classes", json_list(class_names.size(), [&](std::size_t i) { return io::quote(class_names[i]); }));
     all.add_raw("confusion", json_list(confusion.size(), [&](std::size_t i) { return std::to_string(confusion[i]); }));
     add_pictures(all);
     add_timeline(all, program, ranks);
-    std::vector<std::string> bytes, sent, aged;
-    for (int c = 0; c < schedule::categories; ++c)
-      bytes.push_back(named(schedule::name(static_cast<schedule::Category>(c)), plan.memory.bytes[c]));
-    for (int v = 0; v < static_cast<int>(op::Verb::Illegal); ++v) {
-      if (plan.traffic.bytes[v] > 0) sent.push_back(named(op::name(static_cast<op::Verb>(v)), plan.traffic.bytes[v]));
-    }
+    std::vector<std::string> aged;
     for (std::size_t a = 0; a < ages.size(); ++a) {
-      if (ages[a] > 0) aged.push_back(named(std::to_string(a), ages[a]));
+      if (ages[a] > 0) aged.push_back(json_named(std::to_string(a), ages[a]));
     }
-    auto const list = [&](std::vector<std::string> const& of) {
-      return json_list(of.size(), [&](std::size_t i) { return of[i]; });
-    };
-    all.add_raw("memory", list(bytes)).add_raw("traffic", list(sent)).add_raw("staleness", list(aged));
+    all.add_raw("memory", json_by_category(plan.memory)).add_raw("traffic", json_by_verb(plan.traffic));
+    all.add_raw("staleness", json_list(aged.size(), [&](std::size_t i) { return aged[i]; }));
     all.add_raw("memory_over_step",
                 json_list(plan.over_step.size(), [&](std::size_t i) { return std::to_string(plan.over_step[i]); }));
     return all.add("plan", plan.text).text();
   }
 
  private:
-  static std::string pair(double a, double b) {
-    return meta::joined({"[", io::number_text(a), ",", io::number_text(b), "]"});
-  }
-  static std::string named(std::string_view name, long value) {
-    return meta::joined({"[", io::quote(name), ",", value, "]"});
-  }
   void add_pictures(io::JsonLine& all) const {
     Shape const& of = pictures.shape;
     auto const size = static_cast<std::size_t>(of.size());

@@ -35,7 +35,7 @@ namespace cleave::session {
       return meta::joined(
           {"wait ", line.what == schedule::Do::Start ? "all_reduce" : schedule::name(line.what), " ", about});
     default:
-      return meta::joined({schedule::name(line.what), " ", about});
+      return meta::joined({schedule::name(p, s.line), " ", about});
   }
 }
 

@@ -82,6 +82,7 @@ struct Regions {
   long workspace = 0, outbox = 0;
   long batch_sums = 0;     // branches of sums over the batch that the model reads
   long norm = 0;           // for clipping; see norm.hpp
+  long own_gradients = 0;  // the rank's parts of the sums of gradients, if they are kept until the norm is known
   long coding = 0;         // workspace of a codec
   long factor_levels = 0;  // intermediate sums of a gradient that is computed from all ranks' factors
   long own_weights = 0;    // the rank's parts of the weights, as peers read them, if they are in turn
@@ -234,11 +235,12 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
       region(Category::Workspace, f.workspace);  // first: libraries need an alignment of 256 bytes, which the arena has
   // Second: other stages read it at the same place.
   bool const split = s.pipeline.is_split();
-  if (request.waits_for_norm && split) out.norm = region(Category::Workspace, norm_bytes(s));
+  if (request.waits_for_norm && split) out.norm = region(Category::Workspace, norm_bytes(s, f, ranks));
   long const before_weights = at;
   bool const in_turn = weights_in_turn(f, ranks);
   long const own = part_elements(s, f, ranks, stage), weights = stage_elements(s, stage);
-  for (int b = 0; b < s.buckets && in_turn; ++b) out.part[b] = parts_before(s, ranks, b, stage);
+  bool const keeps = keeps_gradients(f, ranks, request.waits_for_norm, request.rounds);
+  for (int b = 0; b < s.buckets && (in_turn || keeps); ++b) out.part[b] = parts_before(s, ranks, b, stage);
   out.copy = bucket_places(s, stage, in_turn);
   out.weights = region(Category::Weights, (masters_in_parts(s, f, ranks) ? own : weights) * f.sum);
   out.own_weights = narrow && in_turn ? region(Category::Weights, own * f.data) : out.weights;
@@ -249,8 +251,9 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
   at -= weights_apart;
   out.moments = region(Category::Optimizer, own * f.sum * f.moments);
   int const sums = request.infers ? 0 : 1;
-  out.gradient = bucket_places(s, stage, f.zero > 1);
+  out.gradient = bucket_places(s, stage, gradients_in_turn(f, ranks, request.waits_for_norm, request.rounds));
   out.gradients = region(Category::Gradients, sums * out.gradient.count * f.sum * out.kept);
+  if (keeps) out.own_gradients = region(Category::Gradients, own * std::min(f.data, f.sum));
   out.scratch = region(Category::Gradients, sums * (out.deepest - out.kept) * s.most_weight_leaf * f.sum);
   out.batch_sums = region(Category::Gradients, sums * out.deepest * s.most_sum_leaf * f.batch_sum);
   bool plain = !f.encoding || f.pushed > 0;
@@ -268,7 +271,7 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
   out.targets_apart = aligned(long{most_slices} * request.rows * s.targets * 4);
   if (s.targets > 0) out.targets = region(Category::Activations, answer_slots * out.targets_apart);
   out.losses = region(Category::Activations, long{share.most_of_a_replica()} * f.sum);
-  if (request.waits_for_norm && !split) out.norm = region(Category::Workspace, norm_bytes(s));
+  if (request.waits_for_norm && !split) out.norm = region(Category::Workspace, norm_bytes(s, f, ranks));
 
   for (Category c : {Category::Activations, Category::Communication}) {
     Heap<64> heap;
@@ -314,7 +317,7 @@ template <int Ops>
 constexpr Layout<Ops> layout(Schedule const& s, Lives<Ops> const& lives, place::Request request, Format const& f,
                              Ranks ranks, int stage = 0) {
   Layout<Ops> out;
-  int dying[PlacedModel<Ops>::most_nodes * 4 + 4]{}, next[BufferTable<Ops>::most_buffers]{};
+  int dying[PlacedModel<Ops>::most_nodes * 4 + Ops * 6 + 5]{}, next[BufferTable<Ops>::most_buffers]{};
   long size[BufferTable<Ops>::most_buffers]{};
   lay_out(out, s, lives.of, request, f, ranks, stage, dying, next, size);
   return out;

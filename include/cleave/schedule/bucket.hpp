@@ -28,6 +28,10 @@ template <int Ops> struct Bucketing {
   constexpr void weights(int k) {
     place::Signature const& s = m.op(k);
     op::Local const& local = m.node(k).local;
+    if (s.reads_tied()) {
+      out.first_weight[k] = out.first_weight[m.tied(k)];
+      return;
+    }
     out.first_weight[k] = out.weights;
     long leaf = 0;
     for (int w = 0; w < s.weights; ++w) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "fuse.hpp"
+#include "recompute.hpp"
 
 namespace cleave::schedule {
 
@@ -12,6 +12,7 @@ template <int Ops> struct BufferTable {
   int buffers = 0;
   // Per node, -1 for none.
   int value[most_nodes]{}, aux[most_nodes]{}, gradient[most_nodes]{};
+  int again[most_nodes]{}, aux_again[most_nodes]{};  // value and aux on the way back
   int input_value = -1, input_gradient = -1;
   int of_gradient[most_nodes * 2 + 1]{};  // of each gradient of differentiate()
 };
@@ -23,9 +24,13 @@ template <int Ops> struct BufferAssignment {
   ForwardPass<Ops> const& values;
   Adjoints<Ops> const& adjoints;
   Fused<Ops> const& fused;
+  Recomputed<Ops> const& recomputed;
   BufferTable<Ops> out{};
+  bool back = false;  // values are those of the way back
 
-  constexpr int value(int k) const { return k < 0 ? out.input_value : out.value[k]; }
+  constexpr int& of_value(int k) { return back ? out.again[k] : out.value[k]; }
+  constexpr int value(int k) const { return k < 0 ? out.input_value : back ? out.again[k] : out.value[k]; }
+  constexpr bool is_kept(int k) const { return back && recomputed.kept[k]; }
   constexpr int buffer(int k, long elements, bool per_slice, place::AxisSet cut_by, bool wide, Category c,
                        int takes_over = -1) {
     out.buffer[out.buffers] = {elements, per_slice, cut_by, wide, c, takes_over, k < 0 ? 0 : m.node(k).part};
@@ -62,9 +67,11 @@ template <int Ops> struct BufferAssignment {
       out.value[k] = sum(k);
       return;
     }
-    if (!s.is_loss) out.value[k] = tensor(k, Category::Activations, s.elementwise ? value(m.node(k).in0) : -1);
-    if (long const aux = m.aux(k); aux > 0) {
-      out.aux[k] = buffer(k, aux * m.request.rows, true, m.batch_axes(k), true, Category::Activations);
+    if (!s.is_loss && !is_kept(k))
+      of_value(k) = tensor(k, Category::Activations, s.elementwise ? value(m.node(k).in0) : -1);
+    if (long const aux = m.aux(k); aux > 0 && !(back && recomputed.kept_aux[k])) {
+      (back ? out.aux_again : out.aux)[k] =
+          buffer(k, aux * m.request.rows, true, m.batch_axes(k), true, Category::Activations);
     }
     if (fused.forward_tail[k] > 0) follow(k);
   }
@@ -72,21 +79,40 @@ template <int Ops> struct BufferAssignment {
   /// operation may take its input's place.
   constexpr void follow(int k) {
     int n = k + 1;
-    for (; fused.head[n] == k; ++n) out.value[n] = out.value[k];
+    for (; fused.head[n] == k; ++n) of_value(n) = value(k);
     for (int const end = n + fused.forward_tail[k]; n < end; ++n) {
       for (int i = k; m.has_second(n) && i < n; ++i) {  // what is read here stays until then
-        int& from = out.buffer[out.value[i]].takes_over;
+        int& from = out.buffer[value(i)].takes_over;
         if (from == value(m.node(n).in1)) from = -1;
       }
       bool const alone = values.readers[n] == 1;
-      out.value[n] = tensor(n, Category::Activations, alone ? value(n - 1) : -1);
-      out.aux[n] = -1;
+      if (!is_kept(n)) of_value(n) = tensor(n, Category::Activations, alone ? value(n - 1) : -1);
+      if (!back) out.aux[n] = -1;
     }
   }
 
+  /// In the order of their steps, as all buffers.
+  constexpr void segment_again(int segment) {
+    for (int k = 0; k < m.count; ++k) {
+      if (m.segment(k) != segment || fused.in_forward_tail[k]) continue;
+      if (m.is_alias(k)) {
+        of_value(k) = value(m.node(k).in0);
+      } else if (fused.head[k] != k) {
+        of_value(k) = value(fused.head[k]);
+      } else if (m.is_op(k) && recomputed.runs[k]) {
+        operation(k);
+      }
+    }
+  }
   constexpr int& of(int gradient) { return out.of_gradient[gradient]; }
   constexpr void backward() {
+    for (int k = 0; k < m.count && recomputed.any; ++k) {
+      out.again[k] = out.value[k];
+      out.aux_again[k] = out.aux[k];
+    }
+    back = recomputed.any;
     for (int i = fused.forward_count; i < fused.count; ++i) {
+      if (recomputed.before[i] > 0) segment_again(recomputed.before[i]);
       Instruction const& n = adjoints.at[fused.order[i]];
       int const k = n.node;
       if (n.what == Do::ConvertBack) of(n.dx) = tensor(adjoints.of[n.dx], Category::Communication);
@@ -116,8 +142,9 @@ template <int Ops> struct BufferAssignment {
 
 template <int Ops>
 constexpr BufferTable<Ops> assign_buffers(PlacedModel<Ops> const& m, ForwardPass<Ops> const& values,
-                                          Adjoints<Ops> const& adjoints, Fused<Ops> const& fused) {
-  algebra::BufferAssignment<Ops> pass{m, values, adjoints, fused};
+                                          Adjoints<Ops> const& adjoints, Fused<Ops> const& fused,
+                                          Recomputed<Ops> const& recomputed) {
+  algebra::BufferAssignment<Ops> pass{m, values, adjoints, fused, recomputed};
   if (m.count > 0) pass.forward();
   pass.backward();
   return pass.out;

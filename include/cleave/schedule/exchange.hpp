@@ -91,25 +91,30 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
       v.write(Write{Opcode::Reduce, sent(), own});
       each_branch([&](int i, int branch, int merges) { v.source(Source{group.rank(i), sent(branch), own, merges}); });
     }
-    bool const in_parts = optimizer_in_parts(program.format, share.ranks);
-    if (program.waits_for_norm || !in_parts) v.round();
+    if (optimizer_in_parts(program.format, share.ranks)) return update_own(own);
+    v.round();
     for (int i = 0; i < group.size; ++i) {
       Strided const of = part(bucket.count, i, group.size);
       if (program.waits_for_norm && i != group.mine) one(Opcode::Copy, sent(), of, group.rank(i), sent());
-      if (!program.waits_for_norm && !in_parts) one(Opcode::Apply, {Storage::Weights}, of, group.rank(i), sent());
+      if (!program.waits_for_norm) one(Opcode::Apply, {Storage::Weights}, of, group.rank(i), sent());
     }
-    if (in_parts) return update_own(own);
     if (program.waits_for_norm) apply(sent());
   }
   /// Each rank has the moments of its part: it updates these weights, and reads the others, if it needs them now.
   constexpr void update_own(Strided own) {
+    bool const keeps = keeps_gradients(program.format, share.ranks, program.waits_for_norm, program.rounds);
+    Location const sum = keeps ? Location{Storage::OwnGradient} : sent();
+    if (keeps) {
+      v.round();
+      one(Opcode::Copy, sum, own, rank, sent());
+    }
     if (weights_in_turn(program.format, share.ranks)) {
       v.round();
-      return one(Opcode::Apply, {Storage::OwnWeights}, run(0, own.size()), rank, sent(), own);
+      return one(Opcode::Apply, {Storage::OwnWeights}, run(0, own.size()), rank, sum, own);
     }
     Location const weights{narrow() ? Storage::Copies : Storage::Weights};
     v.round();
-    one(Opcode::Apply, weights, own, rank, sent());
+    one(Opcode::Apply, weights, own, rank, sum);
     v.round();
     for (int i = 0; i < group.size; ++i) {
       if (i != group.mine) one(Opcode::Copy, weights, part(bucket.count, i, group.size), group.rank(i), weights);
@@ -234,7 +239,7 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     });
   }
   constexpr void norm() {
-    if (program.pipeline.is_split()) return norm_of_stages();
+    if (sums_parts_of_norm(program, program.format, share.ranks)) return norm_of_parts();
     RankGroup const g = group_over(program.mesh.of_replica(), share.ranks, rank);
     if (g.size == 1) return;
     v.round();
@@ -242,28 +247,24 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     for (int i = 0; i < g.size; ++i) v.source(Source{g.rank(i), {Storage::Squares}, run(0, 1), i > 0});
   }
 
-  /// Adds the squares of all layers in the order in which a rank with all of them does: way by way.
-  constexpr void norm_of_stages() {
-    RankGroup const g = group_over(program.mesh.of_replica(), share.ranks, rank);
+  /// The digits of each way's sum, of all ranks that have parts of its gradients.
+  constexpr void norm_of_parts() {
+    RankGroup const ways = group_over(program.mesh.of_replica(), share.ranks, rank);
+    int const words = squares_words(program.format.sum);
+    bool const of_all = optimizer_in_parts(program.format, share.ranks);
+    RankGroup const replicas = group_over(place::over_data, share.ranks, rank);
     v.round();
-    v.write(Write{Opcode::Reduce, {Storage::Norm}, run(0, 1)});
-    bool other_ways = false;
-    for (int way = 0; way < g.size; ++way) {
-      auto const owner = [&](OfNorm const& n) {
-        return share.ranks.at_stage(g.rank(way), program.pipeline.stage(program.bucket[n.bucket].part));
-      };
-      int first = -1, last = -1;
-      for (int i = 0; i < program.norms; ++i) {
-        if (!counts(program, program.norm[i], share.ranks, owner(program.norm[i]))) continue;
-        first = first < 0 ? i : first;
-        last = i;
+    for (int way = 0; way < ways.size; ++way) {
+      v.write(Write{Opcode::Reduce, {Storage::Norm}, run(long{way} * words, long{way + 1} * words)});
+      bool first = true;
+      for (int r = 0; r < replicas.size; ++r) {
+        if (!of_all && r != replicas.mine) continue;
+        int const at = ways.rank(way) - rank + replicas.rank(r);
+        for (int stage = 0; stage < share.ranks.stages; ++stage) {
+          v.source(Source{share.ranks.at_stage(at, stage), {Storage::Squares}, run(0, words), !first});
+          first = false;
+        }
       }
-      for (int i = first < 0 ? 1 : first; i <= last; ++i) {
-        OfNorm const& n = program.norm[i];
-        if (!counts(program, n, share.ranks, owner(n))) continue;
-        v.source(Source{owner(n), {Storage::Squares}, run(i, i + 1), (i > first) + (i == last && other_ways)});
-      }
-      other_ways = other_ways || first >= 0;
     }
   }
 

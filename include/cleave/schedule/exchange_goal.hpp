@@ -18,7 +18,9 @@ class StepGoal {
     if (node && step_.node >= 0) node_ = &program.node[step_.node];
     bool const bucket = step_.what == Do::Start;
     sums_batch_ = bucket || step_.what == Do::Sum || step_.what == Do::SumBack;
-    over_ = node && !node_ ? AxisSet{} : exchanged_over(program, step_);
+    over_ = step_.what == Do::Norm ? norm_over(program, share.ranks)
+            : node && !node_       ? AxisSet{}
+                                   : exchanged_over(program, step_);
     for (int i = 0; sums_batch_ && i < share.parts(over_) && i < most_checked_ranks; ++i) {
       if (!program.format.ordered) {
         for (int r = 0; r < share.rounds; ++r) own_[i][0] |= of(share.of(over_, i, r));
@@ -31,8 +33,9 @@ class StepGoal {
 
   constexpr Content input(int rank, Location in, long element) const {
     if (step_.what == Do::Norm) {
-      int const i = static_cast<int>(element);
-      return in.in == Storage::Squares ? Content{name(rank, 0), of_stages() ? bits(i, i + 1) : own(rank)} : Content{};
+      if (in.in != Storage::Squares) return {};
+      return of_parts() ? Content{name(rank, way(rank) * words() + element), part_of_way(rank)}
+                        : Content{name(rank, 0), own(rank)};
     }
     if (step_.what == Do::Gather)
       return in.in == Storage::OwnWeights ? Content{name(rank, part_begin(rank) + element), 1} : Content{};
@@ -55,12 +58,13 @@ class StepGoal {
     if (step_.what == Do::Gather) return p_.bucket[step_.node].count;
     if (step_.what == Do::Start)
       return in_turn() ? part_begin(rank, 1) - part_begin(rank) : p_.bucket[step_.node].count;
-    if (step_.what == Do::Norm) return 1;
+    if (step_.what == Do::Norm) return of_parts() ? long{share_.ranks.ways()} * words() : 1;
     if (sums_batch_) return node_->local.y.size();
     return held(shardings_of(*node_, step_).to, rank).size();
   }
   constexpr Content result(int rank, long element) const {
-    if (step_.what == Do::Norm) return {name(rank, 0), bits(0, of_stages() ? p_.norms : share_.parts(over_))};
+    if (step_.what == Do::Norm)
+      return {name(rank, element), bits(0, of_parts() ? ranks_of_way() : share_.parts(over_))};
     if (step_.what == Do::Gather) return {name(rank, element), 1};
     long const first = step_.what == Do::Start && in_turn() ? part_begin(rank) : 0;
     if (sums_batch_) return {name(rank, first + element), of({0, share_.micro_batches}), encoded()};
@@ -68,14 +72,26 @@ class StepGoal {
   }
   constexpr int leaves() const { return sums_batch_ && p_.format.ordered ? share_.micro_batches : 0; }
   constexpr bool too_large() const {
-    return share_.micro_batches > most_summands || share_.ranks.ways() > most_summands || p_.norms > most_summands;
+    return share_.micro_batches > most_summands || share_.ranks.ways() > most_summands ||
+           (step_.what == Do::Norm && share_.ranks.world() > most_summands);
   }
 
  private:
   static constexpr long far = 1L << 40;
   constexpr int index(int rank) const { return share_.ranks.index(rank, over_); }
-  /// Summands of a norm are layers, not ways.
-  constexpr bool of_stages() const { return p_.pipeline.is_split(); }
+  /// Summands of each way's digits are the ranks that have parts of its gradients.
+  constexpr bool of_parts() const { return sums_parts_of_norm(p_, p_.format, share_.ranks); }
+  constexpr int words() const { return squares_words(p_.format.sum); }
+  constexpr int way(int rank) const { return share_.ranks.index(rank, p_.mesh.of_replica()); }
+  constexpr int ranks_of_way() const { return share_.ranks.world() / share_.ranks.ways() / other_replicas(); }
+  constexpr int other_replicas() const {
+    return optimizer_in_parts(p_.format, share_.ranks) ? 1 : share_.ranks.replicas();
+  }
+  constexpr std::uint64_t part_of_way(int rank) const {
+    int const replica = other_replicas() > 1 ? 0 : share_.ranks.index(rank, place::over_data);
+    int const at = replica * share_.ranks.stages + share_.ranks.stage(rank);
+    return bits(at, at + 1);
+  }
   constexpr bool in_turn() const { return weights_in_turn(p_.format, share_.ranks); }
   /// Of a rank's part of a bucket, or of the next rank's.
   constexpr long part_begin(int rank, int next = 0) const {

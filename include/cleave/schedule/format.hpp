@@ -39,6 +39,14 @@ constexpr bool optimizer_in_parts(Format const& f, Ranks const& ranks) { return 
 constexpr bool weights_in_turn(Format const& f, Ranks const& ranks) {
   return f.zero > 2 && optimizer_in_parts(f, ranks);
 }
+/// Whether gradients take turns in memory: over one round of accumulation, and with a norm if a rank keeps its part.
+constexpr bool gradients_in_turn(Format const& f, Ranks const& ranks, bool waits_for_norm, int rounds) {
+  return f.zero > 1 && rounds == 1 && (!waits_for_norm || optimizer_in_parts(f, ranks));
+}
+/// Then a rank keeps its part of the sum of a bucket's gradients, whose place others take, until the norm is known.
+constexpr bool keeps_gradients(Format const& f, Ranks const& ranks, bool waits_for_norm, int rounds) {
+  return waits_for_norm && gradients_in_turn(f, ranks, waits_for_norm, rounds);
+}
 /// The elements of the parts that a rank of a stage has of the first buckets of a schedule or program.
 template <class S> constexpr long parts_before(S const& s, Ranks const& ranks, int buckets, int stage) {
   long sum = 0;

@@ -46,6 +46,7 @@ template <int Ops> struct Fusion {
   /// tensors overlaps one that another reads: rows are independent.
   constexpr bool narrow(int k) const {
     if (m.request.gathers_weights) return false;  // of which there are two buckets at a time
+    if (m.segment(k) > 0) return false;           // which is run again without the layers around it
     if (!m.is_op(k) || !m.op(k).contracts || m.node(k).local.w0.dims != 2 || m.has_second(k)) return false;
     op::Local const& l = m.node(k).local;
     int const in = l.w0[0], of = l.w0[1];
@@ -58,11 +59,12 @@ template <int Ops> struct Fusion {
   /// Element-wise, from node k - 1 and an earlier value, without weights or state.
   constexpr bool goes_along(int k) const {
     return k > 0 && k < m.count && m.is_op(k) && m.is_op(k - 1) && m.node(k).in0 == k - 1 && m.op(k).pointwise &&
-           !m.op(k).stats_input && m.aux(k) == 0 && m.node(k).batch_axes == m.node(k - 1).batch_axes &&
-           m.node(k).local.x == m.node(k).local.y;
+           m.segment(k) == m.segment(k - 1) && !m.op(k).stats_input && m.aux(k) == 0 &&
+           m.node(k).batch_axes == m.node(k - 1).batch_axes && m.node(k).local.x == m.node(k).local.y;
   }
 
-  /// A bias, then a map, directly behind a product.
+  /// A bias, then a map, directly behind a product. Where weights are gathered, the bucket of a table that it reads too
+  /// may have the place of the bias.
   constexpr void merge() {
     for (int k = 0; k < m.count; ++k) {
       out.head[k] = k;
@@ -71,14 +73,16 @@ template <int Ops> struct Fusion {
     for (int k = 0; k < m.count; ++k) {
       if (!m.is_op(k) || !m.op(k).contracts) continue;
       int last = k;
-      if (merges(last, true)) out.head[++last] = k, out.bias[k] = last;
+      bool const apart = m.request.gathers_weights && m.op(k).reads_tied();
+      if (!apart && merges(last, true)) out.head[++last] = k, out.bias[k] = last;
       if (merges(last, false)) out.head[++last] = k, out.map[k] = last;
     }
   }
   constexpr bool merges(int k, bool bias) const {
     int const next = k + 1;
     return next < m.count && m.is_op(next) && m.node(next).in0 == k && m.node(next).in1 == -2 && m.op(next).mergeable &&
-           readers(k) == 1 && (m.op(next).weights == 1) == bias && (!bias || lies_along_columns(k, next));
+           m.segment(next) == m.segment(k) && readers(k) == 1 && (m.op(next).weights == 1) == bias &&
+           (!bias || lies_along_columns(k, next));
   }
   /// Whether the bias `next` has a number for each column of the product before it, which may be k or merged into it.
   constexpr bool lies_along_columns(int k, int next) const {
@@ -153,7 +157,7 @@ template <int Ops> struct Fusion {
     auto const whole = [&](int i) { return readers(i) == 1 || (i == k - 1 && out.adds[k] && all_contribute(i)); };
     for (int i = k - 1; i >= 0 && m.node(i + 1).in0 == i && whole(i) && goes_along(i); --i) {
       if (m.has_second(i) || !adjoints.needed(m.node(i).in0) || readers(i - 1) != 1) return;
-      if (m.node(i).batch_axes != m.node(k).batch_axes) return;
+      if (m.node(i).batch_axes != m.node(k).batch_axes || m.segment(i) != m.segment(k)) return;
       out.in_backward_tail[i] = true;
       ++out.backward_tail[k];
     }

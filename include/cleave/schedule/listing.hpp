@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstdio>
 #include <string>
 
 #include "../meta/text.hpp"
@@ -90,6 +89,10 @@ inline std::string pipeline(Program const& p) {
 }
 }  // namespace text
 
+/// What a line does: a forward step on the way back computes values again that were not kept.
+constexpr std::string_view name(Program const& p, int line) {
+  return p.step[line].what == Do::Forward && line >= p.forward_steps ? "recompute" : name(p.step[line].what);
+}
 /// The subject of a line: "0.product+bias+relu", or the placements of a conversion. In backward_input, "2.product+relu"
 /// means that the gradient also passes through the relu before the product.
 [[gnu::cold]] inline std::string subject(Program const& p, int line) {
@@ -160,7 +163,7 @@ template <class = void>
     std::string line = text::left(std::to_string(k), 4) + "  ";
     if (int const part = part_of(p, s); p.pipeline.is_split())
       meta::append(line, {part < 0 ? "all" : text::left(std::to_string(p.pipeline.stage(part)), 3), "  "});
-    meta::append(line, {text::pad(std::string(name(s.what)), 16), text::pad(subject(p, k), 34)});
+    meta::append(line, {text::pad(std::string(name(p, k)), 16), text::pad(subject(p, k), 34)});
     if (s.what == Do::Forward && !p.node[n].is_loss) {
       line += text::pad(text::shape(p.node[n].local.y), 20);
       if (ranks.ways() > 1) line += text::placements(p.node[n].y, ranks.of_replica(), !p.node[n].sums_batch);
@@ -216,9 +219,8 @@ template <class = void> void append_groups(std::string& out, Program const& p) {
       weights += size(k);
     }
     if (!first) continue;
-    char factors[64];
-    std::snprintf(factors, sizeof factors, "rate x %g, weight decay x %g: ", double{g.rate}, double{g.decay});
-    meta::append(out, {factors, text::grouped(weights), " weights\n"});
+    meta::append(out, {"rate x ", meta::short_number(double{g.rate}), ", weight decay x ",
+                       meta::short_number(double{g.decay}), ": ", text::grouped(weights), " weights\n"});
   }
 }
 

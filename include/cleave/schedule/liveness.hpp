@@ -12,9 +12,11 @@ enum class Access : unsigned char { Read, Write };
 template <int Ops> struct Accesses {
   PlacedModel<Ops> const& m;
   Schedule const& s;
+  bool back = false;  // values are those of the way back
 
   constexpr place::Node const& node(int k) const { return m.node(k); }
-  constexpr int value(int k) const { return k < 0 ? s.input_value : s.value[k]; }
+  constexpr int value(int k) const { return k < 0 ? s.input_value : back ? s.again[k] : s.value[k]; }
+  constexpr int aux(int k) const { return back ? s.aux_again[k] : s.aux[k]; }
   constexpr int gradient(int k) const { return k < 0 ? s.input_gradient : s.gradient[k]; }
 
   template <class Visit> constexpr void inputs(int k, Visit visit) const {
@@ -23,21 +25,21 @@ template <int Ops> struct Accesses {
   }
   template <class Visit> constexpr void forward(int k, Visit visit) const {
     inputs(k, visit);
-    visit(s.aux[k], Access::Write);
-    visit(s.value[k], Access::Write);
+    visit(aux(k), Access::Write);
+    visit(value(k), Access::Write);
     for (int i = 0; i < s.forward_tail[k]; ++i) {
       int const n = s.behind(k, false, i);
       inputs(n, visit);
-      visit(s.value[n], Access::Write);
+      visit(value(n), Access::Write);
     }
   }
   /// What the gradients of an operation are computed from.
   template <class Visit> constexpr void kept(int k, Visit visit) const {
     place::Signature const& op = m.op(k);
     visit(s.gradient[k], Access::Read);
-    visit(s.aux[k], Access::Read);
+    visit(aux(k), Access::Read);
     if (op.reads_x) visit(value(node(k).in0), Access::Read);
-    if (op.reads_y) visit(s.value[k], Access::Read);
+    if (op.reads_y) visit(value(k), Access::Read);
     if (node(k).in1 > -2 && (op.reads_x || op.stats_input)) visit(value(node(k).in1), Access::Read);
   }
   template <class Visit> constexpr void backward_input(int k, Step step, Visit visit) const {
@@ -48,7 +50,7 @@ template <int Ops> struct Accesses {
     for (int n = k - 1; n >= k - s.backward_tail[k]; --n) {
       visit(s.gradient[n], Access::Read);
       if (m.op(n).reads_x) visit(value(node(n).in0), Access::Read);
-      if (m.op(n).reads_y) visit(s.value[n], Access::Read);
+      if (m.op(n).reads_y) visit(value(n), Access::Read);
       visit(gradient(node(n).in0), Access::Write);
     }
   }
@@ -71,6 +73,10 @@ template <int Ops> struct Accesses {
         return backward_input(n, step, visit);
       case Do::BackwardWeight:
         kept(n, visit);
+        if (int const reader = m.tied(n); reader >= 0) {
+          visit(value(node(reader).in0), Access::Read);
+          visit(s.gradient[reader], Access::Read);
+        }
         return writes();
       case Do::ConvertBack:
         visit(s.gradient[n], Access::Read);
@@ -94,12 +100,12 @@ template <int Ops> struct Lives { Life of[BufferTable<Ops>::most_buffers]; };
 template <int Ops> constexpr Lives<Ops> liveness(PlacedModel<Ops> const& m, Schedule const& s) {
   Lives<Ops> out;
   if (m.count == 0) return out;
-  Accesses<Ops> const accesses{m, s};
   bool seen[BufferTable<Ops>::most_buffers]{};
   seen[s.input_value] = true;
   int first_linked = 0;
   for (int k = 0; k < s.steps; ++k) {
     if (!s.step[k].linked) first_linked = k;
+    Accesses<Ops> const accesses{m, s, k >= s.forward_steps};
     accesses.each(k, [&](int buffer, Access) {
       if (buffer < 0) return;
       Life& life = out.of[buffer];
@@ -113,12 +119,12 @@ template <int Ops> constexpr Lives<Ops> liveness(PlacedModel<Ops> const& m, Sche
   }
   for (int k = 0; k < m.count; ++k) {
     if (!m.node(k).is_send()) continue;
-    Life& sent = out.of[accesses.value(m.node(k).in0)];  // until the other stage's gradient has come
+    Life& sent = out.of[Accesses<Ops>{m, s}.value(m.node(k).in0)];  // until the other stage's gradient has come
     sent.sent = true;
     if (sent.death < s.forward_steps) sent.death = s.forward_steps;
     if (s.gradient[k] >= 0) out.of[s.gradient[k]] = {0, s.steps, -1, true};
   }
-  int const output = accesses.value(m.placed.last);  // read between the passes, for the accuracy
+  int const output = Accesses<Ops>{m, s}.value(m.placed.last);  // read between the passes, for the accuracy
   if (output >= 0 && out.of[output].death < s.forward_steps) out.of[output].death = s.forward_steps;
   return out;
 }

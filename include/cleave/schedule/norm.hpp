@@ -4,12 +4,13 @@
 
 #include "../place/placement.hpp"
 #include "../place/sharding.hpp"
+#include "format.hpp"
 #include "schedule.hpp"
 
 namespace cleave::schedule {
 
-/// Weights of one layer that are cut along the same axes: their squares are one sum. These do not depend on the
-/// number of replicas, nor on which layers share a message.
+/// Weights of one layer that are cut along the same axes. These do not depend on the number of replicas, nor on which
+/// layers share a message.
 struct OfNorm {
   int bucket = 0;
   long offset = 0, count = 0;
@@ -43,16 +44,25 @@ template <class P, class Visit> constexpr void each_of_norm(Visit visit) {
   }
 }
 
-// In the arena, in words of 8 bytes, all sums in f64:
-//   0, 1   the sum of a way, in alternating steps: peers may still read the last one while the next is written
+// In the arena, in words of 8 bytes:
+//   0, 1   the sum of a way in f64, in alternating steps: peers may still read the last one while the next is written
 //   2      on the host, the sum of all ways; on a device, the scale of the gradients
-//   3 ...  on a device, the sums of pieces; on a stage of a pipeline, those of each OfNorm, in alternating steps
+//   3 ...  on a device, the sums of pieces; where several ranks have parts of a way's gradients, the digits of what
+//   this
+//          rank has, in alternating steps, then those of each way
 inline constexpr int norm_word = sizeof(double), norm_of_ways = 2, norm_scale = 2, norm_pieces = 3;
 inline constexpr long norm_piece = 4096;  // weights
 
+/// A sum of squares without rounding, in digits of 32 bits, and one word more; by the bytes of an element of sums.
+constexpr int squares_words(long sum_bytes) { return sum_bytes > 4 ? 68 : 22; }
+
+/// Whether several ranks have parts of a way's gradients, so that its sum is of theirs.
+template <class S> constexpr bool sums_parts_of_norm(S const& s, Format const& f, Ranks const& ranks) {
+  return s.pipeline.is_split() || optimizer_in_parts(f, ranks);
+}
 /// Every sum ends with a separate piece.
-template <class S> constexpr long norm_bytes(S const& s) {
-  if (s.pipeline.is_split()) return (norm_pieces + 2 * s.weights) * norm_word;
+template <class S> constexpr long norm_bytes(S const& s, Format const& f, Ranks const& ranks) {
+  if (sums_parts_of_norm(s, f, ranks)) return (norm_pieces + (2 + ranks.ways()) * squares_words(f.sum)) * norm_word;
   return (norm_pieces + s.weight_elements / norm_piece + s.weights) * norm_word;
 }
 

@@ -17,6 +17,7 @@ constexpr long bytes(Storage in, long elements, Format const& f) {
     case Storage::Factors:
     case Storage::Copies:
     case Storage::OwnWeights:
+    case Storage::OwnGradient:
       return elements * f.data;
     case Storage::Statistic:
     case Storage::BatchSum:
@@ -40,8 +41,9 @@ struct Offsets {
   LayoutView const* layout = nullptr;
   int bucket = -1;
   RankGroup group{};
-  int turn = 0;   // of Squares: norms use two words in turn
-  int round = 0;  // of a pipeline, whose rounds have slots for their values
+  int turn = 0;    // of Squares: norms use two places in turn
+  int digits = 0;  // of a norm that is a sum of digits: the words of one
+  int round = 0;   // of a pipeline, whose rounds have slots for their values
 
   constexpr long operator()(Location l) const {
     Format const& f = program->format;
@@ -74,11 +76,13 @@ struct Offsets {
         return layout->copies + layout->copy.of(program->bucket, bucket) * f.data;
       case Storage::OwnWeights:
         return layout->own_weights + layout->part[bucket] * f.data;
+      case Storage::OwnGradient:
+        return layout->own_gradients +
+               (layout->part[bucket] - op::part_begin(program->bucket[bucket].count, group.mine, group.size)) * f.data;
       case Storage::Squares:
-        if (program->pipeline.is_split()) return layout->norm + (norm_pieces + turn * program->weights) * norm_word;
-        return layout->norm + turn * norm_word;
+        return layout->norm + (digits > 0 ? norm_pieces + turn * digits : turn) * norm_word;
       case Storage::Norm:
-        return layout->norm + norm_of_ways * norm_word;
+        return layout->norm + (digits > 0 ? norm_pieces + 2 * digits : norm_of_ways) * norm_word;
     }
     return 0;
   }

@@ -18,7 +18,24 @@ template <int Ops> struct PlacedModel {
   constexpr place::Node const& node(int k) const { return placed.node[k]; }
   constexpr place::Signature const& op(int k) const { return model.op[placed.node[k].op]; }
   constexpr bool is_op(int k) const { return placed.node[k].op >= 0; }
-  constexpr bool learns(int k) const { return op(k).weights > 0 && op(k).leaf >= request.frozen; }
+  /// A weight of two operations learns where the first of them is.
+  constexpr bool learns(int k) const {
+    return op(k).weights > 0 && op(k).leaf >= request.frozen && !op(k).reads_tied();
+  }
+  /// The node of the operation with which node k shares its weight, -1: none.
+  constexpr int tied(int k) const {
+    int n = is_op(k) && op(k).tied >= 0 ? 0 : -1;
+    while (n >= 0 && node(n).op != op(k).tied) ++n;
+    return n;
+  }
+  /// Of a conversion that moves something none: what ranks have sent each other is kept.
+  constexpr int segment(int k) const {
+    while (k >= 0 && is_alias(k)) k = node(k).in0;
+    return k >= 0 && is_op(k) ? op(k).segment : 0;
+  }
+  /// A conversion that moves nothing: its value is its input's.
+  constexpr bool is_alias(int k) const { return !is_op(k) && node(k).conversion.forward == op::Verb::None; }
+  constexpr bool has_segments() const { return model.segments; }
   /// Of the value of node k, -1: of the model's input.
   constexpr place::AxisSet batch_axes(int k) const {
     return k < 0 ? place::axes_of(placed.input, place::shard(place::batch)) : node(k).batch_axes;

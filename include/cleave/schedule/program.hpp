@@ -32,6 +32,7 @@ struct ProgramNode {
   long aux = 0;           // numbers kept of a sample for the way back
   long state_size = 0;    // elements of a running statistic on this rank
   int part = 0;           // of a pipeline
+  int tied = -1;          // the node whose gradient of the same weight is computed with this one's
 
   /// Over which the gradients of its weights are summed.
   constexpr place::AxisSet summed_over() const { return place::axes_of(w, place::replicate); }
@@ -56,6 +57,7 @@ struct Program : Chains<Program> {
   // Of each node, as Schedule has them.
   int const *value = nullptr, *aux = nullptr, *gradient = nullptr, *first_weight = nullptr, *bias = nullptr,
             *map = nullptr, *forward_tail = nullptr, *backward_tail = nullptr;
+  int const *again = nullptr, *aux_again = nullptr;
   long const* state = nullptr;
   bool const* adds = nullptr;
   long weight_elements = 0, state_elements = 0, most_weight_leaf = 0, most_sum_leaf = 0, targets = 0;
@@ -90,9 +92,12 @@ constexpr int sender_of(Program const& p, Step const& s) {
   int const in0 = p.node[s.node].in0;
   return s.what == Do::ConvertBack ? p.node[s.node].part : in0 < 0 ? 0 : p.node[in0].part;
 }
-/// Whether of the ranks that have these weights, a rank is the one that counts their squares.
+/// Whether of the ranks that have these weights, a rank is the one that counts their squares; if each has a part of
+/// their sum, those of its part.
 constexpr bool counts(Program const& p, OfNorm const& n, Ranks const& ranks, int rank) {
-  return p.pipeline.stage(p.bucket[n.bucket].part) == ranks.stage(rank) && ranks.index(rank, n.alike) == 0;
+  Bucket const& of = p.bucket[n.bucket];
+  place::AxisSet const alike = optimizer_in_parts(p.format, ranks) ? n.alike - of.over : n.alike;
+  return p.pipeline.stage(of.part) == ranks.stage(rank) && ranks.index(rank, alike) == 0;
 }
 /// Whether a rank runs a step.
 constexpr bool runs(Program const& p, Step const& s, Ranks const& ranks, int rank) {
@@ -143,6 +148,7 @@ template <class P> class ProgramOf {
       to.sums_batch = s.sums_batch;
       to.stats_input = s.stats_input;
       to.aux = s.aux(n.local.x, n.local.y);
+      if (!s.reads_tied()) to.tied = P::placed_model.tied(k);
       if (s.states > 0) to.state_size = place::algebra::cut(s.state, n.w, P::request.mesh, 0).size();
     }
     return out;
@@ -179,6 +185,8 @@ template <class P> class ProgramOf {
     p.norms = norm.count;
     p.value = s.value;
     p.aux = s.aux;
+    p.again = s.again;
+    p.aux_again = s.aux_again;
     p.gradient = s.gradient;
     p.first_weight = s.first_weight;
     p.bias = s.bias;

@@ -22,6 +22,7 @@ struct Schedule : Chains<Schedule> {
   // Per node, as the tables have them.
   int const *value = nullptr, *aux = nullptr, *gradient = nullptr, *first_weight = nullptr, *bias = nullptr,
             *map = nullptr, *head = nullptr, *forward_tail = nullptr, *backward_tail = nullptr;
+  int const *again = nullptr, *aux_again = nullptr;  // value and aux on the way back
   long const* state = nullptr;
   bool const *in_forward_tail = nullptr, *in_backward_tail = nullptr, *adds = nullptr;
   int input_value = -1, input_gradient = -1;
@@ -37,8 +38,8 @@ struct Schedule : Chains<Schedule> {
 };
 
 template <int Ops>
-constexpr Schedule view(PlacedModel<Ops> const& m, Fused<Ops> const& fused, BucketTable<Ops> const& buckets,
-                        BufferTable<Ops> const& buffers, StepTable<Ops> const& steps,
+constexpr Schedule view(PlacedModel<Ops> const& m, Fused<Ops> const& fused, Recomputed<Ops> const& recomputed,
+                        BucketTable<Ops> const& buckets, BufferTable<Ops> const& buffers, StepTable<Ops> const& steps,
                         PipelineSchedule const& pipeline) {
   Schedule s;
   s.pipeline = pipeline;
@@ -57,6 +58,8 @@ constexpr Schedule view(PlacedModel<Ops> const& m, Fused<Ops> const& fused, Buck
   s.buffers = buffers.buffers;
   s.value = buffers.value;
   s.aux = buffers.aux;
+  s.again = recomputed.any ? buffers.again : buffers.value;
+  s.aux_again = recomputed.any ? buffers.aux_again : buffers.aux;
   s.gradient = buffers.gradient;
   s.first_weight = buckets.first_weight;
   s.bias = fused.bias;

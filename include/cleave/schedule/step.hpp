@@ -19,23 +19,26 @@ enum class Do : unsigned char {
   ConvertBack,     // the adjoint of Convert
   SumBack,         // the adjoint of Sum
   Add,             // adds the two gradients of a value that is read twice
+  Keep,            // wait for a bucket's sum and copy this rank's part of it, whose place other gradients take
   Norm,            // wait for all sums; compute the norm over all weights for clipping
   Update           // wait for a bucket's sum and update its weights
 };
 
 constexpr std::string_view name(Do d) {
   constexpr std::string_view names[] = {
-      "forward", "convert",      "gather",   "sum", "backward_input", "backward_weight",
-      "start",   "convert_back", "sum_back", "add", "norm",           "update"};
+      "forward",      "convert",  "gather", "sum",  "backward_input", "backward_weight", "start",
+      "convert_back", "sum_back", "add",    "keep", "norm",           "update"};
   return names[static_cast<int>(d)];
 }
 
 /// Whether the step is one of a bucket, not of a node.
-constexpr bool is_of_bucket(Do d) { return d == Do::Gather || d == Do::Start || d == Do::Update; }
+constexpr bool is_of_bucket(Do d) { return d == Do::Gather || d == Do::Start || d == Do::Keep || d == Do::Update; }
+/// Whether it is done in the last round of accumulation alone.
+constexpr bool once_a_step(Do d) { return d == Do::Norm || (is_of_bucket(d) && d != Do::Gather); }
 
 struct Step {
   Do what = Do::Forward;
-  int node = -1;          // for Gather, Start and Update: the bucket
+  int node = -1;          // for Gather, Start, Keep and Update: the bucket
   int dx = -1, dx2 = -1;  // buffers that it writes
   bool linked = false;    // a row depends only on the same row of the step before: one kernel may do both
   friend constexpr bool operator==(Step, Step) = default;

@@ -10,14 +10,14 @@
 namespace cleave::schedule {
 
 template <int Ops> struct StepTable {
-  Step step[PlacedModel<Ops>::most_nodes * 4 + Ops * 4 + 3];
+  Step step[PlacedModel<Ops>::most_nodes * 4 + Ops * 6 + 4];
   int steps = 0, forward_steps = 0;
 };
 
 template <int Ops>
 constexpr StepTable<Ops> steps(PlacedModel<Ops> const& m, ForwardPass<Ops> const& values, Adjoints<Ops> const& adjoints,
-                               Fused<Ops> const& fused, BucketTable<Ops> const& buckets,
-                               BufferTable<Ops> const& buffers) {
+                               Fused<Ops> const& fused, Recomputed<Ops> const& recomputed,
+                               BucketTable<Ops> const& buckets, BufferTable<Ops> const& buffers) {
   StepTable<Ops> out;
   auto const emit = [&](Do what, int k) { out.step[out.steps++] = {what, k}; };
   int gathered[2] = {-1, -1};  // the buckets whose weights are there, of even and of odd number
@@ -37,22 +37,38 @@ constexpr StepTable<Ops> steps(PlacedModel<Ops> const& m, ForwardPass<Ops> const
   out.forward_steps = out.steps;
   auto const buffer = [&](int gradient) { return gradient < 0 ? -1 : buffers.of_gradient[gradient]; };
   int waits = buckets.buckets - 1, of = -1;  // the next bucket to start; the operation whose weights are computed
-  int updates = waits;                       // the next bucket to update
+  // Where a bucket's gradients take the place of others, these are updated before, or kept until the norm is known.
+  Do const in_turn = m.request.waits_for_norm ? Do::Keep : Do::Update;
+  int done = waits;  // the next bucket of which that is done
+  auto const segment_again = [&](int segment) {
+    for (int i = 0; i < fused.forward_count; ++i) {
+      int const k = values.at[fused.order[i]].node;
+      if (m.segment(k) != segment || !recomputed.runs[k]) continue;
+      gather(k);
+      gather(fused.bias[k]);
+      out.step[out.steps++] = {Do::Forward, k, buffers.again[k]};
+    }
+  };
   for (int i = fused.forward_count; i < fused.count; ++i) {
     Instruction const& n = adjoints.at[fused.order[i]];
+    if (recomputed.before[i] > 0) segment_again(recomputed.before[i]);
     // The gradients of a product's weights, and of a bias, do not depend on the weights.
     bool const computes = n.what == Do::BackwardInput || n.what == Do::BackwardWeight;
     bool const of_values = n.what == Do::BackwardWeight && (m.op(n.node).contracts || m.op(n.node).mergeable);
     if (computes && !of_values) gather(n.node);
-    if (m.request.updates_in_turn && n.what == Do::BackwardWeight && updates > waits + 1) emit(Do::Update, updates--);
+    if (m.request.updates_in_turn && n.what == Do::BackwardWeight && done > waits + 1) emit(in_turn, done--);
     out.step[out.steps++] = {n.what, n.node, buffer(n.dx), buffer(n.dx2), fused.linked[i]};
     if (n.what == Do::BackwardWeight) of = n.node;
     bool const all = n.what == Do::SumBack || (n.what == Do::BackwardWeight && !m.op(of).stats_input);
     if (all && waits >= 0 && buckets.bucket[waits].node == of) emit(Do::Start, waits--);
   }
   if (m.request.infers) return out;
-  if (m.request.waits_for_norm) emit(Do::Norm, -1);
-  while (updates >= 0) emit(Do::Update, updates--);
+  if (m.request.waits_for_norm) {
+    while (m.request.updates_in_turn && done >= 0) emit(Do::Keep, done--);
+    emit(Do::Norm, -1);
+    done = buckets.buckets - 1;
+  }
+  while (done >= 0) emit(Do::Update, done--);
   return out;
 }
 

@@ -52,6 +52,11 @@ constexpr AxisSet exchanged_over(Program const& program, Step const& step) {
   }
 }
 
+/// The axes of the ranks that have parts of a norm; stages of a pipeline are no axis.
+constexpr AxisSet norm_over(Program const& program, Ranks const& ranks) {
+  return optimizer_in_parts(program.format, ranks) ? ranks.all() : program.mesh.of_replica();
+}
+
 /// A sum that all ranks of a group get: so many elements of the tensors at `from`, to `to`.
 struct SumOverRanks {
   RankGroup group{};

@@ -31,10 +31,11 @@ enum class Storage : unsigned char {
   Rows,       // the nonzero rows of a branch; as long as their header says
   Factors,    // inputs, then output gradients
   Weights,
-  Copies,      // of the weights, as kernels read them, where these are not the weights
-  OwnWeights,  // a rank's part of the weights, from its first element on, as others read it
-  Squares,     // the sum of the squares of a way's gradients
-  Norm         // the same of all ways
+  Copies,       // of the weights, as kernels read them, where these are not the weights
+  OwnWeights,   // a rank's part of the weights, from its first element on, as others read it
+  OwnGradient,  // a rank's part of the sum, where it is kept until the norm is known; in the format of Wire
+  Squares,      // the sum of the squares of a way's gradients, or the digits of the sum of a part of them
+  Norm          // the sum over all ways, or the digits of each
 };
 /// Whether the length of what is read is known in the run only: it stands at its beginning.
 constexpr bool is_counted(Storage s) { return s == Storage::Rows; }

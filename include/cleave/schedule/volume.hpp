@@ -101,11 +101,11 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
     m.verb = op::Verb::AllGather;
     m.ranks = ranks.group_size(m.over);
     m.elements = s.bucket[step.node].count;
-    m.sent = op::sent(m.verb, m.elements, op::part_size(m.elements, mine(), m.ranks), m.ranks);
+    m.times = request.rounds;
+    m.sent = m.times * op::sent(m.verb, m.elements, op::part_size(m.elements, mine(), m.ranks), m.ranks);
+    m.elements *= m.times;
   } else if (step.what == Do::Start) {
     sum(s.bucket[step.node].count, weights_in_turn(f, ranks) ? op::Verb::ReduceScatter : op::Verb::AllReduce);
-    if (s.waits_for_norm && optimizer_in_parts(f, ranks))  // all read all sums, and later all weights
-      m.sent += op::sent(op::Verb::AllGather, m.elements, op::part_size(m.elements, mine(), m.ranks), m.ranks);
     if (s.bucket[step.node].factors > 0) {
       m.sent = (m.ranks - 1) * long{share.of(m.over, mine(), 0).size()} * request.rows * s.bucket[step.node].factors;
       m.factors = true;
@@ -119,12 +119,13 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
   } else if (step.what == Do::Sum || step.what == Do::SumBack) {
     bytes_each = f.batch_sum;
     sum(s.node[step.node].local.y.size());
-  } else if (step.what == Do::Norm && s.pipeline.is_split()) {  // each rank has those of its layers
+  } else if (step.what == Do::Norm && sums_parts_of_norm(s, f, ranks)) {  // each rank has those of its weights
     bytes_each = norm_word;
     m.verb = op::Verb::AllGather;
-    m.ranks = ranks.ranks_of_replica();
-    m.elements = s.norms;
-    for (int i = 0; i < s.norms; ++i) m.sent += counts(s, s.norm[i], ranks, rank) ? m.ranks - 1 : 0;
+    m.over = norm_over(s, ranks);
+    m.ranks = optimizer_in_parts(f, ranks) ? ranks.world() : ranks.ranks_of_replica();
+    m.elements = long{m.ranks} * squares_words(f.sum);
+    m.sent = op::sent(m.verb, m.elements, squares_words(f.sum), m.ranks);
   } else if (step.what == Do::Norm && ranks.ways() > 1) {  // each way has the squares of its weights
     bytes_each = norm_word;
     m.verb = op::Verb::AllGather;

@@ -20,8 +20,9 @@ template <long Flops, class L = Ethernet10G> struct Machine {
   static constexpr double half_flops = 0;         // where numbers have 16 bits; 0: as in 32
   static constexpr double memory_bytes = 0;  // a nanosecond, of values and weights read or written; 0: takes no time
   static constexpr double start_ns = 0;      // of every operation
-  using link = L;                            // between replicas
-  using ways_link = void;                    // between the ranks of a replica; void: as between replicas
+  static constexpr long capacity = 0;        // bytes of memory that a rank may take; 0: not said
+  using link = L;                            // between replicas, and between stages
+  using ways_link = void;                    // between the ranks of a stage of a replica; void: as between replicas
 };
 
 /// A duration in nanoseconds, as models have it: `step_time<Train, Lab> < 12_ms`.

@@ -64,7 +64,7 @@ constexpr double weights_of(place::Signature const& s, op::Local const& local) {
 }
 
 constexpr bool learns(place::Signature const& s, place::Request const& request) {
-  return s.weights > 0 && s.leaf >= request.frozen && !request.infers;
+  return s.weights > 0 && s.leaf >= request.frozen && !request.infers && !s.reads_tied();
 }
 /// Whether the gradient of each operation's result is wanted.
 template <int Ops> struct Differentiated {

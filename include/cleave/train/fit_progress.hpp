@@ -8,8 +8,10 @@
 #include <string>
 #include <system_error>
 #include <type_traits>
+#include <utility>
 
 #include "../io/parse_double.hpp"
+#include "../meta/in_library.hpp"
 #include "../report/history.hpp"
 #include "options.hpp"
 
@@ -20,9 +22,15 @@ struct FitProgress {
   std::uint64_t samples = 0;  // a checksum
   History history{};
   EarlyStopping stop{};
+  bool within = false;        // an epoch, of which so many steps as the trainer has made are done
+  double sum = 0;             // of the losses of these
+  double seconds_within = 0;  // until then, of all epochs
 
+  double seconds() const {
+    return within ? seconds_within : history.epochs.empty() ? 0 : history.epochs.back().seconds;
+  }
   /// As text: numbers with a space behind each; names have their length before them.
-  std::string text() const {
+  CLEAVE_IN_LIBRARY std::string text() const {
     std::string out;
     auto const add = [&](auto... numbers) {
       char digits[64];
@@ -30,6 +38,16 @@ struct FitProgress {
     };
     add(first, samples, int{history.stopped_early}, stop.least, stop.since);
     for (Epoch const& e : history.epochs) add(e.epoch, e.steps, e.loss, e.val_loss, e.val_accuracy, e.seconds);
+    if (!(history.monitor == Monitor())) {
+      out += monitor_of_best;
+      add(history.monitor.name.size());
+      out += history.monitor.name;
+      add(int{history.monitor.better == Better::Higher});
+    }
+    if (within) {
+      out += steps_of_epoch;
+      add(sum, seconds_within);
+    }
     if (history.names_measured().empty()) return out;
     out += measured_of_epochs;
     for (Epoch const& e : history.epochs) {
@@ -43,7 +61,7 @@ struct FitProgress {
     return out;
   }
   /// Throws Error if the text is no such.
-  static FitProgress of(std::string const& text, std::string const& path) {
+  CLEAVE_IN_LIBRARY static FitProgress of(std::string const& text, std::string const& path) {
     char const *at = text.data(), *const last = at + text.size();
     auto const damaged = [&] { throw Error({path, ": what it says of its training cannot be read; it is damaged"}); };
     auto const read = [&](auto& number) {
@@ -51,23 +69,42 @@ struct FitProgress {
       if (r.ec != std::errc() || r.ptr == last || *r.ptr != ' ') damaged();
       at = r.ptr + 1;
     };
+    auto const read_name = [&] {
+      std::size_t letters = 0;
+      read(letters);
+      if (static_cast<std::size_t>(last - at) < letters) damaged();
+      return std::string(std::exchange(at, at + letters), letters);
+    };
+    auto const follows = [&](char mark) {
+      if (at == last || *at != mark) return false;
+      ++at;
+      return true;
+    };
     FitProgress out;
     int ended = 0;
     read(out.first), read(out.samples), read(ended), read(out.stop.least), read(out.stop.since);
     out.history.stopped_early = ended != 0;
-    while (at != last && *at != measured_of_epochs) {
+    if (ended != 0) out.history.stop_reason = StopReason::Patience;
+    while (at != last && *at >= '0' && *at <= '9') {
       Epoch& e = out.history.epochs.emplace_back();
       read(e.epoch), read(e.steps), read(e.loss), read(e.val_loss), read(e.val_accuracy), read(e.seconds);
     }
+    if (follows(monitor_of_best)) {
+      int higher = 0;
+      out.history.monitor.name = read_name();
+      read(higher);
+      out.history.monitor.better = higher != 0 ? Better::Higher : Better::Lower;
+    }
+    if (follows(steps_of_epoch)) {
+      out.within = true;
+      read(out.sum), read(out.seconds_within);
+    }
     if (at == last) return out;
-    ++at;
+    if (!follows(measured_of_epochs)) damaged();
     for (Epoch& e : out.history.epochs) {
-      std::size_t count = 0, letters = 0;
+      std::size_t count = 0;
       for (read(count); count > 0; --count) {
-        read(letters);
-        if (static_cast<std::size_t>(last - at) < letters) damaged();
-        EpochValue& m = e.measured.emplace_back(EpochValue{std::string(at, letters)});
-        at += letters;
+        EpochValue& m = e.measured.emplace_back(EpochValue{read_name()});
         read(m.value);
       }
     }
@@ -76,7 +113,8 @@ struct FitProgress {
   }
 
  private:
-  static constexpr char measured_of_epochs = 'm';  // behind the numbers of the epochs
+  // Behind the numbers of the epochs.
+  static constexpr char measured_of_epochs = 'm', steps_of_epoch = 's', monitor_of_best = 'b';
   template <class Number> static std::from_chars_result from_text(char const* first, char const* last, Number& out) {
     if constexpr (std::is_floating_point_v<Number>) return io::parse_double(first, last, out);
     if constexpr (!std::is_floating_point_v<Number>) return std::from_chars(first, last, out);
@@ -92,7 +130,7 @@ struct FitFiles {
 };
 
 /// "mine-best.safetensors" for "mine.safetensors".
-inline std::string best_beside(std::string const& path) {
+CLEAVE_IN_LIBRARY std::string best_beside(std::string const& path) {
   auto const dot = path.rfind('.'), folder = path.rfind('/');
   bool const has_suffix = dot != std::string::npos && (folder == std::string::npos || dot > folder + 1);
   return has_suffix ? path.substr(0, dot) + "-best" + path.substr(dot) : path + "-best";

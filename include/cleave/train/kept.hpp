@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "../backend/host/execution/feed.hpp"
+#include "../meta/in_library.hpp"
 #include "../schedule/shard.hpp"
 #include "description.hpp"
 
@@ -24,22 +26,21 @@ struct Kept {
 };
 
 /// Learned tensors first, "3.weight" and "3.bias" for layer 3, or what its operations call them; then the optimizer's
-/// state; then running statistics.
-[[gnu::cold]] inline std::vector<Kept> kept(Description const& plan) {
+/// state; then running statistics. Operations of a layer may call theirs alike: the second is "3.weight_2".
+CLEAVE_IN_LIBRARY std::vector<Kept> kept(Description const& plan) {
   std::vector<Kept> out;
   schedule::Program const& p = plan.program;
+  auto const add = [&out](int leaf, std::string_view called, Kept k) {
+    std::string const name = k.name = meta::joined({leaf, ".", called});
+    auto const taken = [&](Kept const& other) { return other.name == k.name; };
+    for (int same = 2; std::any_of(out.begin(), out.end(), taken); ++same) k.name = meta::joined({name, "_", same});
+    out.push_back(std::move(k));
+  };
   for (int i = 0; i < p.weights; ++i) {
     schedule::ProgramNode const& n = p.node[p.weight[i].node];
     int const which = p.weight[i].which;
-    std::string name = meta::joined({n.leaf, ".", n.weight_names[which]});
-    int same = 1;  // of a layer with several operations that call their weights alike
-    for (int before = 0; before < i; ++before) {
-      schedule::ProgramNode const& other = p.node[p.weight[before].node];
-      same += other.leaf == n.leaf && other.weight_names[p.weight[before].which] == n.weight_names[which];
-    }
-    if (same > 1) meta::append(name, {"_", same});
-    out.push_back(
-        {std::move(name), n.weight[which].shape, n.w, p.weight[i].offset, backend::host::Region::Weights, n.name});
+    add(n.leaf, n.weight_names[which],
+        {{}, n.weight[which].shape, n.w, p.weight[i].offset, backend::host::Region::Weights, n.name});
   }
   for (int m = 0; m < plan.moments; ++m) {
     for (int i = 0; i < p.weights; ++i) {
@@ -53,8 +54,8 @@ struct Kept {
   for (int k = 0; k < p.nodes; ++k) {
     schedule::ProgramNode const& n = p.node[k];
     for (int i = 0; i < n.states; ++i) {
-      out.push_back({std::to_string(n.leaf) + "." + std::string(n.state_names[i]), n.state, n.w,
-                     p.state[k] + i * n.state_size, backend::host::Region::States, n.name});
+      add(n.leaf, n.state_names[i],
+          {{}, n.state, n.w, p.state[k] + i * n.state_size, backend::host::Region::States, n.name});
     }
   }
   return out;

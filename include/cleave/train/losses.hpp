@@ -10,6 +10,7 @@
 
 #include "../backend/gpu/kernels/coder.hpp"
 #include "../meta/error.hpp"
+#include "../meta/in_library.hpp"
 #include "../plan/unsaid.hpp"
 #include "../schedule/slices.hpp"
 #include "description.hpp"
@@ -18,7 +19,7 @@ namespace cleave::session {
 
 /// The remedy if there are more replicas, each with `each` micro-batches, than the plan has: fewer of them, or a number
 /// of micro-batches, a multiple of `unit`, that divides the batch.
-inline std::string way_out(Description const& plan, long replicas, int each, int unit) {
+CLEAVE_IN_LIBRARY std::string way_out(Description const& plan, long replicas, int each, int unit) {
   long const most = plan.request.micro_batches / each, wanted = replicas * each;
   int const enough = wanted > plan.batch ? 0 : plan::fewest_micro_batches(plan.batch, static_cast<int>(wanted), unit);
   return (most > 0 ? "run at most " + std::to_string(most * plan.program.mesh.ranks_of_replica()) + " ranks, or "
@@ -28,13 +29,18 @@ inline std::string way_out(Description const& plan, long replicas, int each, int
                            std::to_string(wanted) + ">, in the plan, not Batch<" + std::to_string(plan.batch) + ">");
 }
 
-/// Why the plan cannot have so many replicas, and how many it can have; empty if it can.
-inline std::string what_forbids(Description const& plan, int replicas) {
+/// Why a plan that fixes the number of its replicas cannot have so many; empty if it can, or fixes none.
+CLEAVE_IN_LIBRARY std::string other_than_fixed(Description const& plan, int replicas) {
   if (plan.replicas == 1 && replicas > 1)
     return meta::joined({"this plan runs on 1 replica, got ", replicas,
                          "; for more say DataParallel<Sync> in it, or Data<", replicas, "> in its Mesh"});
   if (plan.replicas > 0 && replicas != plan.replicas)
     return meta::joined({"this plan runs on exactly ", plan.replicas, " replicas, got ", replicas});
+  return {};
+}
+/// Why the plan cannot have so many replicas, and how many it can have; empty if it can.
+CLEAVE_IN_LIBRARY std::string what_forbids(Description const& plan, int replicas) {
+  if (std::string why = other_than_fixed(plan, replicas); !why.empty()) return why;
   int ways = 1;  // that share a replica's micro-batches
   for (int k = 0; k < plan.program.nodes; ++k)
     ways = std::max(ways, plan.program.mesh.with_replicas(1).group_size(plan.program.node[k].batch_axes));

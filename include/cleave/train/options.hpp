@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "../optim/rate.hpp"
+#include "../report/history.hpp"
 
 namespace cleave {
 
@@ -34,17 +36,29 @@ struct FitOptions {
   int epochs = 1;
   /// The share of samples that is held out, the same of every class, drawn from the seed: from 0 to below 1.
   double validation = 0;
-  /// Training ends after so many epochs without a smaller val_loss; 0: never early.
+  /// Training ends after so many epochs without a smaller val_loss, or a better `.monitor`; 0: never early.
   int patience = 0;
   /// Inputs are scaled to mean 0 and deviation 1 over the training samples, by feature (of an image by channel).
   bool standardise = false;
   /// Threads that read a data set ahead of the steps, where it is not in memory; 0: ranks read what they need.
   int readers = 1;
   std::optional<Rate> rate{};  ///< instead of the plan's
-  /// A file in which the training is saved after each epoch. If it is there already, `fit` continues from it, with the
-  /// results of a training that was never interrupted; if that was on other samples, `fit` throws Error. With samples
-  /// held out, the best weights are in a file beside it: "mine-best.safetensors" beside "mine.safetensors".
+  /// A file in which the training is saved after each epoch, and within one as `.save_every` says. If it is there
+  /// already, `fit` continues from it, with the results of a training that was never interrupted; if that was on other
+  /// samples, `fit` throws Error. With samples held out, the best weights are in a file beside it:
+  /// "mine-best.safetensors" beside "mine.safetensors".
   std::string checkpoint{};
+  /// The longest time between two saves, in an epoch too: `.save_every = std::chrono::minutes(30)`; 0: after epochs
+  /// only.
+  std::chrono::milliseconds save_every = std::chrono::minutes(10);
+  /// SIGTERM, SIGINT, SIGHUP and SIGUSR1 end the training after a step; it is saved there if there is a `.checkpoint`,
+  /// and `History::stop_reason` is `StopReason::Signal`. A second SIGINT ends the program at once. `fit` takes the
+  /// signals of the whole program while it runs, and gives them back.
+  bool stop_on_signals = false;
+  /// Of `batches`: the loop goes on where the trainer is, as if this had made all its steps; `.epochs` are all epochs.
+  bool resume = false;
+  /// What says which epoch is the best, for the weights in the end and for `.patience`.
+  Monitor monitor{};
 };
 
 /// A layer of the model, counted from 0 with those that have no weights, and the name of the same module in PyTorch:

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -18,12 +19,16 @@ namespace session {
 template <class Trained> void load_layers(Trained& trainer, std::string const& path, int layers) {
   using A = typename Trained::A;
   Description const& plan = description_of(trainer);
+  int of_model = 0;
+  for (int k = 0; k < plan.program.nodes; ++k) of_model = std::max(of_model, plan.program.node[k].leaf + 1);
+  if (layers < 1) throw Error({"load_weights: the first ", layers, " layers; say at least 1"});
+  if (layers > of_model && layers != std::numeric_limits<int>::max())
+    throw Error({"load_weights: the first ", layers, " layers, but this model has ", of_model, ", with its loss"});
   io::SafeTensors const file = io::load_safetensors(path);
   std::vector<Kept> wanted;
   for (Kept& k : kept(plan)) {
     if (k.region != backend::host::Region::Moments && std::stoi(k.name) < layers) wanted.push_back(std::move(k));
   }
-  if (layers < 1) throw Error({"load_weights: the first ", layers, " layers; say at least 1"});
   if (wanted.empty()) throw Error({"load_weights: layers 0 to ", layers - 1, " of this model have no weights"});
   std::vector<std::vector<A>> values;
   for (Kept const& k : wanted) {

@@ -106,7 +106,8 @@ template <class P, class Self> class SampleTraining {
   /// Weights and running statistics of the first layers (default: all), from a checkpoint of this model or of another
   /// one that begins with the same layers; any plan's. Optimizer, step and the other layers stay; inputs are scaled as
   /// in the file if this trainer has no scaling yet. With `Freeze<n>` in the plan, these layers then stay as they are.
-  /// Throws Error, and changes nothing, if a tensor is missing or has another shape. It is in pretrained.hpp.
+  /// Throws Error, and changes nothing, if a tensor is missing or has another shape, or if the model has fewer layers.
+  /// It is in pretrained.hpp.
   void load_weights(std::string const& path, int layers = std::numeric_limits<int>::max());
   /// Weights and running statistics of the layers that have a name, from a safetensors file of PyTorch
   /// (`safetensors.torch.save_file(model.state_dict(), path)`), and to one. Layers behind the last name stay as they
@@ -154,7 +155,8 @@ template <class P, class Self> class SampleTraining {
     if (sets.held_out.size() > 0) check_same(sets.held_out, how);
     check_class_names(sets.training.class_names, sets.held_out.class_names);
     if (!sets.training.class_names.empty()) preprocessing_.class_names = sets.training.class_names;
-    return session::fit(common(self()), sets, how, fitted(), watch, preprocessing_.scaling, at, files_of(how));
+    FitFiles const files = files_of(how);
+    return FitLoop(common(self()), sets, how, fitted(), watch, preprocessing_.scaling, at, files).run();
   }
   BatchRange batches_of(SampleSource const& all, FitOptions const& how) {
     check_same(all, how);
@@ -165,6 +167,7 @@ template <class P, class Self> class SampleTraining {
     Fitted of{wanted, P::rate, seed_, preprocessing_.scaling, token_inputs_of<P>, at_once(), writes_files()};
     of.masks_zeros = masks_zeros(typename P::ops{});
     of.whole_numbers = reads_whole_numbers(typename P::ops{});
+    of.pace = pace_of<P>(self().ranks().replicas());
     return of;
   }
   /// Replicas around a server may each be in a step of their own.
@@ -175,10 +178,12 @@ template <class P, class Self> class SampleTraining {
   /// Throws Error, on every process, unless all give the same samples and options and have trained alike.
   void check_same(SampleSource const& all, FitOptions const& how, bool hears_steps = false) {
     if (!processes_ || processes_->size() == 1) return;
-    processes_->check_same(checksum_of({static_cast<long>(checksum_of(all)), how.epochs, how.patience,
-                                        std::lround(how.validation * 1e9), how.standardise, !how.checkpoint.empty(),
-                                        hears_steps, static_cast<long>(how.rate ? checksum_of(*how.rate) : 0)}),
-                           "other samples or options");
+    processes_->check_same(
+        checksum_of({static_cast<long>(checksum_of(all)), how.epochs, how.patience, std::lround(how.validation * 1e9),
+                     how.standardise, !how.checkpoint.empty(), how.save_every.count() > 0, how.stop_on_signals,
+                     static_cast<long>(checksum_of(how.monitor.name.c_str())), hears_steps,
+                     static_cast<long>(how.rate ? checksum_of(*how.rate) : 0)}),
+        "other samples or options");
     std::uint64_t state = checksum_of({self().steps(), static_cast<long>(seed_)});
     for (auto const* of : {&preprocessing_.scaling.mean, &preprocessing_.scaling.deviation})
       for (float const f : *of) state = checksum_of({std::bit_cast<std::int32_t>(f)}, state);

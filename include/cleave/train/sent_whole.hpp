@@ -21,8 +21,8 @@ template <class Table> constexpr Table with_whole(Table of) {
 /// nor scheduled, as elsewhere; the traffic and the memory are these.
 template <class P> struct SentWhole : P {
   static constexpr auto bucket_table = with_whole(P::bucket_table);
-  static constexpr auto schedule = cleave::schedule::view(P::placed_model, P::fused, bucket_table, P::buffer_table,
-                                                          P::step_table, P::schedule.pipeline);
+  static constexpr auto schedule = cleave::schedule::view(P::placed_model, P::fused, P::recomputed, bucket_table,
+                                                          P::buffer_table, P::step_table, P::schedule.pipeline);
 };
 template <class P> constexpr bool sends_some() {
   for (int b = 0; b < P::schedule.buckets; ++b) {

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <string>
 
+#include "../meta/in_library.hpp"
+
 namespace cleave::session {
 
 /// Exit codes of a program of `run(...)`, besides 0.
@@ -23,10 +25,11 @@ struct ExitCode {
 /// SIGHUP (a closed terminal), SIGUSR1 (sbatch --signal=USR1@120) and SIGPIPE (the reader of the output is gone). A
 /// second SIGINT ends the process at once. Signals that were ignored before (nohup) stay ignored. SIGXFSZ is ignored: a
 /// write beyond the limit on file sizes fails like one on a full disk. The destructor restores the earlier handlers.
-/// Created by `run(...)` only; one at a time.
+/// Created by `run(...)`, and by `fit` with `.stop_on_signals`; one at a time.
 class StopSignals {
  public:
-  StopSignals() {
+  CLEAVE_IN_LIBRARY StopSignals() {
+    any_ = true;
     for (std::size_t i = 0; i < std::size(taken); ++i) {
       ::sigaction(taken[i].number, nullptr, &before_[i]);
       if (before_[i].sa_handler == SIG_IGN) continue;
@@ -36,7 +39,7 @@ class StopSignals {
       ::sigaction(taken[i].number, &now, nullptr);
     }
   }
-  ~StopSignals() {
+  CLEAVE_IN_LIBRARY ~StopSignals() {
     for (std::size_t i = 0; i < std::size(taken); ++i) {
       bool const closed = taken[i].number == SIGPIPE && received_ == SIGPIPE;
       if (closed) before_[i].sa_handler = SIG_IGN;  // otherwise flushing the buffers would end the process
@@ -44,10 +47,13 @@ class StopSignals {
     }
     received_ = 0;
     interrupts_ = 0;
+    any_ = false;
   }
   StopSignals(StopSignals const&) = delete;
   StopSignals& operator=(StopSignals const&) = delete;
 
+  /// Whether one lives.
+  static bool any() { return any_; }
   /// The first signal since construction; 0: none.
   static int received() { return received_; }
   static std::string name_of(int number) {
@@ -71,6 +77,7 @@ class StopSignals {
     received_.compare_exchange_strong(none, number);
   }
 
+  static inline std::atomic<bool> any_{false};
   static inline std::atomic<int> received_{0}, interrupts_{0};
   static_assert(std::atomic<int>::is_always_lock_free);
   struct sigaction before_[std::size(taken)]{};

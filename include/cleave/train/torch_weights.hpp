@@ -14,17 +14,32 @@ namespace cleave {
 
 namespace session {
 
+/// Columns of queries, keys and values. Here those of a group of heads that share keys and values are beside one
+/// another (op/attention.hpp); elsewhere there are the queries in the order of heads, then the keys, then the values.
+struct HeadColumns {
+  long shared = 1, groups = 1, width = 1;  // heads of a group, groups, features of a head
+
+  long there(long column) const {
+    long const part = column / (groups * width), group = column / width % groups;
+    return part < shared ? (group * shared + part) * width + column % width : column;
+  }
+};
+
 /// A tensor as PyTorch has it: dimensions that only here are apart together, and its rows and columns.
 struct AsMatrix {
   Shape shape;
   bool matrix = false;
+  HeadColumns heads{};
 
   explicit AsMatrix(Kept const& k) : shape(k.shape) {
-    bool const out_of_heads = k.op == "out_of_heads", heads = out_of_heads || k.op == "into_heads";
-    matrix = heads || (k.shape.dims == 2 && (k.op == "product" || k.op == "rnn" || k.op == "lstm" || k.op == "gru"));
+    bool const out_of_heads = k.op == "out_of_heads", into_heads = k.op == "into_heads";
+    matrix = out_of_heads || into_heads ||
+             (k.shape.dims == 2 && (k.op == "product" || k.op == "rnn" || k.op == "lstm" || k.op == "gru"));
     int const rows = out_of_heads ? k.shape[0] * k.shape[1] : k.shape[0];
     if (matrix) shape = Shape(rows, static_cast<int>(k.shape.size() / rows));
     if (k.op == "bias") shape = k.shape.flat();
+    if (into_heads) heads = {k.shape[1] - 2, k.shape[2], k.shape[3]};
+    if (k.op == "bias" && k.shape.dims == 3) heads = {k.shape[0] - 2, k.shape[1], k.shape[2]};
   }
 };
 
@@ -32,14 +47,19 @@ struct AsMatrix {
 struct TorchTensor {
   Kept here, there;
   bool exchanged = false;  // rows and columns
+  HeadColumns heads{};
 
   /// From its order there to that here, or back.
-  template <class A> std::vector<A> reordered(std::vector<A> const& from, Shape shape) const {
-    if (!exchanged) return from;
+  template <class A> std::vector<A> reordered(std::vector<A> const& from, bool back = false) const {
+    if (!exchanged && heads.shared == 1) return from;
     std::vector<A> to(from.size());
-    auto const rows = static_cast<std::size_t>(shape[0]), columns = static_cast<std::size_t>(shape[1]);
-    for (std::size_t r = 0; r < rows; ++r)
-      for (std::size_t c = 0; c < columns; ++c) to[c * rows + r] = from[r * columns + c];
+    long const rows = exchanged ? there.shape[1] : 1, columns = there.shape.size() / rows;
+    for (long c = 0; c < columns; ++c)
+      for (long r = 0; r < rows; ++r) {
+        auto const at = static_cast<std::size_t>(r * columns + c);
+        auto const at_there = static_cast<std::size_t>(heads.there(c) * rows + r);
+        to[back ? at_there : at] = from[back ? at : at_there];
+      }
     return to;
   }
 };
@@ -62,7 +82,7 @@ template <class = void> std::vector<TorchTensor> torch_tensors(Description const
       throw Error({"torch names: layer ", layer, " is named twice"});
     ++found[static_cast<std::size_t>(at - names.begin())];
     AsMatrix const as(k);
-    TorchTensor t{k, k, as.matrix};
+    TorchTensor t{k, k, as.matrix, as.heads};
     t.there.name = at->module + k.name.substr(k.name.find('.'));
     t.there.shape = as.matrix ? Shape(as.shape[1], as.shape[0]) : as.shape;
     out.push_back(std::move(t));
@@ -84,7 +104,7 @@ void read_torch(Description const& plan, std::string const& path, TorchNames con
   for (TorchTensor const& t : tensors) {
     std::vector<A> read(static_cast<std::size_t>(t.there.shape.size()));
     read_tensor(file, path, t.there, read.data());
-    values.push_back(t.reordered(read, t.there.shape));
+    values.push_back(t.reordered(read));
   }
   for (io::NamedTensor const& in_file : file.tensors()) {
     for (TorchName const& n : names) {
@@ -119,7 +139,7 @@ void session::SampleTraining<P, Self>::save_torch(std::string const& path, Torch
   std::vector<TorchTensor> const all = torch_tensors(description_of(trainer), names);
   std::vector<std::vector<A>> values;
   std::vector<io::NamedTensor> tensors;
-  for (TorchTensor const& t : all) values.push_back(t.reordered(whole(trainer, t.here), AsMatrix(t.here).shape));
+  for (TorchTensor const& t : all) values.push_back(t.reordered(whole(trainer, t.here), true));
   for (std::size_t i = 0; i < all.size(); ++i)
     tensors.push_back({all[i].there.name,
                        sizeof(A) == 8 ? io::Dtype::F64 : io::Dtype::F32,

@@ -3,6 +3,7 @@
 #include <cleave.hpp>
 
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -58,6 +59,24 @@ int main(int argc, char** argv) {
     if (mistake == "steps") second->fit(x, y, brief, Report(page, *second));
     History const ended = second->fit(x, y, brief, {fifth, Report(page, *second), JsonLines(lines, 2)});
     if (ended.epochs.size() != 1 || second->steps() != 5) throw Error("did not end at step 5");
+    {  // A signal to the last process stops all; another start continues from that step.
+      std::string const path = std::string(argv[1]) + ".stopped";
+      FitOptions stops{.epochs = 2, .validation = 0.1, .checkpoint = path, .stop_on_signals = true};
+      auto const sixth = [&](TrainedStep const& s) {
+        if (group.rank() == group.size() - 1 && s.step == 6) std::raise(SIGUSR1);
+      };
+      Trainer<Train> stopped({.seed = 3, .processes = &group}), rest({.seed = 3, .processes = &group}),
+          whole({.seed = 3, .processes = &group});
+      History const until = stopped.fit(x, y, stops, sixth);
+      if (until.stop_reason != StopReason::Signal || !until.epochs.empty() || stopped.steps() != 6)
+        throw Error("did not stop at step 6");
+      rest.fit(x, y, stops);
+      stops.checkpoint.clear();
+      whole.fit(x, y, stops);
+      if (rest.predictor()(x) != whole.predictor()(x)) throw Error("continues with other weights");
+      if (group.leads())
+        for (std::string const& file : {path, session::best_beside(path)}) std::remove(file.c_str());
+    }
     auto again = trainer.predictor();
     second->save(std::string(argv[1]) + ".second");
     trainer.load_weights(std::string(argv[1]) + ".second");

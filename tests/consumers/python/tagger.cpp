@@ -6,6 +6,8 @@
 using namespace cleave;
 
 struct Net : Sequential<Vector<6>, Embedding<10, 8>, Lstm<8>, PerPosition<Linear<3>, CrossEntropy>> {};
-struct Train : Plan<Net, Batch<20>, DataParallel<Sync>, Adam> {};
+struct Train : Plan<Net, Batch<20>, DataParallel<Sync>, Adam> {
+  static constexpr Rate rate = Rate::constant(0.01f);
+};
 
 CLEAVE_PYTHON_MODULE(tagger, Train)

@@ -147,6 +147,21 @@ class Modules(unittest.TestCase):
         threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         with self.assertRaises(KeyboardInterrupt):
             flowers.Trainer().fit(x, y, epochs=10_000_000)
+        x, y = numpy.ones((1 << 20, 64), numpy.float32), numpy.zeros(1 << 20, numpy.uint8)
+        trainer = flowers.Trainer()
+        threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        with self.assertRaises(KeyboardInterrupt):
+            trainer.fit(x, y)
+        self.assertLess(trainer.steps, (1 << 20) // 32)  # within the epoch
+
+    def test_the_rate_and_the_judge_of_epochs_are_options(self):
+        x, y = samples(256)
+        still = flowers.Trainer().fit(x, y, epochs=2, rate=0.0)
+        self.assertAlmostEqual(still.epochs[0].loss, still.epochs[1].loss, places=5)
+        history = flowers.Trainer().fit(x, y, epochs=4, validation=0.25, monitor="val_accuracy", best="highest")
+        self.assertEqual(history.best.val_accuracy, max(e.val_accuracy for e in history.epochs))
+        with self.assertRaisesRegex(flowers.Error, 'best is "lowest" or "highest", not "most"'):
+            flowers.Trainer().fit(x, y, best="most")
 
     def test_the_plan_is_text(self):
         self.assertIn("all_reduce", flowers.plan(2))

@@ -249,6 +249,8 @@ template <class N> class Rank : public Arena<N> {
         return gradients_.reclaim(a.bucket);
       case Act::Start:
         return gradients_.start(a.bucket);
+      case Act::Keep:
+        return gradients_.keep(a.bucket);
       case Act::Norm:
         return norm(a);
       case Act::Update:
@@ -267,7 +269,7 @@ template <class N> class Rank : public Arena<N> {
     schedule::RankGroup group;
     schedule::TransferList list;
     schedule::SumOverRanks sum;
-    std::vector<int> peers;  // of a norm: the other ranks of the replica
+    std::vector<int> peers;  // of a norm: the other ranks that have parts of it
   };
   /// Numbers what the actions of a round exchange. Training and evaluation share it.
   void list_values(std::vector<Action<T>>& actions, int round) {
@@ -283,7 +285,7 @@ template <class N> class Rank : public Arena<N> {
       if (a.act == Act::Convert || a.act == Act::Sum)
         made.sum = schedule::sum_over_ranks(program_, program_.step[a.step], share_, m_.rank, round);
       for (int s = 0; a.act == Act::Norm && s < share_.ranks.stages; ++s) {
-        schedule::RankGroup const g = m_.group_at(s, made.group.over);
+        schedule::RankGroup const g = m_.group_at(s, schedule::norm_over(program_, share_.ranks));
         for (int i = 0; i < g.size; ++i) {
           if (g.rank(i) != m_.rank) made.peers.push_back(g.rank(i));
         }
@@ -334,20 +336,26 @@ template <class N> class Rank : public Arena<N> {
     transfers_.offsets().bucket = a.bucket;
     if (v.list.rounds() > 0) transfers_.run(v.list, v.group, a.step);
   }
-  /// The ways' sums of squares are two words of each arena, used in turn: a rank that writes norm k has read all of
+  /// What a rank has of the sum has two places in its arena, used in turn: a rank that writes norm k has read all of
   /// norm k - 1, so norm k - 2 has been read by all.
   void norm(Action<T> const& a) {
     StepExchange const& v = values_[static_cast<std::size_t>(a.exchange)];
+    constexpr int words = ExactSquares<A>::words;
+    bool const of_parts = schedule::sums_parts_of_norm(program_, program_.format, share_.ranks);
     transfers_.offsets().turn = 1 - transfers_.offsets().turn;
+    transfers_.offsets().digits = of_parts ? words : 0;
     auto* const own = v.peers.empty() ? nullptr : at<double>(transfers_.offsets()({schedule::Storage::Squares}));
-    bool const by_layers = program_.pipeline.is_split();
-    double squares = gradients_.squares(by_layers ? own : nullptr);
+    ExactSquares<A> of_rank = gradients_.squares();
+    double squares = of_rank.value();
     if (own) {
-      if (!by_layers) *own = squares;
+      of_parts ? of_rank.write(own) : void(*own = squares);
       m_.reach(a.step, 1);
       m_.await_these(v.peers, a.step, m_.round * Member::marks + 1);
       transfers_.run_round(v.list);
-      squares = *at<double>(transfers_.offsets()({schedule::Storage::Norm}));
+      double const* const all = at<double>(transfers_.offsets()({schedule::Storage::Norm}));
+      squares = of_parts ? 0 : *all;
+      for (int way = 0; of_parts && way < share_.ranks.ways(); ++way)
+        squares += ExactSquares<A>::value(all + way * words);
     }
     stepping_.scale = functions_.gradient_scale(squares, states() + program_.loss_scale);
   }

@@ -40,6 +40,10 @@ TEST_CASE("heads: products, biases, attention") {
   compare_all<op::Attend<true>, local<op::Attend<true>>(2, Shape(7, 3, 2, 4))>();
   compare_all<op::Attend<false>, local<op::Attend<false>>(2, Shape(7, 3, 2, 4))>();
   compare_all<op::RotatePositions, local<op::RotatePositions>(2, Shape(7, 3, 2, 4))>();
+  using Grouped = op::IntoHeads<6, op::Start::He, 2>;
+  compare_all<Grouped, local<Grouped>(2, Shape(5, 12))>();
+  compare_all<op::Attend<true>, local<op::Attend<true>>(2, Shape(7, 5, 2, 4))>();
+  compare_all<op::RotatePositions, local<op::RotatePositions>(2, Shape(7, 5, 2, 4))>();
   compare_all<op::AddPositions, local<op::AddPositions>(3, Shape(4, 6))>();
 }
 TEST_CASE("the last position") { compare_all<op::TakeLast, local<op::TakeLast>(3, Shape(4, 6))>(); }

@@ -1,34 +1,42 @@
-// backend/host/gradients/norm.cpp - squares are added up in f64: no summand is lost, whatever the length.
+// backend/host/gradients/norm.cpp - the squares of all ways: what all ways have counts once.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
-#include <cleave/backend/host/gradients/norm.hpp>
+#include <cleave.hpp>
 
 #include "../compare.hpp"
 
 using namespace cleave;
-using backend::host::squares;
 
-TEST_CASE("of every length") {
-  for (long n : {0L, 1L, 7L, 8L, 9L, 1000L}) {
-    auto const g = test::numbers<float>(n, 1);
+namespace {
+struct Net : Sequential<Vector<6>, Linear<8>, Relu, Linear<4>, CrossEntropy> {};
+struct Clipped : Adam {
+  static constexpr float clip_norm = 1;
+};
+template <class... Ps> struct Of : Plan<Net, Batch<8>, Clipped, Ps...> {};
+}  // namespace
+
+TEST_CASE("of one way, of rows with a bias that all have, of columns") {
+  using backend::host::squares_of_ways;
+  auto const definition = [](auto const& g, auto counts) {
     long double sum = 0;
-    for (float v : g) sum += static_cast<long double>(v) * static_cast<long double>(v);
-    CHECK(squares(g.data(), n) == doctest::Approx(static_cast<double>(sum)).epsilon(1e-14));
-  }
-}
-TEST_CASE("small gradients among many are counted, and large ones do not overflow") {
-  std::vector<float> g(1 << 20, 1e-3f);
-  g[5] = 1e30f;
-  CHECK(squares(g.data(), 1 << 20) == doctest::Approx(1e60));
-  g[5] = 1;
-  CHECK(squares(g.data(), 1 << 20) == doctest::Approx(1 + ((1 << 20) - 1) * 1e-6).epsilon(1e-6));
-}
-TEST_CASE("a narrow copy has the sum of what it holds") {
-  std::vector<bf16> narrow;
-  std::vector<float> wide;
-  for (int i = 0; i < 77; ++i) {
-    narrow.push_back(static_cast<bf16>(0.01f * static_cast<float>(i * i)));
-    wide.push_back(static_cast<float>(narrow.back()));
-  }
-  CHECK(squares(narrow.data(), 77) == squares(wide.data(), 77));
+    for (std::size_t i = 0; i < g.size(); ++i) {
+      if (counts(static_cast<long>(i))) sum += static_cast<long double>(g[i]) * static_cast<long double>(g[i]);
+    }
+    return doctest::Approx(static_cast<double>(sum)).epsilon(1e-14);
+  };
+  auto const all = [](long) { return true; };
+  using One = Of<>;
+  auto const one = test::numbers<float>(One::schedule.weight_elements, 1);
+  CHECK(squares_of_ways(schedule::program<One>, one.data()) == definition(one, all));
+
+  using Rows = Of<ModelParallel<SplitRows, Ways<2>>>;
+  long const each = Rows::schedule.weight_elements;
+  CHECK(each == (3 * 8 + 8 / 2) + (4 * 4 + 4));
+  auto const rows = test::numbers<float>(2 * each, 2);
+  CHECK(squares_of_ways(schedule::program<Rows>, rows.data()) ==
+        definition(rows, [&](long i) { return i < each || i - each < each - 4; }));
+
+  using Columns = Of<ModelParallel<SplitCols, Ways<2>>>;
+  auto const columns = test::numbers<float>(2 * Columns::schedule.weight_elements, 3);
+  CHECK(squares_of_ways(schedule::program<Columns>, columns.data()) == definition(columns, all));
 }

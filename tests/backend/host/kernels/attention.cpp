@@ -29,9 +29,9 @@ template <class T> struct Tensors {
   }
 };
 
-template <bool Causal, int Positions, int Width, class T> void compare(double tolerance) {
+template <bool Causal, int Positions, int Width, class T, int Queries = 1> void compare(double tolerance) {
   using Op = op::Attend<Causal>;
-  static constexpr op::Local l = test::local<Op>(2, Shape(Positions, 3, 2, Width));
+  static constexpr op::Local l = test::local<Op>(2, Shape(Positions, Queries + 2, 2, Width));
   Tensors<double> wanted(Op{}, l);
   Tensors<T> tried(Op{}, l);
   Op::template forward<l>(test::Serial{}, wanted.operands());
@@ -62,4 +62,10 @@ TEST_CASE("sequences of several blocks, the last of them shorter or not") {
   compare<false, 192, 8, float>(1e-5);
   compare<true, 200, 16, bf16>(8e-3);
   compare<false, 131, 4, double>(1e-12);
+}
+TEST_CASE("heads that share keys and values, of one block and of several") {
+  compare<true, 33, 8, float, 2>(1e-5);
+  compare<false, 16, 8, bf16, 3>(8e-3);
+  compare<true, 131, 4, double, 3>(1e-12);
+  compare<false, 192, 8, float, 4>(1e-5);
 }

@@ -61,7 +61,7 @@ template <class N, class Machine, class Link> class Walk {
     return a == Convert || a == Gather || a == Sum || a == Start || a == Norm || a == Update;
   }
   std::string title(int line) const {
-    return std::string(schedule::name(ranks_.program.step[line].what)) + " " + schedule::subject(ranks_.program, line);
+    return std::string(schedule::name(ranks_.program, line)) + " " + schedule::subject(ranks_.program, line);
   }
   void meet(Action const& a, int round) {
     switch (a.act) {

@@ -99,6 +99,7 @@ template <class N> class Transfers {
       case Factors:
       case Copies:
       case OwnWeights:
+      case OwnGradient:
         return visit(address<N>(rank, in, at));
       case Statistic:
       case BatchSum:

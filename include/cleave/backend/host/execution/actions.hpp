@@ -28,6 +28,7 @@ enum class Act : unsigned char {
   Sum,      // of batch sums, over the ranks; blocks
   Start,
   Add,
+  Keep,  // of a bucket's sum the part that is this rank's
   Norm,
   Update,
   UpdateWeight

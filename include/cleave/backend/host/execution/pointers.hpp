@@ -26,7 +26,9 @@ template <class N> class Pointers {
 
   schedule::ProgramNode const& node(int k) const { return program_.node[k]; }
   template <class E> E* buffer(int b) const { return b < 0 ? nullptr : at<E>(layout_.buffer_in(program_, b, round_)); }
-  int value(int k) const { return k < 0 ? program_.input_value : program_.value[k]; }
+  int value(int k) const {
+    return k < 0 ? program_.input_value : (on_the_way_back_ ? program_.again : program_.value)[k];
+  }
 
   /// The operands of node k on the rank's i-th slice.
   op::Operands<T> operands(int k, int i) const {
@@ -52,13 +54,14 @@ template <class N> class Pointers {
     if (n.weights > 1) t.w1 = weight(k, 1);
     if (s.bias[k] >= 0) t.bias = weight(s.bias[k], 0);
     if (n.sums_batch) {
-      t.stats = buffer<S>(s.value[k]);
+      t.stats = buffer<S>(value(k));
       t.dstats = buffer<S>(s.gradient[k]);
     } else {
-      t.y = rows_of(buffer<T>(s.value[k]), n.local.y);
+      t.y = rows_of(buffer<T>(value(k)), n.local.y);
       t.dy = rows_of(buffer<T>(s.gradient[k]), n.local.y);
     }
-    if (s.aux[k] >= 0) t.aux = buffer<A>(s.aux[k]) + row * n.aux;
+    int const aux = (on_the_way_back_ ? s.aux_again : s.aux)[k];
+    if (aux >= 0) t.aux = buffer<A>(aux) + row * n.aux;
     if (n.states > 0) {
       t.state0 = reinterpret_cast<A*>(weights_base_ + layout_.states - weights_first_) + s.state[k];
       t.state1 = t.state0 + n.state_size;
@@ -128,6 +131,7 @@ template <class N> class Pointers {
   long weights_first_ = 0;   // which begins at this offset
   op::Pass const* pass_;
   int round_ = 0;
+  bool on_the_way_back_ = false;  // of a step's operands
 };
 
 }  // namespace cleave::backend::host

@@ -26,11 +26,8 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
   /// done in the last round only.
   Rounds training() {
     training_ = true;
-    return rounds([&](int s) {
-      schedule::Do const what = program_.step[s].what;
-      bool const once = what == schedule::Do::Start || what == schedule::Do::Norm || what == schedule::Do::Update;
-      return !once || round_ == program_.rounds - 1;
-    });
+    return rounds(
+        [&](int s) { return !schedule::once_a_step(program_.step[s].what) || round_ == program_.rounds - 1; });
   }
   Rounds evaluation() {
     return rounds([&](int s) {
@@ -96,6 +93,7 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
   using Base::layout_;
   using Base::m_;
   using Base::node;
+  using Base::on_the_way_back_;
   using Base::operands;
   using Base::program_;
   using Base::round_;
@@ -119,6 +117,7 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
     using enum schedule::Do;
     schedule::Step const step = program_.step[s];
     int const k = step.node;
+    on_the_way_back_ = s >= program_.forward_steps;
     if (is_linked(s)) return;
     if (typename Made::Call const all = linking(s)) {
       return each_slice(k, [&](op::Operands<T>& t, int i) {
@@ -145,6 +144,7 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
         if (steps_alone(k)) {
           Made& a = emit(Act::UpdateWeight, s);
           a.t = operands(k, 0);
+          tied(a, k, 0);
           a.t.dw0 = gradient(k, 0, 0);
           if (node(k).weights > 1) a.t.dw1 = gradient(k, 1, 0);
           a.update = kernels_[k].update_weight;
@@ -156,9 +156,12 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
         reclaim(k);
         return summed(s, k, kernels_[k].backward_weight);
       case Start:
-      case Update:
-        if (!steps_alone(program_.bucket[k].node)) emit(step.what == Start ? Act::Start : Act::Update, s).bucket = k;
+      case Keep:
+      case Update: {
+        Act const act = step.what == Start ? Act::Start : step.what == Keep ? Act::Keep : Act::Update;
+        if (!steps_alone(program_.bucket[k].node)) emit(act, s).bucket = k;
         return;
+      }
       case Sum:
       case SumBack:
         emit(Act::Sum, s);
@@ -220,11 +223,19 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
     Base::behind(a.t, a.tail.get(), k, back, i);
   }
 
+  /// The other operation that has the weight of node k.
+  void tied(Made& a, int k, int i) {
+    if (node(k).tied < 0) return;
+    a.tail = std::shared_ptr<op::Operands<T>[]>(new op::Operands<T>[1] { operands(node(k).tied, i) });
+    a.t.tail = a.tail.get();
+  }
+
   /// The kernel of step s and of those linked to it, if there is one.
   typename Made::Call linking(int s) const {
     schedule::Step const step = program_.step[s];
     bool const back = step.what == schedule::Do::BackwardInput;
-    return back || step.what == schedule::Do::Forward ? kernels_[step.node].linked[back] : nullptr;
+    bool const forth = step.what == schedule::Do::Forward && s < program_.forward_steps;
+    return back || forth ? kernels_[step.node].linked[back] : nullptr;
   }
   /// Whether it is part of an earlier step's kernel.
   bool is_linked(int s) const {
@@ -318,6 +329,7 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
       if (weights > 1) t.dw1 = gradient(k, 1, p);
       if (stats) (node(k).sums_batch ? t.stats : t.dstats) = sum(p);
       kernel(step, call, t);
+      if (weights > 0) tied(out_.back(), k, i);
       if (rounded()) each(p, -1);
       if (ordered()) {
         tree.push({range.begin + i, 1}, each);

@@ -57,7 +57,7 @@ template <class N> class BucketSum {
   /// 0 if no other rank has a part of the sum.
   int rounds() const { return list_.rounds(); }
   /// The round that updates weights. The last; if weights are whole and their optimizer is in parts, the others read
-  /// what it has made in one more.
+  /// what it has made in one more. If sums are kept, the round before copies this rank's part.
   int update_round() const { return rounds() - (parts().in_parts() && !parts().weights_in_turn() ? 2 : 1); }
   schedule::OptimizerParts parts() const { return {of_.program, &of_.share->ranks}; }
   std::vector<int> const& peers(int round) const { return peers_[static_cast<std::size_t>(round)]; }
@@ -82,21 +82,30 @@ template <class N> class BucketSum {
       }
     });
   }
-  /// Of the squares of `count` gradients, from its element `first` on, the sum: before the last round, if that reads no
-  /// other rank.
-  double squares(long first, long count) const {
-    double sum = 0;
-    transfers_.elements(whole(), {first, 1, count, 0}, [&](auto const* g) {
-      if constexpr (is_gradient<decltype(g)>) sum = host::squares(g, count);
+  bool keeps() const {
+    return schedule::keeps_gradients(of_.program->format, of_.share->ranks, of_.program->waits_for_norm,
+                                     of_.program->rounds);
+  }
+  /// The gradients whose complete sum this rank has before the update: all, or its part.
+  schedule::Strided summed_here() const {
+    schedule::RankGroup const& g = group();
+    if (rounds() == 0 || !parts().in_parts()) return {0, 1, bucket_->count, 0};
+    long const begin = op::part_begin(bucket_->count, g.mine, g.size);
+    return {begin, 1, op::part_begin(bucket_->count, g.mine + 1, g.size) - begin, 0};
+  }
+  /// Adds the squares of `count` gradients, from its element `first` on: before the update, if that reads no other
+  /// rank.
+  void add_squares(long first, long count, ExactSquares<A>& to) const {
+    transfers_.elements(summed_in(), {first, 1, count, 0}, [&](auto const* g) {
+      if constexpr (is_gradient<decltype(g)>) to.add(g, count);
     });
-    return sum;
   }
 
  private:
   template <class Pointer>
   static constexpr bool is_gradient = std::is_same_v<Pointer, Wire const*> || std::is_same_v<Pointer, A const*>;
   /// What the weights are updated by.
-  schedule::Location whole() const {
+  schedule::Location summed_in() const {
     schedule::Location in{schedule::Storage::Gradient};
     if (rounds() > 0) list_.each(update_round(), [&](auto const&, auto from) { in = from[0].in; });
     return in;

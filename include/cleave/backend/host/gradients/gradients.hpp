@@ -9,8 +9,8 @@
 namespace cleave::backend::host {
 
 /// Progress flags of a bucket: 1 + k = k rounds of its list ended; the last = all reads done, so that the next pass may
-/// write. Rounds behind the update are run when the next bucket has been updated, or at the end; if gradients take
-/// turns in memory, at once. Buckets are started, and updated, from the last to the first, and advance one at a time.
+/// write. Rounds behind the update are run when the next bucket has been updated, or at the end; if gradients are
+/// updated in turn, at once. Buckets are started, and updated, from the last to the first, and advance one at a time.
 template <class N> class Gradients {
  public:
   using T = N;
@@ -56,6 +56,17 @@ template <class N> class Gradients {
     int const b = started_.front(), round = ended(b);
     if (m_->have_reached(sum(b).peers(round), sum(b).step(), mark(b, 1 + round))) advance();
   }
+  /// Copies the part of the sum that is this rank's, and waits for the ranks that read this one's gradients, whose
+  /// place the next bucket but one takes.
+  void keep(int b) {
+    if (sum(b).rounds() == 0 || !sum(b).keeps()) return;
+    finish(b);
+    sum(b).run(ended(b));
+    reach(b, 1 + ++ended(b));
+    double const before = m_->waited;
+    m_->await_mark(sum(b).group(), sum(b).step(), mark(b, 1 + ended(b)));
+    exposed_ += m_->waited - before;
+  }
   void update(int b, Stepping<T> const& stepping) {
     schedule::Bucket const& bucket = sum(b).bucket();
     if (sum(b).rounds() == 0) {
@@ -64,9 +75,9 @@ template <class N> class Gradients {
       own.step(bucket.offset, bucket.count, own_sum(b));
     } else {
       if (!of_.program->waits_for_norm) finish(b);
-      sum(b).run(last(b), &stepping);
+      sum(b).run(sum(b).update_round(), &stepping);
       if (of_.program->waits_for_norm && !sum(b).parts().in_parts()) return;
-      if (last(b) + 1 == sum(b).rounds()) return ended_in_update(b);
+      if (sum(b).update_round() + 1 == sum(b).rounds()) return ended_in_update(b);
       reach(b, 1 + ++ended(b));
       if (updated_ >= 0) read_weights(updated_);
       updated_ = b;
@@ -75,21 +86,22 @@ template <class N> class Gradients {
     // takes.
     if ((b == last_updated_ || in_turn()) && updated_ >= 0) read_weights(std::exchange(updated_, -1));
   }
-  /// For clipping, before any update: waits for all sums. Returns the sum of the squares that this rank counts; writes
-  /// those of each OfNorm, if `each` is set.
-  double squares(double* each = nullptr) {
+  /// For clipping, before any update: waits for all sums. Returns the sum of the squares that this rank counts.
+  ExactSquares<A> squares() {
     for (int b = of_.program->buckets - 1; b >= 0; --b) {
       if (sum(b).rounds() == 0) continue;
-      finish(b);
+      if (!sum(b).keeps()) finish(b);
       if (!sum(b).parts().in_parts()) reach(b, done);
     }
-    double all = 0;
+    ExactSquares<A> all;
     for (int i = 0; i < of_.program->norms; ++i) {
       schedule::OfNorm const& n = of_.program->norm[i];
       if (!schedule::counts(*of_.program, n, of_.share->ranks, m_->rank)) continue;
-      double const own = sum(n.bucket).squares(n.offset - sum(n.bucket).bucket().offset, n.count);
-      if (each) each[i] = own;
-      all += own;
+      BucketSum<T> const& of = sum(n.bucket);
+      schedule::Strided const here = of.summed_here();
+      long const begin = n.offset - of.bucket().offset, from = std::max(begin, here.begin),
+                 to = std::min(begin + n.count, here.begin + here.width);
+      if (from < to) of.add_squares(from, to - from, all);
     }
     return all;
   }
@@ -102,7 +114,7 @@ template <class N> class Gradients {
   double exposed() const { return exposed_; }
 
  private:
-  /// All rounds of a bucket but the last, which may then run.
+  /// All rounds of a bucket before the update, or before its part is kept.
   void finish(int b) {
     double const before = m_->waited;
     while (!started_.empty() && started_.front() >= b) {
@@ -112,8 +124,8 @@ template <class N> class Gradients {
     await(b);
     exposed_ += m_->waited - before;
   }
-  /// Whether the place of a bucket's gradients is written again in the same step.
-  bool in_turn() const { return of_.layout->gradient.in_turn(); }
+  /// Whether the place of a bucket's gradients is written again between its update and the end of the step.
+  bool in_turn() const { return of_.layout->gradient.in_turn() && !of_.program->waits_for_norm; }
   void ended_in_update(int b) {
     reach(b, done);
     if (!in_turn()) return;
@@ -142,8 +154,8 @@ template <class N> class Gradients {
   }
   BucketSum<T>& sum(int b) { return sum_[static_cast<std::size_t>(b)]; }
   int& ended(int b) { return ended_[static_cast<std::size_t>(b)]; }
-  /// The round that updates weights, the last but under Zero.
-  int last(int b) { return sum(b).update_round(); }
+  /// The round of the update, or the one that keeps a part of the sum for it.
+  int last(int b) { return sum(b).update_round() - (sum(b).keeps() ? 1 : 0); }
   /// Until the next round of a bucket may run.
   void await(int b) { m_->await_these(sum(b).peers(ended(b)), sum(b).step(), mark(b, 1 + ended(b))); }
   void advance() {

@@ -10,7 +10,8 @@
 
 namespace cleave::backend::host {
 
-/// One head of one sample at a time. No more is kept than a block of scores, whatever the length of a sequence.
+/// One head of one sample at a time, and back one group of them. No more is kept than a block of scores, whatever the
+/// length of a sequence.
 template <bool Causal, bool Padded> struct Kernel<op::Attend<Causal, Padded>> {
   using Op = op::Attend<Causal, Padded>;
 
@@ -21,13 +22,15 @@ template <bool Causal, bool Padded> struct Kernel<op::Attend<Causal, Padded>> {
   }
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
     if constexpr (Padded) op::Masked::clear_mask_gradient<L>(c, t);
-    for (long n = 0; n < L.rows * Op::template OneHead<L>::heads; ++n) {
-      Blocks<L, T> const head{c, t, n};
+    using Of = typename Op::template OneHead<L>;
+    for (long n = 0; n < L.rows * Of::heads; n += Of::queries) {  // the first head of each group
+      Blocks<L, T> const first{c, t, n};
       if constexpr (L.x[0] <= block<L>) {
-        head.gradients();
+        first.gradients();
       } else {
-        each_block<L>([&]<int Rows>(Constant<Rows>, long q) { head.template of_queries<Rows>(q); });
-        each_block<L>([&]<int Keys>(Constant<Keys>, long k) { head.template of_keys<Keys>(k); });
+        for (int j = 0; j < Of::queries; ++j)
+          each_block<L>([&]<int Rows>(Constant<Rows>, long q) { first.head(j).template of_queries<Rows>(q); });
+        each_block<L>([&]<int Keys>(Constant<Keys>, long k) { first.template of_keys<Keys>(k); });
       }
     }
   }
@@ -49,11 +52,14 @@ template <bool Causal, bool Padded> struct Kernel<op::Attend<Causal, Padded>> {
     static constexpr int most = block<L>, width = Of::width, lanes = 16;
     Context c;
     op::Operands<T> const& t;
+    long number;  // of the head
     Of at;
     T const* mask;  // of the sample, if it has padding
 
     Blocks(Context context, op::Operands<T> const& operands, long n)
-        : c(context), t(operands), at(n), mask(Of::mask(operands, n)) {}
+        : c(context), t(operands), number(n), at(n), mask(Of::mask(operands, n)) {}
+    /// The j-th head from this one on.
+    Blocks head(int j) const { return {c, t, number + j}; }
 
     /// Block (rows, keys) of query . key, unscaled.
     template <int R, int K> void scores(A* s, long q, long k) const {
@@ -176,24 +182,31 @@ template <bool Causal, bool Padded> struct Kernel<op::Attend<Causal, Padded>> {
       });
       store(t.dx + at.query(q), dq, R);
     }
+    /// Of the group whose first head this is, in which one head after the other adds its gradients.
     template <int K> void of_keys(long k) const {
       alignas(64) A p[most * most], ds[most * most], dk[K * width] = {}, dv[K * width] = {};
-      each_block<L>([&]<int R>(Constant<R>, long q) {
-        if (seen(q + R - 1, k, K) == 0) return;
-        slopes<R, K>(p, ds, q, k);
-        add_key<R, K>(dk, dv, p, ds, q);
-      });
+      for (int j = 0; j < Of::queries; ++j) {
+        Blocks const one = head(j);
+        each_block<L>([&]<int R>(Constant<R>, long q) {
+          if (seen(q + R - 1, k, K) == 0) return;
+          one.template slopes<R, K>(p, ds, q, k);
+          one.template add_key<R, K>(dk, dv, p, ds, q);
+        });
+      }
       store(t.dx + at.key(k), dk, K);
       store(t.dx + at.value(k), dv, K);
     }
-    /// Of a sequence of one block.
+    /// Of a sequence of one block, and of this group.
     void gradients() const {
-      alignas(64) A p[most * most], ds[most * most], dq[most * width] = {}, dk[most * width] = {},
-                                                               dv[most * width] = {};
-      slopes<most, most>(p, ds, 0, 0);
-      add_query<most, most>(dq, ds, 0);
-      add_key<most, most>(dk, dv, p, ds, 0);
-      store(t.dx + at.query(0), dq, most);
+      alignas(64) A p[most * most], ds[most * most], dk[most * width] = {}, dv[most * width] = {};
+      for (int j = 0; j < Of::queries; ++j) {
+        alignas(64) A dq[most * width] = {};
+        Blocks const one = head(j);
+        one.template slopes<most, most>(p, ds, 0, 0);
+        one.template add_query<most, most>(dq, ds, 0);
+        one.template add_key<most, most>(dk, dv, p, ds, 0);
+        store(t.dx + one.at.query(0), dq, most);
+      }
       store(t.dx + at.key(0), dk, most);
       store(t.dx + at.value(0), dv, most);
     }

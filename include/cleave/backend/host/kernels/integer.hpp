@@ -38,7 +38,7 @@ struct Bytes8 {
       scale = std::numeric_limits<float>::quiet_NaN();
     }
   }
-  int of(float x) const { return static_cast<int>(std::nearbyint(x * inverse)); }
+  int of(float x) const { return inverse == 0 ? 0 : static_cast<int>(std::nearbyint(x * inverse)); }
 };
 
 /// Weights of `Out` outputs, each a sum over Segments runs of Depth inputs, as 8-bit integers with a scale for each

@@ -7,6 +7,18 @@
 
 namespace cleave::backend::host {
 
+/// Adds dy of each token to the row of its gradient.
+template <class Op, op::Local L, class T> void add_rows(op::Operands<T> const& t) {
+  constexpr long vocabulary = L.w0[0], features = L.w0[1];
+  for (long k = 0; k < L.rows * L.x.size(); ++k) {
+    long const row = Op::row(t, k);
+    if (row < 0 || row >= vocabulary) continue;
+    auto* const to = t.dw0 + row * features;
+    T const* const dy = t.dy + k * features;
+    tensor::each(features, [&](long f) { to[f] += static_cast<tensor::accumulate_t<T>>(dy[f]); });
+  }
+}
+
 /// Same results as the definition, bit for bit.
 template <int Vocabulary, int Features, bool Sparse, bool Numbers>
 struct Kernel<op::Lookup<Vocabulary, Features, Sparse, Numbers>> {
@@ -21,13 +33,7 @@ struct Kernel<op::Lookup<Vocabulary, Features, Sparse, Numbers>> {
     using A = tensor::accumulate_t<T>;
     A* const dw = t.dw0;
     tensor::each(long{Vocabulary} * Features, [&](long e) { dw[e] = 0; });
-    for (long k = 0; k < L.rows * L.x.size(); ++k) {
-      long const row = Op::row(t, k);
-      if (row < 0 || row >= Vocabulary) continue;
-      A* const to = dw + row * Features;
-      T const* const dy = t.dy + k * Features;
-      tensor::each(Features, [&](long f) { to[f] += static_cast<A>(dy[f]); });
-    }
+    add_rows<Op, L>(t);
   }
 };
 

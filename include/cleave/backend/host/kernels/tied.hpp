@@ -1,0 +1,75 @@
+// backend/host/kernels/tied.hpp - a product by the rows of a table of tokens on the host, and the gradient of that table.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../../../op/tied.hpp"
+#include "lookup.hpp"
+#include "product.hpp"
+
+namespace cleave::backend::host {
+
+/// x (b, i), W (o, i), y (b, o).
+template <int Out> struct Kernel<op::TransposedProduct<Out>> {
+  static constexpr bool takes_slices = true;
+
+  template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
+    using E = tensor::accumulate_t<T>;
+    constexpr long out = L.w0[0], in = L.w0[1];
+    if (!folds<L, T> && t.slices > 1) {
+      return each_slice<L>(t, [&](op::Operands<T> const& one) { forward<L, WithBias, Map>(c, one); });
+    }
+    if constexpr (by_library<T>) {
+      library_product(false, true, L.rows, out, in, t.x, in, t.w0, in, t.y);
+      tensor::each(L.rows * out, [&](long e) {
+        E v = t.y[e];
+        if constexpr (WithBias) v += t.bias[e % out];
+        if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
+        t.y[e] = v;
+      });
+    } else {
+      gemm<E, L.rows, out, in, false, most_folded<L, T>>(c.workspace, rows<in>(t.x, factor_x<L>(t)),
+                                                         rows<in>(t.w0, factor_w<L>(t)),
+                                                         Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias}, t.slices);
+    }
+  }
+  template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
+    using E = tensor::accumulate_t<T>;
+    constexpr long out = L.w0[0], in = L.w0[1];
+    if (!folds<L, T> && t.slices > 1) {
+      return each_slice<L>(t, [&](op::Operands<T> const& one) { backward_input<L>(c, one); });
+    }
+    if constexpr (by_library<T>) {
+      library_product(false, false, L.rows, in, out, t.dy, out, t.w0, in, t.dx);
+    } else {
+      gemm<E, L.rows, in, out, false, most_folded<L, T>>(c.workspace, rows<out>(t.dy, factor_dy<L>(t)),
+                                                         columns<in>(t.w0, factor_w<L>(t)),
+                                                         Finish<E, T, in, 1, false, void>{t.dx, nullptr}, t.slices);
+    }
+  }
+  template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
+    using E = tensor::accumulate_t<T>;
+    constexpr long out = L.w0[0], in = L.w0[1];
+    if constexpr (by_library<T>) {
+      library_product(true, false, out, in, L.rows, t.dy, out, t.x, in, t.dw0);
+    } else {
+      gemm<E, out, in, L.rows>(c.workspace, columns<out>(t.dy, factor_dy<L>(t)), columns<in>(t.x, factor_x<L>(t)),
+                               Store<E, in>{t.dw0});
+    }
+  }
+};
+
+template <int Vocabulary, int Features, bool Numbers> struct Kernel<op::TiedLookup<Vocabulary, Features, Numbers>> {
+  using Op = op::TiedLookup<Vocabulary, Features, Numbers>;
+  template <op::Local L, bool, class, class T> static void forward(Context c, op::Operands<T> const& t) {
+    Op::template forward<L>(c, t);
+  }
+  template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
+    Op::template backward_input<L>(c, t);
+  }
+  template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
+    Kernel<typename Op::Reader>::template backward_weight<Op::of_reader(L)>(c, Op::reader(t));
+    add_rows<typename Op::Table, L>(t);
+  }
+};
+
+}  // namespace cleave::backend::host
