@@ -26,7 +26,7 @@ template <class P> std::vector<schedule::OfNorm> sums() {
     pieces += (n.count + schedule::norm_piece - 1) / schedule::norm_piece;
   }
   CHECK(next == P::schedule.weight_elements);
-  CHECK((schedule::norm_pieces + pieces) * schedule::norm_word <=
+  CHECK((schedule::norm_digits + pieces * schedule::squares_words(P::format.sum)) * schedule::norm_word <=
         schedule::norm_bytes(P::schedule, P::format, P::ranks_of(1)));
   return all;
 }

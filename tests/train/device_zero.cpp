@@ -24,7 +24,7 @@ struct Halved : Momentum {
   static constexpr ParameterGroup group(Parameter p) { return {.rate = p.is_matrix() ? 0.5f : 1.0f}; }
 };
 struct Clipped : Adam {
-  static constexpr float clip_norm = 1;
+  static constexpr float clip_norm = 0.05f;
 };
 template <class P> using OnDevice = DeviceTrainer<P, backend::emulate::Machine>;
 
@@ -82,7 +82,12 @@ TEST_CASE("checkpoints are whole: from the device and to it") {
   CHECK(gone_on(device(integral_constant<int, 1>{}, 2), device(integral_constant<int, 3>{}, 3)) == wanted);
   CHECK(gone_on(device(integral_constant<int, 2>{}, 2), device(integral_constant<int, 2>{}, 1)) == wanted);
 }
-TEST_CASE("clipped gradients in parts stay on the host, and say so") {
-  CHECK(session::stays_on_host<Staged<Net, 1, Clipped>>() == "an optimizer in parts (Zero) and a norm of gradients");
-  CHECK(session::stays_on_host<Staged<Net, 3, Adam>>().empty());
+TEST_CASE("clipped, and scaled losses: the norm of parts is that of the whole, to the last bit") {
+  static_assert(session::stays_on_host<Staged<Net, 3, Clipped>>().empty());
+  as_whole<Net, Clipped>({1, 2, 3});
+  as_whole<Net, Clipped, ModelParallel<SplitCols>, Precision<bf16>>({2});
+  as_whole<Pictures, Clipped, OneWeirdTrick<2>>({2});
+  as_whole<Net, Clipped, Precision<f16>, LossScale<1024, 3>, Buckets<2048>>({3});
+  CHECK(trained<Staged<Net, 3, Clipped, Accumulate<2>>>(2) ==
+        trained<Of<Net, DataParallel<Sync>, Clipped, Accumulate<2>>>(2));
 }

@@ -56,6 +56,10 @@ void gradient_scale(gpu::Queue<Machine> const& q, gpu::WaySquares<A> const& of) 
   q.template launch<gpu::GradientScale<Optimizer, A>>(1, of);
 }
 
+template <class Machine> void add_squares(gpu::Queue<Machine> const& q, gpu::SquaresOfRanks const& of) {
+  q.template launch<gpu::AddSquares>(1, of);
+}
+
 template <class P> constexpr bool has_step(schedule::Do one, schedule::Do other) {
   for (int s = 0; s < P::schedule.steps; ++s) {
     if (P::schedule.step[s].what == one || P::schedule.step[s].what == other) return true;
@@ -88,6 +92,7 @@ constexpr gpu::DeviceFunctions<typename P::number, Machine, Link> device_functio
   if constexpr (P::waits_for_norm) {
     f.norm = &gpu::put_norm<T, Machine, Link>;
     f.gradient_scale = &gradient_scale<typename P::optimizer, A, Machine>;
+    if constexpr (P::format.zero > 0) f.add_squares = &add_squares<Machine>;
   }
   if constexpr (encodes) {
     using Coded = gpu::Coded<typename P::codec, A>;

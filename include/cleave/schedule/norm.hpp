@@ -4,6 +4,7 @@
 
 #include "../place/placement.hpp"
 #include "../place/sharding.hpp"
+#include "../tensor/square_digits.hpp"
 #include "format.hpp"
 #include "schedule.hpp"
 
@@ -47,23 +48,29 @@ template <class P, class Visit> constexpr void each_of_norm(Visit visit) {
 // In the arena, in words of 8 bytes:
 //   0, 1   the sum of a way in f64, in alternating steps: peers may still read the last one while the next is written
 //   2      on the host, the sum of all ways; on a device, the scale of the gradients
-//   3 ...  on a device, the sums of pieces; where several ranks have parts of a way's gradients, the digits of what
-//   this
-//          rank has, in alternating steps, then those of each way
-inline constexpr int norm_word = sizeof(double), norm_of_ways = 2, norm_scale = 2, norm_pieces = 3;
-inline constexpr long norm_piece = 4096;  // weights
+//   3 ...  where several ranks have parts of a way's gradients, the digits of what this rank has, in alternating steps,
+//          then those of each way; then, on a device, the digits of pieces
+inline constexpr int norm_word = sizeof(double), norm_of_ways = 2, norm_scale = 2, norm_digits = 3;
+inline constexpr long norm_piece = 8192;  // weights
 
 /// A sum of squares without rounding, in digits of 32 bits, and one word more; by the bytes of an element of sums.
-constexpr int squares_words(long sum_bytes) { return sum_bytes > 4 ? 68 : 22; }
+constexpr int squares_words(long sum_bytes) {
+  return sum_bytes > 4 ? tensor::SquareDigits<double>::words : tensor::SquareDigits<float>::words;
+}
 
 /// Whether several ranks have parts of a way's gradients, so that its sum is of theirs.
 template <class S> constexpr bool sums_parts_of_norm(S const& s, Format const& f, Ranks const& ranks) {
   return s.pipeline.is_split() || optimizer_in_parts(f, ranks);
 }
-/// Every sum ends with a separate piece.
+/// The word at which the digits of pieces begin.
+template <class S> constexpr long norm_pieces_at(S const& s, Format const& f, Ranks const& ranks) {
+  return norm_digits + (sums_parts_of_norm(s, f, ranks) ? (2 + ranks.ways()) * squares_words(f.sum) : 0);
+}
+/// Each layer's sum ends with a separate piece. The stages of a pipeline run on the host, which has no pieces.
 template <class S> constexpr long norm_bytes(S const& s, Format const& f, Ranks const& ranks) {
-  if (sums_parts_of_norm(s, f, ranks)) return (norm_pieces + (2 + ranks.ways()) * squares_words(f.sum)) * norm_word;
-  return (norm_pieces + s.weight_elements / norm_piece + s.weights) * norm_word;
+  long pieces = 0;
+  if (!s.pipeline.is_split()) pieces = part_elements(s, f, ranks, 0) / norm_piece + s.weights;
+  return (norm_pieces_at(s, f, ranks) + pieces * squares_words(f.sum)) * norm_word;
 }
 
 }  // namespace cleave::schedule

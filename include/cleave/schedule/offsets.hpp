@@ -80,9 +80,9 @@ struct Offsets {
         return layout->own_gradients +
                (layout->part[bucket] - op::part_begin(program->bucket[bucket].count, group.mine, group.size)) * f.data;
       case Storage::Squares:
-        return layout->norm + (digits > 0 ? norm_pieces + turn * digits : turn) * norm_word;
+        return layout->norm + (digits > 0 ? norm_digits + turn * digits : turn) * norm_word;
       case Storage::Norm:
-        return layout->norm + (digits > 0 ? norm_pieces + 2 * digits : norm_of_ways) * norm_word;
+        return layout->norm + (digits > 0 ? norm_digits + 2 * digits : norm_of_ways) * norm_word;
     }
     return 0;
   }

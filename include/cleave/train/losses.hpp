@@ -73,7 +73,6 @@ template <class P> constexpr std::string_view stays_on_host() {
     coded = backend::gpu::Coded<typename P::codec, tensor::accumulate_t<typename P::number>>::here;
   bool const by_server = P::served;  // pushes are prepared on the host
   if (P::pipeline.stages > 1) return "layers in stages (SplitLayers)";
-  if (P::format.zero > 0 && P::waits_for_norm) return "an optimizer in parts (Zero) and a norm of gradients";
   return coded || by_server ? "" : "gradients compressed by a codec without a kernel (backend/gpu/kernels/coder.hpp)";
 }
 

@@ -126,6 +126,7 @@ template <class T> void products() {
   use<gpu::Update<Adam, T, T>>();
   use<gpu::Update<ClippedAdam, T, A, gpu::Scaled<A, A>>>();
   use<gpu::Squares<T>>();
+  use<gpu::AddDigits<tensor::accumulate_t<T>>>();
   use<gpu::GradientScale<ClippedAdam, A>>();
   use<gpu::Keep<T, A>>();
   use<gpu::Copy<T, A>>();

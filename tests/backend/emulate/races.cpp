@@ -68,8 +68,8 @@ void add_up() {
 }
 void squares() {
   auto const g = floats(1500);
-  double to = 0;
-  emulate::launch<Mutant<gpu::Squares<float>>, emulate::Threads>(1, {&to, 0, 1500, 1500, {1, {g.data()}}});
+  std::vector<double> to(schedule::squares_words(sizeof(float)));
+  emulate::launch<Mutant<gpu::Squares<float>>, emulate::Threads>(1, {to.data(), 0, 1500, 1500, {1, {g.data()}}});
 }
 void layer_norm() {
   constexpr op::Local l = rows(1, 1100);

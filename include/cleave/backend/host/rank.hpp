@@ -355,7 +355,7 @@ template <class N> class Rank : public Arena<N> {
       double const* const all = at<double>(transfers_.offsets()({schedule::Storage::Norm}));
       squares = of_parts ? 0 : *all;
       for (int way = 0; of_parts && way < share_.ranks.ways(); ++way)
-        squares += ExactSquares<A>::value(all + way * words);
+        squares += ExactSquares<A>::Digits::value(all + way * words);
     }
     stepping_.scale = functions_.gradient_scale(squares, states() + program_.loss_scale);
   }

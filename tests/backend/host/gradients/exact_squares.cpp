@@ -41,7 +41,7 @@ template <class A, class G> void any_order(std::vector<G> g) {
       sum.write(own);
       for (int d = 0; d < words; ++d) all[d] += own[d];
     }
-    CHECK(backend::host::ExactSquares<A>::value(all) == wanted);
+    CHECK(backend::host::ExactSquares<A>::Digits::value(all) == wanted);
   }
 }
 }  // namespace

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
@@ -34,7 +35,7 @@ template <class N, class Machine, class Link> class Exchanges {
 
   explicit Exchanges(Ranks& ranks) : ranks_(ranks), of_(index(ranks.program.steps)) {
     schedule::Program in_place = ranks.program;  // the norm, too, reads the parts of a sum where they are
-    in_place.waits_for_norm = false;
+    in_place.waits_for_norm = ranks.keeps_gradients();
     for (int step = 0; step < in_place.steps; ++step) {
       bool const starts = in_place.step[step].what == schedule::Do::Start;
       bool const once = starts || in_place.step[step].what == schedule::Do::Norm;  // not in each round of accumulation
@@ -114,6 +115,7 @@ template <class N, class Machine, class Link> class Exchanges {
   }
   schedule::Offsets offsets(One const& one, int bucket) const {
     schedule::Offsets at{&ranks_.program, &ranks_.layout, bucket};
+    at.digits = ranks_.norm_digits();
     if (bucket >= 0)
       at.group = schedule::group_over(ranks_.program.bucket[bucket].over, ranks_.share.ranks, one.m.rank);
     return at;
@@ -207,6 +209,7 @@ template <class N, class Machine, class Link> class Exchanges {
       case schedule::Storage::Message:
       case schedule::Storage::Weights:
       case schedule::Storage::Copies:
+      case schedule::Storage::OwnGradient:
         return r.q.machine->copy(r.q.stream, own<std::byte>(r, w.to, w.at), place(r, s).at, bytes(s));
       default:
         if constexpr (narrow) {
@@ -229,7 +232,7 @@ template <class N, class Machine, class Link> class Exchanges {
     auto const& f = ranks_.functions;
     if (w.to.in == schedule::Storage::Buffer) return sum(f.values, r, w, from);
     if (w.to.in == schedule::Storage::Statistic) return sum(f.statistics, r, w, from);
-    if (w.to.in == schedule::Storage::Norm) return scale(r, w, from);
+    if (w.to.in == schedule::Storage::Norm) return norm(r, w, from);
     if (!f.take || ranks_.program.bucket[r.bucket].whole) return sum(f.gradients, r, w, from);
     schedule::Location const sent{narrow ? schedule::Storage::Wire : schedule::Storage::Gradient};
     f.take(r.q, {own<A>(r, w.to, w.at), own<Wire>(r, sent, w.at), reinterpret_cast<Wire const*>(place(r, from[1]).at),
@@ -252,13 +255,21 @@ template <class N, class Machine, class Link> class Exchanges {
     by.sum(r.q, all);
     return false;
   }
-  bool scale(Reading const& r, schedule::Write const& w, Sources from) {
-    WaySquares<A> args{own<A>(r, w.to, w.at), ranks_.loss_scale(r.one), 0, {}};
-    for (schedule::Source const& s : from) {
-      if (args.ways == most_sources) throw Error(too_many("ways", most_sources));
-      args.squares[args.ways++] = reinterpret_cast<double const*>(place(r, s).at);
+  /// Of one number each the scale; of digits their sum over the ranks of a way.
+  bool norm(Reading const& r, schedule::Write const& w, Sources from) {
+    if (from.size() > most_sources) throw Error(too_many("ranks", most_sources));
+    double const* squares[most_sources] = {};
+    int n = 0;
+    for (schedule::Source const& s : from) squares[n++] = reinterpret_cast<double const*>(place(r, s).at);
+    if (int const words = ranks_.norm_digits(); words > 0) {
+      SquaresOfRanks sum{own<double>(r, w.to, w.at), words, n, {}};
+      std::copy_n(squares, n, sum.from);
+      ranks_.functions.add_squares(r.q, sum);
+    } else {
+      WaySquares<A> all{own<A>(r, w.to, w.at), ranks_.loss_scale(r.one), n, false, {}};
+      std::copy_n(squares, n, all.squares);
+      ranks_.functions.gradient_scale(r.q, all);
     }
-    ranks_.functions.gradient_scale(r.q, args);
     return false;
   }
   void decode(Reading const& r, schedule::Write const& w, Sources from) {

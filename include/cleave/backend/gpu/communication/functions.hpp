@@ -37,9 +37,11 @@ template <class N, class Machine, class Link> struct DeviceFunctions {
   // How gradients become their sum; `take` adds what a peer of a route sends.
   Movers<Wire, Q> gradients;
   void (*take)(Q const&, Addition<A, Wire> const&) = nullptr;
-  // Of plans whose gradients have a factor from their norm: the norm, and the factor.
+  // Of plans whose gradients have a factor from their norm: the norm, the factor, and the sum over ranks that have
+  // parts.
   void (*norm)(DeviceGradients<T, Machine, Link>&, int step, int round) = nullptr;
   void (*gradient_scale)(Q const&, WaySquares<A> const&) = nullptr;
+  void (*add_squares)(Q const&, SquaresOfRanks const&) = nullptr;
   // Of a codec, where gradients are encoded (kernels/coder.hpp).
   void (*encode)(Q const&, A const* g, A* left, std::byte* out, long n, std::byte* workspace) = nullptr;
   void (*decode)(Q const&, A* to, long n, Messages const&) = nullptr;

@@ -72,7 +72,9 @@ template <class N, class Machine, class Link> class DeviceGradients {
     ranks_.open_all(&One::compute, host::Did::Line, step, round);
     for (One& one : ranks_.all) {
       if (in_parts) {
-        update_own(one, b, lists);
+        Summed const own = summed_here(one, b);
+        if (own.count > 0)
+          put_update(one, bucket(b).offset + own.begin, own.count, own.in, ranks_.parts().shifts(b, own.begin));
         continue;
       }
       if (!waits_for_norm) find(one, b);
@@ -83,7 +85,14 @@ template <class N, class Machine, class Link> class DeviceGradients {
       meet(b, r, &One::compute, &One::compute);
       exchanges_.run(lists, r, &One::compute, b);
     }
-    if (in_turn) ranks_.meet(bucket(b).over);  // all have read the gradients, whose place the next bucket but one takes
+    // All have read the gradients, whose place the next bucket but one takes.
+    if (in_turn && !waits_for_norm) ranks_.meet(bucket(b).over);
+  }
+
+  /// A rank's part of a bucket's sum is copied behind the sum. The next bucket but one takes the place of the gradients
+  /// when all ranks have read them.
+  void keep(int b) {
+    if (ranks_.keeps_gradients()) ranks_.meet(bucket(b).over, &One::sums, &One::compute);
   }
 
   Exchanges<T, Machine, Link>& exchanges() { return exchanges_; }
@@ -113,6 +122,24 @@ template <class N, class Machine, class Link> class DeviceGradients {
     return {{ranks_.template in_arena<A>(one, ranks_.layout.gradients) +
              ranks_.layout.gradient.of(ranks_.program.bucket, b)},
             false};
+  }
+  /// Of a bucket the elements [begin, begin + count), whose complete sum a rank has before the update: all, or its
+  /// part.
+  struct Summed {
+    Parts in;
+    long begin = 0, count = 0;
+  };
+  Summed summed_here(One& one, int b) {
+    if (alone(b)) return {own_sum(one, b), 0, bucket(b).count};
+    if (!ranks_.parts().in_parts()) return {found(one, b), 0, bucket(b).count};
+    Summed own;
+    RankLists const& lists = exchanges_.of(start_[static_cast<std::size_t>(b)]);
+    schedule::Offsets const at = exchanges_.offsets(one, b);
+    exchanges_.put(one, lists, lists.last, &One::compute, b, [&](schedule::Write const&, schedule::Source const& s) {
+      bool const in_data = s.in.in == schedule::Storage::Wire || s.in.in == schedule::Storage::OwnGradient;
+      own = {{{ranks_.template in_arena<std::byte>(one, at(s.in, s.at))}, in_data}, s.at.begin, s.at.size()};
+    });
+    return own;
   }
   /// put(Sources) in the format of these parts.
   template <class Put> static void with_sources(Parts const& of, Put put) {
@@ -145,14 +172,6 @@ template <class N, class Machine, class Link> class DeviceGradients {
       if (p) in = p;
     }
     parts.assign(1, in);
-  }
-  /// A rank's part of a bucket.
-  void update_own(One& one, int b, RankLists const& lists) {
-    schedule::Offsets const at = exchanges_.offsets(one, b);
-    exchanges_.put(one, lists, lists.last, &One::compute, b, [&](schedule::Write const&, schedule::Source const& s) {
-      Parts const sum{{ranks_.template in_arena<std::byte>(one, at(s.in, s.at))}, s.in.in == schedule::Storage::Wire};
-      put_update(one, bucket(b).offset + s.at.begin, s.at.size(), sum, ranks_.parts().shifts(b, s.at.begin));
-    });
   }
   void put_update(One& one, long offset, long count, Parts const& parts, schedule::PartShifts shift = {}) {
     auto const& l = ranks_.layout;

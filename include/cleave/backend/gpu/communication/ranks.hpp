@@ -76,6 +76,14 @@ template <class N, class Machine, class Link> class Ranks {
     return program.format.ordered || (Link::remote && program.mesh.ways() > 1) ? Library::Never : Library::Asked;
   }
   schedule::OptimizerParts parts() const { return {&program, &share.ranks}; }
+  bool keeps_gradients() const {
+    return schedule::keeps_gradients(program.format, share.ranks, program.waits_for_norm, program.rounds);
+  }
+  /// The words of a rank's part of the norm; 0 if it has all gradients of its way.
+  int norm_digits() const {
+    bool const of_parts = schedule::sums_parts_of_norm(program, program.format, share.ranks);
+    return of_parts ? schedule::squares_words(program.format.sum) : 0;
+  }
   One& at(int r) { return all[static_cast<std::size_t>(r)]; }
   One const& at(int r) const { return all[static_cast<std::size_t>(r)]; }
   One& first_here() {

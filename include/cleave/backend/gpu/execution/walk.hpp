@@ -58,7 +58,7 @@ template <class N, class Machine, class Link> class Walk {
  private:
   static bool meets(host::Act a) {
     using enum host::Act;
-    return a == Convert || a == Gather || a == Sum || a == Start || a == Norm || a == Update;
+    return a == Convert || a == Gather || a == Sum || a == Start || a == Keep || a == Norm || a == Update;
   }
   std::string title(int line) const {
     return std::string(schedule::name(ranks_.program, line)) + " " + schedule::subject(ranks_.program, line);
@@ -72,6 +72,8 @@ template <class N, class Machine, class Link> class Walk {
         return exchanges_.gather(a.step, a.bucket);
       case host::Act::Start:
         return gradients_.reduce(a.bucket, a.step, round);
+      case host::Act::Keep:
+        return gradients_.keep(a.bucket);
       case host::Act::Norm:
         return ranks_.functions.norm(gradients_, a.step, round);
       default:

@@ -8,16 +8,15 @@
 #include <cstdint>
 #include <utility>
 
-#include "../../../schedule/norm.hpp"
+#include "../../../tensor/square_digits.hpp"
 
 namespace cleave::backend::host {
 
-/// Squares of f32 are exact in f64; those of f64 are rounded to f64 one by one. A is the format of sums. The sum is a
-/// whole number of many digits. Ranks may have any parts of the squares: their digits add up to those of the whole.
-/// Source: R. M. Neal, "Fast exact summation using small and large superaccumulators", 2015.
+/// A is the format of sums. Ranks may have any parts of the squares: their digits add up to those of the whole.
 template <class A> class ExactSquares {
  public:
-  static constexpr int words = schedule::squares_words(sizeof(A));  // of what write() writes
+  using Digits = tensor::SquareDigits<A>;
+  static constexpr int words = Digits::words;  // of what write() writes
 
   template <class G> void add(G const* g, long n) {
     while (f32 && n >= lanes) {
@@ -28,44 +27,22 @@ template <class A> class ExactSquares {
     }
     add_each(g, n);
   }
-  /// The digits, whole numbers below 2^32 from the lowest to the highest, then the sum of the squares that are infinite
-  /// or NaN. Such words of up to 2^20 sums may be added in f64.
   void write(double* to) {
     fold();
-    std::int64_t carry = 0;
-    for (int d = 0; d < digits; ++d) {
-      carry += digit_[d];
-      to[d] = static_cast<double>(carry & low);
-      carry >>= bits;
-    }
-    to[digits] = special_;
-  }
-  /// Of such words the sum in f64. Depends on the exact sum alone.
-  static double value(double const* from) {
-    if (from[digits] != 0) return from[digits];
-    double sum = 0;
-    std::int64_t carry = 0;
-    for (int d = 0; d < digits; ++d) {
-      carry += static_cast<std::int64_t>(from[d]);
-      sum += std::ldexp(static_cast<double>(carry & low), bits * d + lowest);
-      carry >>= bits;
-    }
-    return sum;
+    Digits::carry(digit_, to);
+    to[Digits::digits] = special_;
   }
   double value() {
     double of[words];
     write(of);
-    return value(of);
+    return Digits::value(of);
   }
 
  private:
-  static constexpr bool f32 = sizeof(A) == sizeof(float);
-  static constexpr int digits = words - 1, bits = 32, mantissa = 52, bias = 1023;
-  static constexpr std::int64_t low = 0xffffffff, hidden = std::int64_t{1} << mantissa;
-  // Of squares of f32 the lowest 5 bits of the mantissa are 0, and exponents are those of 2^-298 to 2^256.
-  static constexpr int unused = f32 ? 5 : 0;
-  static constexpr int first = f32 ? bias - 298 : 1, exponents = f32 ? 555 : 2046;
-  static constexpr int lowest = first - bias - mantissa + unused;     // the exponent of digit 0
+  static constexpr bool f32 = Digits::f32;
+  static constexpr int mantissa = Digits::mantissa, unused = Digits::unused, first = Digits::first;
+  static constexpr int exponents = f32 ? 555 : 2046;
+  static constexpr std::int64_t hidden = std::int64_t{1} << mantissa;
   static constexpr long most = 1L << (62 - (mantissa + 1 - unused));  // numbers of one exponent before they overflow
   static constexpr long lanes = 16, most_in_run = 1024;
 
@@ -110,8 +87,8 @@ template <class A> class ExactSquares {
     std::int64_t const number = (of & (hidden - 1)) | hidden;
     int const shift = static_cast<int>((of >> mantissa) & 0x7ff) - first - unused;
     // The lowest bit is no lower than that of a square.
-    if (shift < 0) return add_digits(number >> -shift, 0, v < 0 ? -1 : 1);
-    add_digits(number, shift, v < 0 ? -1 : 1);
+    if (shift < 0) return Digits::add(digit_, number >> -shift, 0, v < 0 ? -1 : 1);
+    Digits::add(digit_, number, shift, v < 0 ? -1 : 1);
   }
   template <class G> void add_each(G const* g, long n) {
     for (long i = 0; i < n; ++i) {
@@ -128,24 +105,16 @@ template <class A> class ExactSquares {
       if (--free_ == 0) fold();
     }
   }
-  /// number times 2^shift, of the lowest digit.
-  void add_digits(std::int64_t number, int shift, int sign) {
-    int const d = shift / bits, by = shift % bits;
-    std::int64_t const low_part = (number & low) << by, high_part = (number >> bits) << by;
-    digit_[d] += sign * (low_part & low);
-    digit_[d + 1] += sign * ((low_part >> bits) + (high_part & low));
-    digit_[d + 2] += sign * (high_part >> bits);
-  }
   void fold() {
     if (free_ == most) return;
     for (int e = 0; e < exponents; ++e) {
-      if (sum_[e] != 0) add_digits(std::exchange(sum_[e], 0), e, 1);
+      if (sum_[e] != 0) Digits::add(digit_, std::exchange(sum_[e], 0), e, 1);
     }
     free_ = most;
   }
 
   std::int64_t sum_[exponents] = {};  // of each exponent
-  std::int64_t digit_[digits] = {};
+  std::int64_t digit_[Digits::digits] = {};
   double special_ = 0;
   long free_ = most;
 };
