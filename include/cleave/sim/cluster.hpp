@@ -128,16 +128,17 @@ template <class Agreed, int Most = agree::most_replicas, class Times = StepTimes
     ++count_.gradients;
     int const version = v.worker.weights_of(0);
     agree::Said const said = v.worker.ready();
-    if (said.push || said.ask) {
-      // In order of arrival, as all have the same latency.
-      double at = now_ + links_.latency_ns;
-      if (said.push) at = receiving_ = std::max(at, receiving_) + links_.gradient_ns;
-      auto const what = said.push ? agree::Heard::Pushed : agree::Heard::Asked;
-      arriving_.push_back({std::max(at, last_arrival_), {what, d, v.life, version, said.count, said.ask}});
-      last_arrival_ = arriving_.back().at;
-    }
     begins(d, said.turn);
     takes(d);
+    if (!said.push && !said.ask) return;
+    // In order of arrival, as all have the same latency.
+    double at = now_ + links_.latency_ns;
+    if (said.push) at = receiving_ = std::max(at, receiving_) + links_.gradient_ns;
+    last_arrival_ = std::max(at, last_arrival_);
+    auto const what = said.push ? agree::Heard::Pushed : agree::Heard::Asked;
+    agree::Event const told{what, d, v.life, version, said.count, said.ask};
+    if (last_arrival_ == now_) return hear(told);
+    arriving_.push_back({last_arrival_, told});
   }
   /// The server's decision on an event, and what devices do then.
   void hear(agree::Event const& e) {

@@ -18,7 +18,7 @@ constexpr tensor::Words draw_of(std::uint64_t seed, int device, long gradient) {
 /// In [0, 1), 32 bits.
 constexpr double uniform(std::uint32_t word) { return word * 0x1p-32; }
 /// Exponentially distributed, with mean 1, at most 22.2.
-inline double exponential(std::uint32_t word) { return -std::log1p(-uniform(word)); }
+inline double exponential(std::uint32_t word) { return -std::log(1 - uniform(word)); }
 
 /// A gradient takes `least_ns`, and an exponential time of mean `spread_ns` on top; a share `late` of gradients, drawn
 /// for each alike, takes `delay_ns` more, and an exponential time of mean `delay_spread_ns` on top of that. All in
