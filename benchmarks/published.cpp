@@ -266,12 +266,15 @@ void speedups(Table& out) {
 // ---- S9: how fast it simulates.
 template <int N> void speed(Table& out, long updates) {
   StepTimes const times{.least_ns = 100, .spread_ns = 10};
-  std::clock_t const begin = std::clock();
-  Cluster<Agreed<Sync, Spares<N / 50>>, N> c(N, 1, times);
-  double const gradients = static_cast<double>(c.run(updates).gradients);
-  double const seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-  out.line("S9", text("%d devices, %ld steps: gradients a second of processor time", N, updates), "", Known::Seen,
-           text("%.1e (%.2f s, measured)", gradients / seconds, seconds), "",
+  double gradients = 0, seconds = 1e9;
+  for (int i = 0; i < 5; ++i) {
+    std::clock_t const begin = std::clock();
+    Cluster<Agreed<Sync, Spares<N / 50>>, N> c(N, 1, times);
+    gradients = static_cast<double>(c.run(updates).gradients);
+    seconds = std::min(seconds, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
+  }
+  out.line("S9", text("%d devices, %ld steps: gradients a second of processor time, best of 5", N, updates), "",
+           Known::Seen, text("%.1e (%.2f s, measured)", gradients / seconds, seconds), "",
            gradients / seconds >= 1e7 ? Mark::Reached : Mark::Missed, "goal: 1e7");
 }
 
