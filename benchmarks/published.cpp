@@ -231,25 +231,25 @@ void speedups(Table& out) {
   };
   double const ratio = fit(50, 32), sparse = 10 * ratio;
   sim::Saturation const dense{ratio, 1}, tenth{sparse, 1};
-  out.number("S7", "Dean, Inception, 50 GPUs: speedup", "%.0f", 32, Known::Seen, dense.speedup(50), 0,
+  out.number("S7", "Dean, Inception, 50 GPUs: speedup", "%.0f", 32, Known::Noted, dense.speedup(50), 0,
              text("compute %.1f times as long as a gradient and weights at the servers, fitted here", ratio));
-  out.line("S7", "Dean, dense models, 50 GPUs", "25 to 40", Known::Seen, text("%.0f", dense.speedup(50)), "",
+  out.line("S7", "Dean, dense models, 50 GPUs", "25 to 40", Known::Noted, text("%.0f", dense.speedup(50)), "",
            Mark::Untested, "the same, and so no test");
-  out.number("S7", "Dean, sparse models and RankBrain, 500 GPUs", "%.0f", 300, Known::Seen, tenth.speedup(500), 0.10,
+  out.number("S7", "Dean, sparse models and RankBrain, 500 GPUs", "%.0f", 300, Known::Noted, tenth.speedup(500), 0.10,
              "the same; a tenth of its bytes, assumed");
   StepTimes const times{.spread_ns = sparse};
   Cluster<Agreed<Async>, 500> played(500, 1, times, {.gradient_ns = 1});
   double const begin = played.run(5000).ns, rate = 40'000 / (played.run(40'000).ns - begin);
   out.number("S7", "the same, as discrete events with a server that takes the same time for each", "%.0f", 300,
-             Known::Seen, rate * sparse, 0.10, "the same");
-  out.number("S7", "Dean, translation, 8 GPUs", "%.1f", 6, Known::Seen, dense.speedup(8), 0.10,
+             Known::Noted, rate * sparse, 0.10, "the same");
+  out.number("S7", "Dean, translation, 8 GPUs", "%.1f", 6, Known::Noted, dense.speedup(8), 0.10,
              text("the same ratio; with one of its own, %.1f, it would be fitted", fit(8, 6)));
   auto const range = [&](double knee, double low, double high) {
     return knee >= low && knee <= high ? Mark::Reached : Mark::Missed;
   };
-  out.line("S7", "Dean: where another GPU stops helping, dense", "a few dozen", Known::Seen, text("%.0f", dense.knee()),
-           "", range(dense.knee(), 24, 60), "the same");
-  out.line("S7", "the same, sparse", "a few hundred", Known::Seen, text("%.0f", tenth.knee()), "",
+  out.line("S7", "Dean: where another GPU stops helping, dense", "a few dozen", Known::Noted,
+           text("%.0f", dense.knee()), "", range(dense.knee(), 24, 60), "the same");
+  out.line("S7", "the same, sparse", "a few hundred", Known::Noted, text("%.0f", tenth.knee()), "",
            range(tenth.knee(), 200, 600), "the same");
   // 46 M weights on 8 GPUs. One GPU makes 27 / 3.6 thousand frames a second with 2,880, and 51 / 6.3 with 16,384.
   double const small = 27e3 / 3.6, large = 51e3 / 6.3;
