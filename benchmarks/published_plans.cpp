@@ -68,9 +68,11 @@ void plans(Table& out) {
   sent("the same, split by columns", 160'000, traffic<ByCols>.elements_per_step);
   auto const weird = [&](std::string const& splits, char const* constants) {
     bool const by_samples = splits.substr(0, 5) == "bbbbb", cut = splits.find_first_of("bW", 5) == std::string::npos;
-    out.line(
-        "S1", "Krizhevsky, AlexNet on 4 GPUs: convolutions by samples (b), dense layers by inputs or outputs (i, o)",
-        "bbbbb, then i or o", Known::Noted, splits, "", by_samples && cut ? Mark::Reached : Mark::Missed, constants);
+    out.line("S1",
+             "Krizhevsky, AlexNet, 128 samples on 4 GPUs: convolutions by samples (b), dense layers by inputs or "
+             "outputs (i, o)",
+             "bbbbb, then i or o", Known::Noted, splits, "", by_samples && cut ? Mark::Reached : Mark::Missed,
+             constants);
   };
   weird(chosen<Of<AlexNet, SplitFor<K20>>>(), "1.4 TFLOP/s and 2.59 GB/s, those of row S4");
   weird(chosen<Of<AlexNet, SplitFor<Near>>>(), "10 TFLOP/s and 10 GB/s, stated");
