@@ -3,6 +3,7 @@
 # cases that need it end with 77 (skipped).
 set -eu
 case=$1 bin=$2
+tokenizers=$(cd "$(dirname "$0")/../data/byte_pairs" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -195,7 +196,16 @@ EOF
       awk '/^epoch/ { held_out = $NF } /^to be, or not to be: that is the question$/ { ++n } END { exit !(held_out < 0.2 && n > 2) }' $text.txt
     done
     refuses "nothing.txt: cannot open this file" "$bin/18_gpt" nothing.txt
-    refuses "plays.txt: refused as a safetensors file" "$bin/20_gpt2" plays.txt 1 464
+    gpt2() { refuses "$1" "$bin/20_gpt2" --weights "$2" --prompt "$3"; }
+    gpt2 "nothing.txt: cannot open this file" nothing.txt 464
+    gpt2 "plays.txt: refused as a safetensors file" plays.txt "464 3290 318"
+    gpt2 "--prompt: 'The' is no number of a token, and no vocab.json" plays.txt "The dog is"
+    for files in "vocab.json merges.txt" tokenizer.json; do  # of 500 tokens
+      mkdir gpt2 && cp plays.txt gpt2
+      for file in $files; do cp "$tokenizers/${file/tokenizer/gpt2}" gpt2/$file; done
+      gpt2 "the tokenizer beside gpt2/plays.txt has 500 tokens, but GPT-2 has 50257" gpt2/plays.txt "The dog is"
+      rm -r gpt2
+    done
     printf 'x%.0s\377' $(seq 200) >bytes.txt
     refuses "bytes.txt: byte 1 is 255, but the vocabulary has tokens 0 to 127" "$bin/19_lstm" bytes.txt
     ;;
