@@ -18,6 +18,8 @@ struct Block : Path<Residual<PerPosition<LayerNorm>, Attention<2, Causal>>,
                     Residual<PerPosition<LayerNorm, Linear<4 * features>, Gelu, Linear<features>>>> {};
 struct Gpt : Sequential<Vector<positions>, Embedding<letters, features>, Repeat<2, Block>,
                         PerPosition<LayerNorm, Linear<letters>, CrossEntropy>> {};
+struct TiedGpt : Sequential<Vector<positions>, Embedding<letters, features, Tied>, Repeat<2, Block>,
+                            PerPosition<LayerNorm, Linear<letters, NoBias, Tied>, CrossEntropy>> {};
 template <class Net>
 struct Train : Plan<Net, Batch<batch>, MicroBatches<3>, Precision<f64>, AdamW, DataParallel<Sync>> {
   static constexpr Rate rate = Rate::constant(0.01f);
@@ -66,5 +68,6 @@ int main(int, char** argv) {
   gpt.push_back({17, "norm"});
   gpt.push_back({18, "last"});
   show<Gpt>(to, "gpt", gpt);
-  std::printf("written: %d steps of three nets\n", steps);
+  show<TiedGpt>(to, "tied", gpt);
+  std::printf("written: %d steps of four nets\n", steps);
 }

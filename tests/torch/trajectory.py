@@ -72,6 +72,13 @@ class Gpt(nn.Module):
         return self.last(self.norm(self.blocks(self.words(x))))
 
 
+class TiedGpt(Gpt):
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(features, letters, bias=False)
+        self.last.weight = self.words.weight
+
+
 def token(sample, k):
     return (sample * 5 + k * k * 3 + sample * k) % letters
 
@@ -83,7 +90,7 @@ def worst(a, b):
 torch.set_default_dtype(torch.float64)
 folder, failed = pathlib.Path(sys.argv[1]), 0
 float32 = lambda v: struct.unpack("f", struct.pack("f", v))[0]  # constants of optimizers are floats here
-for name, net in (("lstm", Lstm), ("gru", Gru), ("gpt", Gpt)):
+for name, net in (("lstm", Lstm), ("gru", Gru), ("gpt", Gpt), ("tied", TiedGpt)):
     model = net()
     model.load_state_dict(read(folder / f"{name}.before.safetensors"))
     optimizer = torch.optim.AdamW(model.parameters(), lr=float32(0.01), betas=(float32(0.9), float32(0.999)), eps=float32(1e-8),

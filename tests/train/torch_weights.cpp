@@ -198,3 +198,55 @@ TEST_CASE("queries of heads that share keys and values have the order of heads t
     if (k.region == backend::host::Region::Weights) CHECK(session::whole(trainer, k) == session::whole(other, k));
   }
 }
+
+struct Tokens
+    : Sequential<Vector<3>, Embedding<5, 4, Tied>, PerPosition<Linear<4>, Linear<5, NoBias, Tied>, CrossEntropy>> {};
+struct Words : Plan<Tokens, Batch<4>> {};
+
+TEST_CASE("a weight of two layers is written under both names, and read under either or both") {
+  File const file;
+  std::string const one = file.folder / "one.safetensors";
+  TorchNames const both{{0, "emb"}, {1, "fc"}, {2, "out"}}, table{{0, "emb"}, {1, "fc"}};
+  std::vector<float> const x{1, 0, 4};
+  Trainer<Words> trainer(1, 7);
+  std::vector<float> const wanted = trainer.predictor()(x);
+  trainer.save_torch(file.path, table);
+  CHECK(io::load_safetensors(file.path).tensors().size() == 3);
+  CHECK(Predictor<Tokens>(file.path, table)(x) == wanted);
+  trainer.save_torch(file.path, both);
+  io::SafeTensors const saved = io::load_safetensors(file.path);
+  CHECK(saved.tensors().size() == 4);
+  CHECK(in_file(file.path, "emb.weight", {5, 4}) == in_file(file.path, "out.weight", {5, 4}));
+  CHECK(in_file(file.path, "emb.weight", {5, 4}) == session::whole(trainer, session::kept<Words>()[0]));
+  auto const without = [&](std::string const& name) {
+    std::vector<io::NamedTensor> some = saved.tensors();
+    std::erase_if(some, [&](io::NamedTensor const& t) { return t.name == name; });
+    io::save_safetensors(one, some);
+    return one;
+  };
+  auto const reads = [&](std::string const& path) {
+    Trainer<Words> other(1, 3);
+    other.load_torch(path, both);
+    return other.predictor()(x) == wanted && Predictor<Tokens>(path, both)(x) == wanted;
+  };
+  CHECK(reads(file.path));
+  CHECK(reads(without("out.weight")));
+  CHECK(reads(without("emb.weight")));  // as safetensors.torch.save_model writes "a.weight" and not "b.weight"
+  auto const refusal = [&](std::string const& path, TorchNames const& by) {
+    return scratch::message([&] { trainer.load_torch(path, by); });
+  };
+  CHECK(scratch::has(refusal(file.path, {{0, "emb"}, {1, "fc"}, {2, "out"}, {2, "again"}}), "layer 2 is named twice"));
+  CHECK(scratch::has(refusal(file.path, {{0, "emb"}, {1, "fc"}, {3, "loss"}}), "layer 3 (\"loss\") has no weights"));
+
+  std::vector<float> changed = in_file(file.path, "out.weight", {5, 4});
+  changed[6] = 0.5f;
+  std::vector<io::NamedTensor> differ = saved.tensors();
+  for (io::NamedTensor& t : differ)
+    if (t.name == "out.weight") t.bytes = {reinterpret_cast<unsigned char const*>(changed.data()), 80};
+  io::save_safetensors(one, differ);
+  std::string const said = refusal(one, both);
+  CAPTURE(said);
+  CHECK(scratch::has(said, one + ": tensor out.weight has other numbers than emb.weight: element 6 is 0.5, not "));
+  CHECK(scratch::has(said, "; layers 0 and 2 of this model have one weight; leave out Tied"));
+  CHECK(trainer.predictor()(x) == wanted);
+}

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "../io/json_line.hpp"
 #include "checkpoint.hpp"
 #include "sample_training.hpp"
 
@@ -48,6 +49,8 @@ struct TorchTensor {
   Kept here, there;
   bool exchanged = false;  // rows and columns
   HeadColumns heads{};
+  std::string tied{};  // what PyTorch calls the same weight in the layer that is tied to this one; empty: nothing
+  int tied_layer = -1;
 
   /// From its order there to that here, or back.
   template <class A> std::vector<A> reordered(std::vector<A> const& from, bool back = false) const {
@@ -65,26 +68,40 @@ struct TorchTensor {
 };
 
 /// Weights and running statistics of the layers up to the last one that has a name. Throws Error if one between has
-/// none, if a name is of a layer without weights, or if a layer is named twice.
+/// none, if a name is of a layer without weights, or if a layer is named twice. A layer whose only weight is that of a
+/// `Tied` Embedding may have a name.
 template <class = void> std::vector<TorchTensor> torch_tensors(Description const& plan, TorchNames const& names) {
   std::vector<TorchTensor> out;
+  schedule::Program const& p = plan.program;
+  auto const named = [&](int layer) {
+    return std::find_if(names.begin(), names.end(), [&](TorchName const& n) { return n.layer == layer; });
+  };
   int last = -1;
-  for (TorchName const& n : names) last = std::max(last, n.layer);
+  for (auto n = names.begin(); n != names.end(); ++n) {
+    if (named(n->layer) != n) throw Error({"torch names: layer ", n->layer, " is named twice"});
+    last = std::max(last, n->layer);
+  }
   std::vector<int> found(names.size());
-  for (Kept& k : kept(plan)) {
+  std::vector<Kept> const all = kept(plan);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Kept const& k = all[i];
     int const layer = std::stoi(k.name);
     if (k.region == backend::host::Region::Moments || layer > last) continue;
-    auto const of = [&](TorchName const& n) { return n.layer == layer; };
-    auto const at = std::find_if(names.begin(), names.end(), of);
+    auto const at = named(layer);
     if (at == names.end())
       throw Error({"torch names: layer ", layer, " has weights, but no name; add {", layer, ", \"...\"}"});
-    if (std::count_if(names.begin(), names.end(), of) > 1)
-      throw Error({"torch names: layer ", layer, " is named twice"});
     ++found[static_cast<std::size_t>(at - names.begin())];
     AsMatrix const as(k);
     TorchTensor t{k, k, as.matrix, as.heads};
-    t.there.name = at->module + k.name.substr(k.name.find('.'));
+    std::string const called = k.name.substr(k.name.find('.'));
+    t.there.name = at->module + called;
     t.there.shape = as.matrix ? Shape(as.shape[1], as.shape[0]) : as.shape;
+    int const reader = i < static_cast<std::size_t>(p.weights) ? p.node[p.weight[i].node].tied : -1;
+    if (auto const to = reader < 0 ? names.end() : named(p.node[reader].leaf); to != names.end()) {
+      ++found[static_cast<std::size_t>(to - names.begin())];
+      t.tied = to->module + called;
+      t.tied_layer = to->layer;
+    }
     out.push_back(std::move(t));
   }
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -95,23 +112,43 @@ template <class = void> std::vector<TorchTensor> torch_tensors(Description const
   return out;
 }
 
+/// A tensor of a file, in its order here. A tied weight is there under either of its names or under both; throws Error
+/// if it then is not the same.
+template <class A>
+std::vector<A> read_torch_tensor(io::SafeTensors const& file, std::string const& path, TorchTensor const& t) {
+  Kept there = t.there;
+  std::vector<A> values(static_cast<std::size_t>(there.shape.size()));
+  bool const has_tied = !t.tied.empty() && file.find(t.tied);
+  if (has_tied && !file.find(there.name)) there.name = t.tied;
+  read_tensor(file, path, there, values.data());
+  if (has_tied && there.name != t.tied) {
+    std::vector<A> other(values.size());
+    there.name = t.tied;
+    read_tensor(file, path, there, other.data());
+    auto const at =
+        static_cast<std::size_t>(std::mismatch(values.begin(), values.end(), other.begin()).first - values.begin());
+    if (at < values.size())
+      throw Error({path, ": tensor ", t.tied, " has other numbers than ", t.there.name, ": element ", at, " is ",
+                   io::number_text(other[at]), ", not ", io::number_text(values[at]), "; layers ",
+                   std::stoi(t.here.name), " and ", t.tied_layer, " of this model have one weight; leave out Tied"});
+  }
+  return t.reordered(values);
+}
+
 /// Reads them all, checks names and shapes, and only then calls write(kept, values).
 template <class A, class Write>
 void read_torch(Description const& plan, std::string const& path, TorchNames const& names, Write write) {
   std::vector<TorchTensor> const tensors = torch_tensors(plan, names);
   io::SafeTensors const file = io::load_safetensors(path, io::Checksum::IfPresent);
   std::vector<std::vector<A>> values;
-  for (TorchTensor const& t : tensors) {
-    std::vector<A> read(static_cast<std::size_t>(t.there.shape.size()));
-    read_tensor(file, path, t.there, read.data());
-    values.push_back(t.reordered(read));
-  }
+  for (TorchTensor const& t : tensors) values.push_back(read_torch_tensor<A>(file, path, t));
   for (io::NamedTensor const& in_file : file.tensors()) {
     for (TorchName const& n : names) {
       bool const own =
           in_file.name.starts_with(n.module + ".") && in_file.name.find('.', n.module.size() + 1) == std::string::npos;
-      bool const used = std::any_of(tensors.begin(), tensors.end(),
-                                    [&](TorchTensor const& t) { return t.there.name == in_file.name; });
+      bool const used = std::any_of(tensors.begin(), tensors.end(), [&](TorchTensor const& t) {
+        return t.there.name == in_file.name || t.tied == in_file.name;
+      });
       if (own && !used && !in_file.name.ends_with(".num_batches_tracked"))
         throw Error({path, ": tensor ", in_file.name, " is of module ", n.module, ", but layer ", n.layer,
                      " of this model has no such tensor"});
@@ -140,11 +177,16 @@ void session::SampleTraining<P, Self>::save_torch(std::string const& path, Torch
   std::vector<std::vector<A>> values;
   std::vector<io::NamedTensor> tensors;
   for (TorchTensor const& t : all) values.push_back(t.reordered(whole(trainer, t.here), true));
-  for (std::size_t i = 0; i < all.size(); ++i)
-    tensors.push_back({all[i].there.name,
-                       sizeof(A) == 8 ? io::Dtype::F64 : io::Dtype::F32,
-                       extents(all[i].there.shape),
-                       {reinterpret_cast<unsigned char const*>(values[i].data()), values[i].size() * sizeof(A)}});
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    io::NamedTensor const t{all[i].there.name,
+                            sizeof(A) == 8 ? io::Dtype::F64 : io::Dtype::F32,
+                            extents(all[i].there.shape),
+                            {reinterpret_cast<unsigned char const*>(values[i].data()), values[i].size() * sizeof(A)}};
+    tensors.push_back(t);
+    if (all[i].tied.empty()) continue;
+    tensors.push_back(t);  // load_state_dict wants both names
+    tensors.back().name = all[i].tied;
+  }
   if (writes_files()) io::save_safetensors(path, tensors);
   meet(trainer);
 }
