@@ -24,6 +24,7 @@ class Account {
         rate(of.rate),
         of_(of),
         sizes_(of),
+        rows_(static_cast<std::size_t>(replicas)),
         replicas_(replicas) {
     ledger.versions.resize(static_cast<std::size_t>(of.shards()));
   }
@@ -53,12 +54,20 @@ class Account {
     else if (of_.pace().push > 1)
       tell(step, loss / replicas_);
   }
-  void pushed(int shard, int replica, Rows const& rows) {
+  void pushed(int shard, int replica, Rows const& nonzero) {
     std::size_t const r = static_cast<std::size_t>(replica);
-    ledger.sent[r] += sizes_.elements(shard) + rows.elements;
-    ledger.sent_bytes[r] += sizes_.bytes(shard) + rows.bytes;
-    ledger.sent_rows[r] += rows.rows;
+    ledger.sent[r] += sizes_.elements(shard) + nonzero.elements;
+    ledger.sent_bytes[r] += sizes_.bytes(shard) + nonzero.bytes;
+    ledger.sent_rows[r] += nonzero.rows;
+    rows_[r].rows += nonzero.rows;
+    rows_[r].elements += nonzero.elements;
+    rows_[r].bytes += nonzero.bytes;
     if (shard == 0) ++ledger.pushed[r];
+  }
+  /// Of the nonzero rows of sparse gradients that a replica has pushed, what each of its ways has.
+  Rows share_of_rows(int replica, int ways) const {
+    Rows const& all = rows_[static_cast<std::size_t>(replica)];
+    return {all.rows / ways, all.elements / ways, all.bytes / ways};
   }
   /// `loss` and `part` of the batch belong to the gradient of event `e`.
   void decided(int shard, agree::Event const& e, agree::Action const& a, double loss, double part) {
@@ -83,6 +92,7 @@ class Account {
 
   Serving const& of_;
   PushSizes sizes_;
+  std::vector<Rows> rows_;  // by replica
   int replicas_;
   long first_ = 0, limit_ = 0, drawn_ = 0;
   double rate_scale_ = 1;

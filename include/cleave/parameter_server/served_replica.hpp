@@ -246,5 +246,16 @@ template <class F> void ServedTrainer<F>::restart(int r) {
     throw;
   }
 }
+template <class F> void ServedTrainer<F>::end() {
+  {
+    std::lock_guard lock(post_);
+    over_ = true;
+  }
+  changed_.notify_all();
+  for (auto& o : crew_) {
+    if (o->thread.joinable()) o->thread.join();
+  }
+}
+template <class F> ServedTrainer<F>::~ServedTrainer() { end(); }
 
 }  // namespace cleave::session

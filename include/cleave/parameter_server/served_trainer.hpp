@@ -103,6 +103,11 @@ template <class F> class ServedTrainer {
     std::size_t const r = static_cast<std::size_t>(rank / of_.ways());
     return ledger().sent_bytes[r] / of_.ways() + one(rank / of_.ways()).replica->sent_bytes(rank % of_.ways());
   }
+  /// Its share of the nonzero rows of sparse gradients that were pushed.
+  backend::host::Member::Sparse sent_rows(int rank) const {
+    std::lock_guard lock(post_);
+    return books_.share_of_rows(rank / of_.ways(), of_.ways());
+  }
   /// Seconds that a rank has waited for weights. The share for gradients after its backward pass is not known.
   static std::optional<double> exposed(int) { return {}; }
   std::optional<double> waited(int rank) const { return ledger().waited[static_cast<std::size_t>(rank / of_.ways())]; }
@@ -288,16 +293,5 @@ template <class F> void ServedTrainer<F>::read(int way, backend::host::Region re
   flush();
   server_.read(way, region, offset, count, out);
 }
-template <class F> void ServedTrainer<F>::end() {
-  {
-    std::lock_guard lock(post_);
-    over_ = true;
-  }
-  changed_.notify_all();
-  for (auto& o : crew_) {
-    if (o->thread.joinable()) o->thread.join();
-  }
-}
-template <class F> ServedTrainer<F>::~ServedTrainer() { end(); }
 
 }  // namespace cleave::session
