@@ -138,7 +138,7 @@ template <class P> class StepModel {
 template <class P, class Visit> class StepRun {
   using Model = StepModel<P>;
   static constexpr int stages_ = Model::stages, rounds_ = Model::rounds, parts_ = P::pipeline.parts();
-  static constexpr schedule::Program const& program_ = schedule::program<P>;
+  static constexpr schedule::Program const& program() { return schedule::program<P>; }
 
  public:
   constexpr StepRun(Model const& model, Visit& visit) : model_(model), visit_(visit) {}
@@ -150,7 +150,7 @@ template <class P, class Visit> class StepRun {
     } else {
       for (int round = 0; round < rounds_; ++round) lines(0, 0, P::schedule.steps, {0, round, false});
     }
-    if (stages_ > 1 && program_.waits_for_norm) end_of_step();
+    if (stages_ > 1 && program().waits_for_norm) end_of_step();
     double const end = latest();
     for (int s = 0; s < stages_; ++s) wait(s, Activity::WaitForStage, -1, rounds_ - 1, end);
     return end;
@@ -183,17 +183,17 @@ template <class P, class Visit> class StepRun {
     }
     if (s.what == Update || s.what == Keep || s.what == Norm)  // a norm waits for all messages
       wait(stage, Activity::WaitForSums, k, round, s.what == Norm ? free_[stage] : arrives_[s.node]);
-    if (schedule::sender_of(program_, s) >= 0) wait(stage, Activity::WaitForStage, k, round, offered_[k][round]);
+    if (schedule::sender_of(program(), s) >= 0) wait(stage, Activity::WaitForStage, k, round, offered_[k][round]);
     spend(stage, model_.what(k), k, round, time);
   }
   /// Those of a task of a stage.
   constexpr void lines(int stage, int begin, int end, schedule::PipelineTask t) {
     for (int k = begin; k < end; ++k) {
       schedule::Step const s = P::schedule.step[k];
-      if (stages_ > 1 && schedule::sender_of(program_, s) == t.part) offered_[k][t.micro_batch] = clock_[stage];
+      if (stages_ > 1 && schedule::sender_of(program(), s) == t.part) offered_[k][t.micro_batch] = clock_[stage];
       if (schedule::once_a_step(s.what) && t.micro_batch != rounds_ - 1) continue;
-      bool const later = program_.waits_for_norm && s.what == schedule::Do::Update;
-      if (stages_ > 1 && (later || schedule::part_of(program_, s) != t.part)) continue;
+      bool const later = program().waits_for_norm && s.what == schedule::Do::Update;
+      if (stages_ > 1 && (later || schedule::part_of(program(), s) != t.part)) continue;
       line(stage, k, t.micro_batch);
     }
   }
@@ -220,8 +220,8 @@ template <class P, class Visit> class StepRun {
     for (int s = 0; s < stages_; ++s) {
       wait(s, Activity::WaitForStage, -1, rounds_ - 1, all);
       for (int k = 0; k < P::schedule.steps; ++k) {
-        int const part = schedule::part_of(program_, P::schedule.step[k]);
-        bool const here = part < 0 || program_.pipeline.stage(part) == s;
+        int const part = schedule::part_of(program(), P::schedule.step[k]);
+        bool const here = part < 0 || program().pipeline.stage(part) == s;
         Activity const what = model_.what(k);
         if (here && (what == Activity::Norm || what == Activity::Update)) line(s, k, rounds_ - 1);
       }

@@ -136,8 +136,9 @@ template <class N, class Machine, class Link> class DeviceGradients {
     RankLists const& lists = exchanges_.of(start_[static_cast<std::size_t>(b)]);
     schedule::Offsets const at = exchanges_.offsets(one, b);
     exchanges_.put(one, lists, lists.last, &One::compute, b, [&](schedule::Write const&, schedule::Source const& s) {
-      bool const in_data = s.in.in == schedule::Storage::Wire || s.in.in == schedule::Storage::OwnGradient;
-      own = {{{ranks_.template in_arena<std::byte>(one, at(s.in, s.at))}, in_data}, s.at.begin, s.at.size()};
+      own.in.from.assign(1, ranks_.template in_arena<std::byte>(one, at(s.in, s.at)));
+      own.in.in_data = s.in.in == schedule::Storage::Wire || s.in.in == schedule::Storage::OwnGradient;
+      own.begin = s.at.begin, own.count = s.at.size();
     });
     return own;
   }
