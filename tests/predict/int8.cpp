@@ -18,6 +18,9 @@ struct Dense : Sequential<Vector<40>, Linear<64>, Relu, Linear<48>, Tanh, Linear
 struct Pictures : Sequential<Image<2, 12, 12>, Conv<16, 3, Pad<1>>, BatchNorm, Relu, MaxPool<2>,
                              Residual<Conv<16, 3, Pad<1>, Groups<2>>, Relu>, LocalResponseNorm<3>, Linear<24>,
                              LayerNorm, Gelu, Linear<4>, CrossEntropy> {};
+struct Words : Sequential<Sequence<5, 20>, PerPosition<Linear<48>, Gelu>,
+                          Residual<PerPosition<LayerNorm, Linear<32>, Relu, Linear<48>>>, Attention<4>,
+                          PerPosition<Linear<24, NoBias>>, MeanOverPositions, Linear<4>, CrossEntropy> {};
 template <class N> struct Of : Plan<N, Batch<32>, DataParallel<Sync>, Adam> {
   static constexpr Rate rate = Rate::constant(0.01f);
 };
@@ -66,6 +69,7 @@ template <class N> void is_near_the_whole_model() {
 TEST_CASE("outputs are near those of f32, and do not depend on other samples") {
   is_near_the_whole_model<Dense>();
   is_near_the_whole_model<Pictures>();
+  is_near_the_whole_model<Words>();
 }
 
 TEST_CASE("memory and file have about a quarter of the bytes, and the file gives the same bits") {
@@ -88,6 +92,24 @@ TEST_CASE("memory and file have about a quarter of the bytes, and the file gives
       doctest::Contains(
           "0.weight has whole numbers, not floating-point ones; Predictor<Net, int8> reads weights of 8 bits"),
       Error);
+}
+
+TEST_CASE("layers in PerPosition are packed, attention is not, and files give the same bits") {
+  scratch::Folder const folder;
+  Trainer<Of<Words>> trainer({.replicas = 1});
+  trainer.train(0, 3, signs::feed<Of<Words>>());
+  Predictor<Words, int8> small(trainer);
+  small.save(folder / "small");
+  auto const x = samples<Words>(40);
+  CHECK((Predictor<Words, int8>(folder / "small")(x)) == small(x));
+  io::SafeTensors const file = io::load_safetensors(folder / "small");
+  for (std::string const packed : {"0.weight", "3.weight", "5.weight", "8.weight", "10.weight"}) {
+    CAPTURE(packed);
+    REQUIRE(file.find(packed));
+    CHECK(file.find(packed)->dtype == io::Dtype::I8);
+    CHECK(file.find(packed + "_scale")->shape == std::vector{file.find(packed)->shape.back()});
+  }
+  CHECK(file.find("7.in_proj_weight")->dtype == io::Dtype::F32);
 }
 
 TEST_CASE("files of groups, statistics and scaling; files that do not fit") {

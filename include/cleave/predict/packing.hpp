@@ -15,7 +15,8 @@
 namespace cleave {
 
 /// For `Predictor<Net, int8>` (predict/int8.hpp): weights of Linear and Conv are integers of 8 bits, with a scale for
-/// each output; their inputs are rounded to 8 bits, with a scale for each sample; all else is f32.
+/// each output; their inputs are rounded to 8 bits, with a scale for each sample, within PerPosition for each position;
+/// all else is f32, also attention, recurrent layers and Tied ones.
 struct int8 {};
 
 namespace session {

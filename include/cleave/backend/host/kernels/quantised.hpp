@@ -4,6 +4,7 @@
 
 #include "../../../op/convolve.hpp"
 #include "../../../op/product.hpp"
+#include "../../../op/reshaped.hpp"
 #include "../../../schedule/arena.hpp"
 #include "integer.hpp"
 #include "kernel.hpp"
@@ -191,6 +192,25 @@ struct QuantisedKernel<op::Convolve<Out, K, Stride, Pad, Groups, How, Dilation>>
       }
     }
     std::memset(to, 128, 64);  // the last sum of four may read beyond
+  }
+};
+
+/// Linear or Conv on each position of a sequence, whose input has a scale of its own.
+template <class Op>
+requires(op::is_reshaped<Op>&& requires {
+  requires QuantisedKernel<typename Op::of_position>::packs;
+}) struct QuantisedKernel<Op> {
+  using Of = QuantisedKernel<typename Op::of_position>;
+  static constexpr bool packs = true;
+  template <op::Local L> using Packed = typename Of::template Packed<Op::as(L)>;
+  template <op::Local L> static constexpr int outputs = Of::template outputs<Op::as(L)>;
+  template <op::Local L> static constexpr long output_of(long e) { return Of::template output_of<Op::as(L)>(e); }
+  template <op::Local L> static constexpr long element(int segment, int d, int o) {
+    return Of::template element<Op::as(L)>(segment, d, o);
+  }
+
+  template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
+    Of::template forward<Op::as(L), WithBias, Map>(c, t);
   }
 };
 
