@@ -111,8 +111,9 @@ template <class P, class Self> class SampleTraining {
   void load_weights(std::string const& path, int layers = std::numeric_limits<int>::max());
   /// Weights and running statistics of the layers that have a name, from a safetensors file of PyTorch
   /// (`safetensors.torch.save_file(model.state_dict(), path)`), and to one. Layers behind the last name stay as they
-  /// are, or are not written. Throw Error, and change nothing, if a tensor is missing or has another shape, or if a
-  /// named module has one more. They are in torch_weights.hpp.
+  /// are, or are not written. The weight of layers that are Tied is read under either name, and written under those
+  /// that are given. Throw Error, and change nothing, if a tensor is missing or has another shape, if a named module
+  /// has one more, or if a Tied weight is there twice and differs. They are in torch_weights.hpp.
   void load_torch(std::string const& path, TorchNames const& names);
   void save_torch(std::string const& path, TorchNames const& names);
   /// The model as it is now, as a function: with copies of the weights and the scaling, in the plan's number format. It
