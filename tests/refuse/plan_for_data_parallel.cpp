@@ -1,0 +1,9 @@
+// refused: PlanFor<machine, ranks> chooses DataParallel, Shards, ModelParallel, Mesh and Accumulate: leave these out
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+#include <cleave/train/plan_for.hpp>
+
+struct Lab : Machine<100> {};
+struct Net : Sequential<Vector<5>, Linear<4>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<8>, PlanFor<Lab, 2>, DataParallel<Sync>> {};
