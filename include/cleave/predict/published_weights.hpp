@@ -11,6 +11,7 @@
 
 #include "../train/torch_weights.hpp"
 #include "predictor.hpp"
+#include "published_files.hpp"
 
 namespace cleave {
 
@@ -191,10 +192,11 @@ template <class Net> std::vector<PublishedTensor> published_tensors(PublishedNam
 ///
 ///   import_weights<Gpt2>("gpt2/model.safetensors", "gpt2.safetensors", gpt2_names());
 ///
-/// Of learned positions it takes the first, if the model has fewer. Throws Error, and writes nothing, if the model is
-/// built otherwise, if a tensor is missing or has another shape, or if the file has one more.
+/// Of a model in several files `from` is their index, "llama/model.safetensors.index.json". Of learned positions it
+/// takes the first, if the model has fewer. Throws Error, and writes nothing, if the model is built otherwise, if a
+/// tensor is missing or has another shape, or if the file has one more.
 template <class Net> void import_weights(std::string const& from, std::string const& to, PublishedNames const& names) {
-  io::SafeTensors const file = io::load_safetensors(from, io::Checksum::IfPresent);
+  session::PublishedFiles const file(from);
   std::vector<std::string> used;
   auto const named = [&](std::string const& name) {
     used.push_back(file.find(names.prefix + name) ? names.prefix + name : name);
@@ -213,7 +215,7 @@ template <class Net> void import_weights(std::string const& from, std::string co
         if (more > static_cast<std::size_t>(t.rows)) there.shape = Shape(static_cast<int>(more), there.shape[1]);
       }
       std::vector<float> read(static_cast<std::size_t>(there.shape.size()));
-      session::read_tensor(file, from, there, read.data());
+      file.read(there, read.data());
       t.each(part, [&](std::size_t here, std::size_t at) { value[here] = read[at]; });
     }
   }
@@ -225,12 +227,12 @@ template <class Net> void import_weights(std::string const& from, std::string co
                    ", and this model has one weight for both; leave out Tied"});
     used.push_back(w.names[0]);
   }
-  for (io::NamedTensor const& t : file.tensors()) {
+  file.each([&](io::NamedTensor const& t) {
     auto const ends = [&](std::string_view end) { return t.name.ends_with(end); };
     if (std::find(used.begin(), used.end(), t.name) == used.end() &&
         std::none_of(names.unread.begin(), names.unread.end(), ends))
       throw Error({from, ": tensor ", t.name, " has no place in this model"});
-  }
+  });
   io::Metadata about{{"cleave", version}};
   std::vector<io::NamedTensor> tensors;
   for (std::size_t i = 0; i < all.size(); ++i)

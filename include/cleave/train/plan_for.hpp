@@ -185,19 +185,19 @@ template <class Net, class... Ps> struct ChosenPlan {
     using type = Plan<Net, Batch<1>>;
   };
   /// Of a plan that cannot be chosen, one that reports nothing; of one without a batch, one that reports it.
-  template <bool Chooses, class Choice> struct Found {
+  template <bool Chooses, class Choice> struct Decided {
     static constexpr PlanCandidate is{};
     static constexpr bool fits = true;
     using type = std::conditional_t<alone && counted, typename Choice::Alone, Refused>;
   };
-  template <class Choice> struct Found<true, Choice> {
+  template <class Choice> struct Decided<true, Choice> {
     static constexpr PlanCandidate is = Choice::chosen;
     static constexpr bool fits = is.fits;
     using type = typename Choice::template ByHand<is.replicas, is.ways, is.zero, is.rounds>;
   };
-  using found = Found<alone && counted && (choice::batch > 0), choice>;
+  using decided = Decided<alone && counted && (choice::batch > 0), choice>;
   static_assert(sizeof(plan_for_chooses_alone<alone>) + sizeof(plan_for_has_ranks<counted>) +
-                    sizeof(some_candidate_fits<found::fits, said::machine::capacity, found::is.bytes>) >
+                    sizeof(some_candidate_fits<decided::fits, said::machine::capacity, decided::is.bytes>) >
                 0);
 };
 
@@ -215,7 +215,7 @@ template <class M, int Ranks> struct PlanFor {
 
 template <class NetT, class... Policies>
 requires(session::plans_for<Policies...> > 0) struct Plan<NetT, Policies...>
-    : session::ChosenPlan<NetT, Policies...>::found::type::type {
+    : session::ChosenPlan<NetT, Policies...>::decided::type::type {
   using choice = typename session::ChosenPlan<NetT, Policies...>::choice;
 };
 
