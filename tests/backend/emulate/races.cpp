@@ -71,6 +71,11 @@ void squares() {
   std::vector<double> to(schedule::squares_words(sizeof(float)));
   emulate::launch<Mutant<gpu::Squares<float>>, emulate::Threads>(1, {to.data(), 0, 1500, 1500, {1, {g.data()}}});
 }
+void digits() {
+  std::vector<double> of(3 * static_cast<std::size_t>(schedule::squares_words(sizeof(float))), 1.0);
+  double to = 0;
+  emulate::launch<Mutant<gpu::AddDigits<float>>, emulate::Threads>(1, {of.data(), 3, &to, true});
+}
 void layer_norm() {
   constexpr op::Local l = rows(1, 1100);
   auto x = floats(1100), y = x, w = x, aux = floats(2);
@@ -157,7 +162,8 @@ struct Case {
 Case const cases[] = {{"softmax", softmax, "0111"},
                       {"softmax by rows", softmax_rows, "0111"},
                       {"adding up", add_up, "01"},
-                      {"squares", squares, "01"},
+                      {"squares", squares, "11"},
+                      {"digits of squares", digits, "11"},
                       {"layer norm", layer_norm, "0111"},
                       {"sums across", across, "111"},
                       {"sums along", along, "01010101"},

@@ -65,7 +65,7 @@ template <class G> struct Squares {
   }
 
  private:
-  /// Of a warp; only its first lane adds to the digits.
+  /// Of a warp; only its first lane adds to the digits. Each lane has `each` squares.
   struct Warp {
     std::int64_t* digit;
     double special;
@@ -73,7 +73,7 @@ template <class G> struct Squares {
     static constexpr int bits = 42;                    // 512 numbers below 2^42 add up below 2^52
     static constexpr double whole = 6755399441055744;  // 1.5 * 2^52: numbers added to it are rounded
     static constexpr double largest = 1.7976931348623157e308;
-    template <class Ctx> CLEAVE_HD void add(Ctx const& c, double (&square)[each], int lane) {
+    template <class Ctx> CLEAVE_HD void add(Ctx const& c, double* square, int lane) {
       double top = top_of(c, square);
       if (!(top <= largest)) {
         double sum = 0;
@@ -103,7 +103,7 @@ template <class G> struct Squares {
         top = top_of(c, square);
       }
     }
-    template <class Ctx> CLEAVE_HD static double top_of(Ctx const& c, double const (&square)[each]) {
+    template <class Ctx> CLEAVE_HD static double top_of(Ctx const& c, double const* square) {
       double top = 0;
       CLEAVE_UNROLL
       for (int e = 0; e < each; ++e) top = Max::join(top, std::abs(square[e]));
