@@ -1,4 +1,4 @@
-// refused: PlanFor<machine, ranks>: no plan on so many ranks fits the machine's capacity
+// refused: PlanFor<machine, ranks>: no plan on so many ranks, with up to 8 rounds, fits
 // refused: some_candidate_fits<false, 1000000
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"

@@ -1,4 +1,4 @@
-// refused: PlanFor<machine, ranks> chooses DataParallel, Shards, ModelParallel, Mesh and Accumulate: leave these out
+// refused: PlanFor<machine, ranks> chooses DataParallel, ModelParallel (of layers, too), Mesh and Accumulate
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

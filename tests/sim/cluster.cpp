@@ -120,4 +120,6 @@ TEST_CASE("what cannot be simulated is an Error") {
   CHECK_THROWS_AS((Cluster<Agreed<Sync>, 4>(0)), Error);
   CHECK_THROWS_AS((Cluster<Agreed<Sync, Spares<2>>, 4>(2)), Error);
   CHECK_THROWS_AS((Cluster<Agreed<Sync>, 4, Negative>(4).run(1)), Error);
+  CHECK_THROWS_AS((Cluster<Agreed<Async>, 4>(4, 1, {.least_ns = 5}, {}, {.share = 1, .repair_ns = 0})), Error);
+  CHECK_THROWS_AS((Cluster<Agreed<Async>, 4>(4, 1, {.least_ns = 5}, {}, {.share = -0.1})), Error);
 }

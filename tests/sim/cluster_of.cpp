@@ -66,6 +66,17 @@ TEST_CASE("without stragglers a simulated step is the model's") {
   CHECK(full.ns / static_cast<double>(full.taken + full.dropped) == doctest::Approx(1440).epsilon(0.02));
   CHECK(full.dropped > full.taken);
 }
+TEST_CASE("the server's link has pushes and weights, not what ways send each other") {
+  struct Split : Plan<Sequential<Vector<8>, Linear<4>, Relu, Linear<4>, CrossEntropy>, Batch<16>, DataParallel<Async>,
+                      ModelParallel<SplitCols, Ways<2>>> {};
+  constexpr schedule::Traffic sent = traffic<Split>;
+  static_assert(sent[op::Verb::Push] == 28 && sent.elements_per_step > 28);  // half of 56 weights
+  constexpr sim::PlanOnDevices on = sim::on_devices<Split>(sim::speeds<Lab>(4), 3);
+  static_assert(on.links.gradient_ns == 56 * 4 * 10 && on.links.weights_ns == 56 * 4 * 10);
+}
+TEST_CASE("devices that wait for each other have a micro-batch each") {
+  CHECK_THROWS_AS((sim::cluster_of<Summed, Lab>(Summed::micro_batches + 1)), Error);
+}
 TEST_CASE("stragglers and failures come on top") {
   double const none = sim::cluster_of<Spare, Lab>(8).run(50).ns_per_update();
   CHECK(sim::cluster_of<Spare, Lab>(8, 1, {.late = 0.1, .delay_ns = none}).run(50).ns_per_update() > none);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -48,13 +49,18 @@ struct ClusterCounts {
 /// kind, then by device, so that seed and times determine the result. Memory is linear in `Most`. An update costs a
 /// pass over `Most` devices; agreements without waiting make it for every gradient.
 template <class Agreed, int Most = agree::most_replicas, class Times = StepTimes> class Cluster {
+  static_assert(Most <= 100'000, "Cluster: at most 100,000 devices are simulated");
+
  public:
-  /// An Error if `devices` is not from 1 to Most, or if none would be waited for.
+  /// An Error if `devices` is not from 1 to Most, if none would be waited for, or if every gradient fails.
   explicit Cluster(int devices, std::uint64_t seed = 1, Times times = {}, ClusterLinks links = {},
                    ClusterFailures failures = {})
       : seed_(seed), times_(std::move(times)), links_(links), failures_(failures) {
     if (devices < 1 || devices > Most || Agreed::parts(devices) < 1)
       throw Error({"Cluster: ", devices, " devices; from 1 + spares to ", Most, " are simulated"});
+    if (!(failures.share >= 0 && failures.share <= 1) || (failures.share == 1 && failures.repair_ns >= 0))
+      throw Error({"Cluster: a share of ", std::to_string(failures.share),
+                   " of gradients fails; it is 0 or more, and less than 1"});
     keeper_ = agree::decider<typename Agreed::template keeper<Most>>(devices, Agreed::parts(devices));
     out_ = std::make_unique<agree::Actions<Most>>();
     device_.resize(static_cast<std::size_t>(devices));

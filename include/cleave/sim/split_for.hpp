@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "split_time.hpp"
 
@@ -194,7 +195,21 @@ template <auto const& Model, auto const& Goal, auto const& Asked> struct SplitSe
   template <int Try> static constexpr Splits<ops> after = better<Try>();
   /// No slower in the model than all layers whole, data parallelism, columns and rows, or convolutions by samples with
   /// columns and rows behind; nor than with another split of one layer tried in turn.
-  static constexpr Splits<ops> best() { return after<4 * ops - 1>; }
+  static constexpr Splits<ops> best() {
+    static_assert(searched(std::make_integer_sequence<int, ops>{}) &&
+                  improved_all(std::make_integer_sequence<int, 4 * ops>{}));
+    return after<4 * ops - 1>;
+  }
+
+ private:
+  // Makes the constants from the first to the last: compilers limit how deep one may lead to another.
+  template <int K, int Percent> using at = std::bool_constant<(up_to<K, Percent>.of[0].splits.ns < 0)>;
+  template <int... K> static constexpr bool searched(std::integer_sequence<int, K...>) {
+    return ((sizeof(at<K, 100>) + sizeof(at<K, 50>) + sizeof(at<K, 0>) > 0) && ...);
+  }
+  template <int... Try> static constexpr bool improved_all(std::integer_sequence<int, Try...>) {
+    return ((sizeof(std::bool_constant<(after<Try>.ns < 0)>) > 0) && ...);
+  }
 };
 
 }  // namespace sim

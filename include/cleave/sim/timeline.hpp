@@ -58,12 +58,21 @@ template <class P> std::vector<StepTimeline> timelines(Speeds const& speed, int 
   return out;
 }
 
+/// What the ways of a replica send to its server with a gradient.
+template <class P> constexpr long pushed_bytes_of() {
+  long sum = 0;
+  for (int way = 0; way < P::ways; ++way) {
+    schedule::Traffic const t = schedule::traffic(schedule::program<P>, P::request_of(1), P::ranks_of(1), way);
+    sum += t.bytes[static_cast<int>(op::Verb::Push)];
+  }
+  return sum;
+}
 /// Of plan P with replicas that do not wait for each other: they share its server. A gradient is what is between two
 /// pushes; the server gets it and sends weights, as often as they are fetched.
 template <class P> constexpr Saturation served_by(Speeds const& speed) {
   schedule::Program const& p = schedule::program<P>;
   double const pushes = P::agreed::pace.push, fetches = pushes / P::agreed::pace.fetch;
-  double const bytes = static_cast<double>(schedule::volumes(p, P::request_of(1), P::ranks_of(1)).bytes_of_all) +
+  double const bytes = static_cast<double>(pushed_bytes_of<P>()) +
                        fetches * static_cast<double>(p.weight_elements * P::format.pushed) * P::ways;
   return {pushes * step_at<P>(speed, 1).total, bytes * speed.ns_of_byte / P::shards};
 }

@@ -31,68 +31,70 @@ struct PlanCandidate {
   }
 };
 
-/// The candidates for a net with policies Ps on up to `Ranks` ranks of machine M. Of each number of replicas and ways
-/// the first that fits the machine's capacity: without ZeRO, with its stages in order, and then with 2, 4, 8 ...
-/// rounds.
+/// The candidates for a net with policies Ps on ranks of machine M: every number of replicas and of ways whose product
+/// divides `Ranks`. Of each the first that fits the machine's capacity: without ZeRO, with its stages in order, and
+/// then with 2, 4 and 8 rounds. If none does, the one that needs least.
 template <class M, int Ranks, class Net, class... Ps> struct PlanChoice {
   template <class Kind> static constexpr bool says = plan::said<Kind, Ps...> > 0;
   static constexpr int batch = plan::find<plan::BatchKind, plan::NoBatch, Ps...>::samples;
-  static constexpr int micro_batches_said = plan::find<plan::MicroBatchKind, MicroBatches<0>, Ps...>::count;
+  static constexpr bool counts_micro_batches = says<plan::MicroBatchKind>;
   static constexpr int most_rounds = 8;
 
   /// Of so many replicas; 0: they have no micro-batch each.
   static constexpr int micro_batches(int replicas, int ways, int rounds) {
-    int const least = replicas * rounds, unit = ways;
-    int const n = micro_batches_said > 0 ? micro_batches_said : plan::default_micro_batches(batch, least, unit);
-    return n >= least && n % unit == 0 && batch % n == 0 ? n : 0;
-  }
-  static constexpr int most_replicas(int ways) {
-    int most = 0;
-    for (int r = 1; ways * r <= Ranks; ++r) most = Ranks % (ways * r) == 0 && micro_batches(r, ways, 1) > 0 ? r : most;
-    return most;
+    int const least = replicas * rounds;
+    if (counts_micro_batches) {
+      int const said = plan::find<plan::MicroBatchKind, MicroBatches<1>, Ps...>::count;
+      return said >= least ? said : 0;
+    }
+    if (least * ways == 1) return 1;
+    int const n = plan::default_micro_batches(batch, least, ways);
+    return n >= least && n % ways == 0 && batch % n == 0 ? n : 0;
   }
 
   template <class... Lists> struct Made;
   template <class... Of> struct Made<meta::list<Of...>> { using type = Plan<Net, Of...>; };
   template <bool Says, class P> using if_ = std::conditional_t<Says, meta::list<P>, meta::list<>>;
-  template <int Ways, int Zeros, int Rounds, class... Mesh> struct PlanOf {
-    static constexpr int replicas = most_replicas(Ways);
-    using type = typename Made<meta::concat<
-        meta::list<Ps..., Mesh...>, if_<micro_batches_said == 0, MicroBatches<micro_batches(replicas, Ways, Rounds)>>,
-        if_<(Rounds > 1), Accumulate<Rounds>>,
-        meta::list<std::conditional_t<(Zeros > 0), DataParallel<Sync, Zero<Zeros>>, DataParallel<Sync>>>,
-        if_<(Ways > 1), ModelParallel<SplitFor<M, replicas>, cleave::Ways<Ways>>>>>::type;
-  };
-  struct Alone {
-    using type = Plan<Net, Ps...>;
-  };
+  template <int Replicas, int Ways, int Zeros = 0, int Rounds = 1>
+  using PlanOf = typename Made<
+      meta::concat<meta::list<Ps..., Mesh<Data<Replicas>, Model<Ways>>>,
+                   if_<!counts_micro_batches, MicroBatches<micro_batches(Replicas, Ways, Rounds)>>,
+                   if_<(Rounds > 1), Accumulate<Rounds>>,
+                   meta::list<std::conditional_t<(Zeros > 0), DataParallel<Sync, Zero<Zeros>>, DataParallel<Sync>>>,
+                   if_<(Ways > 1), ModelParallel<SplitFor<M, Replicas>, cleave::Ways<Ways>>>>>::type;
 
-  /// Schedules do not depend on the number of replicas: those of most replicas serve fewer.
   template <int Replicas, int Ways, int Zeros = 0, int Rounds = 1> static constexpr PlanCandidate candidate() {
-    using P =
-        typename std::conditional_t<Replicas * Ways == 1 && Rounds == 1, Alone, PlanOf<Ways, Zeros, Rounds>>::type;
+    using P = PlanOf<Replicas, Ways, Zeros, Rounds>;
     constexpr long bytes = plan::memory_of<P, Replicas>().total;
-    constexpr bool fits = M::capacity == 0 || bytes <= M::capacity;
-    return {Replicas, Ways, Zeros, Rounds, sim::step<M, P>(Replicas).total, bytes, fits};
+    return {Replicas,
+            Ways,
+            Zeros,
+            Rounds,
+            sim::step<M, P>(Replicas).total,
+            bytes,
+            M::capacity == 0 || bytes <= M::capacity};
   }
-  template <int Replicas, int Ways, int Zeros = 0, int Rounds = 1> static constexpr PlanCandidate first_that_fits() {
-    constexpr PlanCandidate c = candidate<Replicas, Ways, Zeros, Rounds>();
-    using P = typename PlanOf<Ways, Zeros, Rounds>::type;
+  /// Least: those of the candidate that needs least so far, as `100 * zero + rounds`.
+  template <int Replicas, int Ways, int Zeros = 0, int Rounds = 1, int Least = 1>
+  static constexpr PlanCandidate first_that_fits() {
+    using P = PlanOf<Replicas, Ways, Zeros, Rounds>;
+    constexpr PlanCandidate c = candidate<Replicas, Ways, Zeros, Rounds>(),
+                            before = candidate<Replicas, Ways, Least / 100, Least % 100>();
+    constexpr int least = c.bytes < before.bytes ? 100 * Zeros + Rounds : Least;
     if constexpr (c.fits) {
       return c;
-    } else if constexpr (constexpr int next = next_zero<P>(Replicas, Zeros, Rounds); next > 0) {
-      return first_that_fits<Replicas, Ways, next, Rounds>();
-    } else if constexpr (2 * Rounds <= most_rounds && micro_batches(most_replicas(Ways), Ways, 2 * Rounds) > 0 &&
+    } else if constexpr (constexpr int next = next_zero<P>(Zeros, Rounds); next > 0) {
+      return first_that_fits<Replicas, Ways, next, Rounds, least>();
+    } else if constexpr (2 * Rounds <= most_rounds && micro_batches(Replicas, Ways, 2 * Rounds) > 0 && !P::factors &&
                          !takes_sums_over_batch<P>()) {
-      return first_that_fits<Replicas, Ways, 0, 2 * Rounds>();
+      return first_that_fits<Replicas, Ways, 0, 2 * Rounds, least>();
     } else {
-      return c;
+      return candidate<Replicas, Ways, least / 100, least % 100>();
     }
   }
   /// 0: there is none.
-  template <class P> static constexpr int next_zero(int replicas, int zero, int rounds) {
-    bool const parts = replicas > 1 && !says<plan::CompressKind> && !says<plan::RouteKind> &&
-                       !plan::sends_parts_of_gradients(P::signatures);
+  template <class P> static constexpr int next_zero(int zero, int rounds) {
+    bool const parts = P::replicas > 1 && !says<plan::CompressKind> && !plan::sends_parts_of_gradients(P::signatures);
     int const next = zero == 1 && rounds > 1 ? 3 : zero + 1;
     return !parts || next > 3 || (next == 3 && says<plan::FreezeKind>) ? 0 : next;
   }
@@ -103,24 +105,27 @@ template <class M, int Ranks, class Net, class... Ps> struct PlanChoice {
     return false;
   }
 
-  /// One rank alone, then each number of ways with each number of replicas.
-  static constexpr int pairs = [] {
-    int n = 1;
-    for (int w = 1; w <= Ranks; ++w)
-      for (int r = 1; r <= most_replicas(w); ++r) n += Ranks % (w * r) == 0 && w * r > 1;
-    return n;
-  }();
-  template <int Pair> static constexpr PlanCandidate pair() {
-    PlanCandidate c;
-    int n = 0;
+  /// By ways, then by replicas: the first is one rank. Calls visit(replicas, ways).
+  template <class Visit> static constexpr void each_pair(Visit visit) {
     for (int w = 1; w <= Ranks; ++w) {
-      for (int r = 1; r <= most_replicas(w); ++r) {
-        if (Ranks % (w * r) == 0 && w * r > 1 && ++n == Pair) c.replicas = r, c.ways = w;
+      for (int r = 1; w * r <= Ranks; ++r) {
+        if (Ranks % (w * r) == 0 && (w * r == 1 || micro_batches(r, w, 1) > 0)) visit(r, w);
       }
     }
+  }
+  static constexpr int pairs = [] {
+    int n = 0;
+    each_pair([&](int, int) { ++n; });
+    return n;
+  }();
+  static constexpr PlanCandidate pair(int of) {
+    PlanCandidate c;
+    each_pair([&](int r, int w) {
+      if (of-- == 0) c.replicas = r, c.ways = w;
+    });
     return c;
   }
-  template <int Pair> static constexpr PlanCandidate base = candidate<pair<Pair>().replicas, pair<Pair>().ways>();
+  template <int Pair> static constexpr PlanCandidate base = candidate<pair(Pair).replicas, pair(Pair).ways>();
   static constexpr PlanCandidate best_of(std::array<PlanCandidate, pairs> const& all) {
     PlanCandidate best = all[0];
     for (PlanCandidate const& c : all) {
@@ -143,25 +148,22 @@ template <class M, int Ranks, class Net, class... Ps> struct PlanChoice {
   }
   static constexpr std::array<PlanCandidate, pairs> candidates = all_of(std::make_integer_sequence<int, pairs>{});
   static constexpr PlanCandidate chosen = best_of(candidates);
-  template <int Replicas, int Ways, int Zeros, int Rounds> struct ByHand {
-    using plan = std::conditional_t<Replicas * Ways == 1 && Rounds == 1, Alone,
-                                    PlanOf<Ways, Zeros, Rounds, Mesh<Data<Replicas>, Model<Ways>>>>;
-    using type = typename plan::type;
-  };
 };
 
 /// The memory that a rank has, and the least that a rank of any candidate needs.
 template <bool Fits, long Capacity, long Least> struct some_candidate_fits {
-  static_assert(
-      Fits,
-      "PlanFor<machine, ranks>: no plan on so many ranks fits the machine's capacity; the numbers are the "
-      "capacity and the least that a rank needs, in bytes. More ranks, bf16, Recompute or a smaller batch help");
+  static_assert(Fits,
+                "PlanFor<machine, ranks>: no plan on so many ranks, with up to 8 rounds, fits the machine's capacity; "
+                "the numbers "
+                "are the capacity and the least that a rank needs, in bytes. More ranks, bf16, Recompute or a smaller "
+                "batch help");
 };
 
 template <bool Alone> struct plan_for_chooses_alone {
-  static_assert(Alone,
-                "PlanFor<machine, ranks> chooses DataParallel, Shards, ModelParallel, Mesh and Accumulate: leave these "
-                "out of the plan, or leave PlanFor out and write what explain_plan says");
+  static_assert(
+      Alone,
+      "PlanFor<machine, ranks> chooses DataParallel, ModelParallel (of layers, too), Mesh and Accumulate, and "
+      "has neither Shards nor ReduceBy: leave these out, or leave PlanFor out and write what explain_plan says");
 };
 template <bool Counted> struct plan_for_has_ranks {
   static_assert(Counted, "PlanFor<machine, ranks> is said once, with 1 to 64 ranks");
@@ -179,21 +181,19 @@ template <class Net, class... Ps> struct ChosenPlan {
       decltype(choice_of(meta::concat<std::conditional_t<is_plan_for<Ps>, meta::list<>, meta::list<Ps>>...>{}));
   template <class... Kinds> static constexpr int says = (0 + ... + plan::said<Kinds, Ps...>);
   static constexpr bool alone = says<plan::DataKind, plan::ServerKind, plan::ModelKind, plan::StageKind, plan::MeshKind,
-                                     plan::RoundKind> == 0,
+                                     plan::RoundKind, plan::RouteKind> == 0 &&
+                                !plan::some_layer_says(layer::leaves<Net>{}),
                         counted = said::ranks >= 1 && said::ranks <= 64 && plans_for<Ps...> == 1;
-  struct Refused {
-    using type = Plan<Net, Batch<1>>;
-  };
   /// Of a plan that cannot be chosen, one that reports nothing; of one without a batch, one that reports it.
   template <bool Chooses, class Choice> struct Decided {
     static constexpr PlanCandidate is{};
     static constexpr bool fits = true;
-    using type = std::conditional_t<alone && counted, typename Choice::Alone, Refused>;
+    using type = std::conditional_t<alone && counted, Plan<Net>, Plan<Net, Batch<1>>>;
   };
   template <class Choice> struct Decided<true, Choice> {
     static constexpr PlanCandidate is = Choice::chosen;
     static constexpr bool fits = is.fits;
-    using type = typename Choice::template ByHand<is.replicas, is.ways, is.zero, is.rounds>;
+    using type = typename Choice::template PlanOf<is.replicas, is.ways, is.zero, is.rounds>;
   };
   using decided = Decided<alone && counted && (choice::batch > 0), choice>;
   static_assert(sizeof(plan_for_chooses_alone<alone>) + sizeof(plan_for_has_ranks<counted>) +
@@ -215,7 +215,7 @@ template <class M, int Ranks> struct PlanFor {
 
 template <class NetT, class... Policies>
 requires(session::plans_for<Policies...> > 0) struct Plan<NetT, Policies...>
-    : session::ChosenPlan<NetT, Policies...>::decided::type::type {
+    : session::ChosenPlan<NetT, Policies...>::decided::type {
   using choice = typename session::ChosenPlan<NetT, Policies...>::choice;
 };
 
@@ -241,14 +241,13 @@ template <class P> std::string explain_plan() {
     out += line;
   }
   out += "by hand: ";
-  if (chosen.ranks() == 1 && chosen.rounds == 1) return out + "no further policy\n";
   auto const of = [](int n) { return "<" + std::to_string(n) + ">"; };
-  out += "Mesh<Data" + of(chosen.replicas) + ", Model" + of(chosen.ways) + ">, MicroBatches" + of(P::micro_batches) +
-         ", DataParallel<Sync" + (chosen.zero > 0 ? ", Zero" + of(chosen.zero) : "") + ">";
+  out += "Mesh<Data" + of(chosen.replicas) + ", Model" + of(chosen.ways) + ">" +
+         (Choice::counts_micro_batches ? "" : ", MicroBatches" + of(P::micro_batches)) + ", DataParallel<Sync" +
+         (chosen.zero > 0 ? ", Zero" + of(chosen.zero) : "") + ">";
   if (chosen.rounds > 1) out += ", Accumulate" + of(chosen.rounds);
   if (chosen.ways > 1) {
-    out += ", ModelParallel<SplitFor<machine, " + std::to_string(Choice::most_replicas(chosen.ways)) + ">, Ways" +
-           of(chosen.ways) + ">";
+    out += ", ModelParallel<SplitFor<machine, " + std::to_string(chosen.replicas) + ">, Ways" + of(chosen.ways) + ">";
   }
   return out + "\n";
 }

@@ -111,6 +111,10 @@ TEST_CASE("optimizers in parts, gradients and weights in turn") {
   as_together<Of<Mlp, DataParallel<Sync, Zero<3>>, Adam, ModelParallel<SplitCols>>>(2);
   as_together<Of<Mlp, DataParallel<Sync, Zero<3>>, Adam, Precision<bf16>>>(3);
 }
+TEST_CASE("... clipped by the norm of these parts") {
+  as_together<Of<Mlp, DataParallel<Sync, Zero<1>>, Clipped>>(3);
+  as_together<Of<Mlp, DataParallel<Sync, Zero<3>>, Clipped, ModelParallel<SplitCols>, Precision<bf16>>>(2);
+}
 TEST_CASE("compressed and scheduled all-reduces between devices") {
   as_together<Of<Mlp, DataParallel<Sync>, Fastest, Compress<Int8>, Momentum>>(3);
   as_together<Of<Mlp, DataParallel<Sync>, Fastest, Compress<TopK<50>>>>(2);

@@ -52,7 +52,8 @@ void put_scale(DeviceGradients<T, Machine, Link>& gradients, One<T, Machine>& on
   ranks.functions.gradient_scale(one.compute, all);
 }
 
-/// Before any update: when all sums are complete, computes the scale of the gradients.
+/// Before any update: when all sums are complete, computes the scale of the gradients. What a rank has of the norm is
+/// in one place in every step: a step is one graph, and ends after all that peers read in it.
 template <class T, class Machine, class Link>
 void put_norm(DeviceGradients<T, Machine, Link>& gradients, int step, int round) {
   using One = gpu::One<T, Machine>;
