@@ -40,7 +40,7 @@ auto with_fewer_waited(Times const& t, int updates, std::integer_sequence<int, S
   return std::array{step<All, Spare>(t, updates, 1)...};
 }
 
-// ---- S2: Abadi et al., "TensorFlow", OSDI 2016, figure 8c: 50 workers and b backups, Inception-v3.
+// ---- Abadi et al., "TensorFlow", OSDI 2016, figure 8c: 50 workers and b backups, Inception-v3.
 void tensorflow(Table& out) {
   constexpr int most = 7, updates = 2000;
   auto const at = [](double late, double delay) {
@@ -71,13 +71,13 @@ void tensorflow(Table& out) {
   constants +=
       ", assumed; in brackets their mean delay, fitted on a speedup of 9.5 % at b = 3, and the other workers' "
       "compute, on 1.93 s at b = 4; messages take no time";
-  out.line("S2", "TensorFlow, 50 + b workers: b of the best speedup by worker", "3", Known::Noted, best_of, "",
+  out.line("TensorFlow, 50 + b workers: b of the best speedup by worker", "3", Known::Noted, best_of, "",
            reached ? Mark::Reached : Mark::Missed, constants);
-  out.line("S2", "the same: b of the shortest step", "4 (1.93 s)", Known::Noted, shortest_of, "",
+  out.line("the same: b of the shortest step", "4 (1.93 s)", Known::Noted, shortest_of, "",
            shortest_reached ? Mark::Reached : Mark::Missed, "the same");
 }
 
-// ---- S3: Chen et al., "Revisiting distributed synchronous SGD", 2016: N + b = 100 workers, Inception-v3.
+// ---- Chen et al., "Revisiting distributed synchronous SGD", 2016: N + b = 100 workers, Inception-v3.
 struct Arrivals {
   double late, index;
   /// Seconds: 1.4 to 1.8 evenly; of late gradients, from 2 to 310 by a power law.
@@ -120,17 +120,17 @@ void chen(Table& out) {
     finished_reached = finished_reached && reaches(of_run);
   }
   out.number(
-      "S3", "Chen et al., 100 workers: share of steps whose 98th gradient is there in 2 s", "%.2f", 0.80,
-      Known::Recalled, 1.0 * early / updates, 0.05,
+      "Chen et al., 100 workers: share of steps whose 98th gradient is there in 2 s", "%.2f", 0.80, Known::Recalled,
+      1.0 * early / updates, 0.05,
       text("late share %.2f %%, fitted on the 100th being there in 2 s in 30 %% of steps, not verified", 100 * late));
-  out.line("S3", "the same: best b, if late gradients are abandoned at each update", "4", Known::Noted, abandoned, "",
+  out.line("the same: best b, if late gradients are abandoned at each update", "4", Known::Noted, abandoned, "",
            abandoned_reached ? Mark::Reached : Mark::Missed,
            "the same late share; power laws of index 1, 1.5, 2, 3 from 2 s to 310 s and iterations as 1 / N, assumed");
-  out.line("S3", "the same: best b, if they are finished first, as by `Spares`", "4", Known::Noted, finished, "",
+  out.line("the same: best b, if they are finished first, as by `Spares`", "4", Known::Noted, finished, "",
            finished_reached ? Mark::Reached : Mark::Missed, "the same");
 }
 
-// ---- S4: Krizhevsky, "One weird trick for parallelizing convolutional neural networks", 2014: AlexNet on K20s.
+// ---- Krizhevsky, "One weird trick for parallelizing convolutional neural networks", 2014: AlexNet on K20s.
 void krizhevsky(Table& out) {
   // One tower: weights of convolutions and of dense layers; activations between dense layers; batch by GPU.
   constexpr double conv = 2.47e6, dense = 58.62e6, batch = 128, hours = 98.05, steps = 90 * 1'281'167 / batch;
@@ -156,15 +156,14 @@ void krizhevsky(Table& out) {
   };
   for (Of const& o : std::array{Of{2, 50.24, 50.90}, Of{4, 26.20, 26.78}, Of{8, 15.68, 15.91}}) {
     Known const known = o.gpus == 8 ? Known::Noted : Known::Recalled;
-    out.number("S4", text("Krizhevsky, AlexNet on %d GPUs, one update of dense layers", o.gpus), "%.2f",
-               hours / o.together, known, speedup(o.gpus, link, false), o.gpus == 4 ? 0 : 0.05,
-               o.gpus == 2 ? constants : "the same");
-    out.number("S4", text("the same, an update of dense layers by 128 samples"), "%.2f", hours / o.each,
-               Known::Recalled, speedup(o.gpus, link, true), 0.05);
+    out.number(text("Krizhevsky, AlexNet on %d GPUs, one update of dense layers", o.gpus), "%.2f", hours / o.together,
+               known, speedup(o.gpus, link, false), o.gpus == 4 ? 0 : 0.05, o.gpus == 2 ? constants : "the same");
+    out.number(text("the same, an update of dense layers by 128 samples"), "%.2f", hours / o.each, Known::Recalled,
+               speedup(o.gpus, link, true), 0.05);
   }
 }
 
-// ---- S5: Horovod's and BytePS's read-me files.
+// ---- Horovod's and BytePS's read-me files.
 /// Seconds not hidden by the backward pass, two thirds of the compute time.
 double exposed(double sends, double compute) { return std::max(0.0, sends - compute * 2 / 3); }
 void scaling(Table& out) {
@@ -187,14 +186,14 @@ void scaling(Table& out) {
   double const spread = solve([&](double s) { return efficiency(inception, s, line_rate); }, 0.90, 0, 0.1);
   double const link = solve([&](double l) { return efficiency(vgg, spread, l); }, 0.68, 1e9, 5e9);
   std::string const rates = "images a second of one P100 from TensorFlow's benchmarks; two thirds of compute overlap";
-  out.number("S5", "Horovod, 512 GPUs, Inception-v3: efficiency", "%.2f", 0.90, Known::Seen,
+  out.number("Horovod, 512 GPUs, Inception-v3: efficiency", "%.2f", 0.90, Known::Seen,
              efficiency(inception, spread, link), 0,
              text("%s; exponential part of compute %.1f %%, fitted here", rates.c_str(), 100 * spread));
-  out.number("S5", "the same, ResNet-101", "%.2f", 0.90, Known::Seen, efficiency(resnet, spread, link), 0.05 / 0.90,
+  out.number("the same, ResNet-101", "%.2f", 0.90, Known::Seen, efficiency(resnet, spread, link), 0.05 / 0.90,
              "the same; its rate is interpolated");
-  out.number("S5", "the same, VGG-16, at the line rate of 25 Gbit/s", "%.2f", 0.68, Known::Seen,
+  out.number("the same, VGG-16, at the line rate of 25 Gbit/s", "%.2f", 0.68, Known::Seen,
              efficiency(vgg, spread, line_rate), 0.05 / 0.68, "the same; nothing fitted on it");
-  out.number("S5", "the same, VGG-16", "%.2f", 0.68, Known::Seen, efficiency(vgg, spread, link), 0,
+  out.number("the same, VGG-16", "%.2f", 0.68, Known::Seen, efficiency(vgg, spread, link), 0,
              text("link %.1f Gbit/s, fitted here", link * 8e-9));
   // A ring sends 2 S; servers beside as many machines send and receive S at the same time.
   auto const faster = [](double weights, double images, double l) {
@@ -202,54 +201,54 @@ void scaling(Table& out) {
     return (compute + exposed(2 * once, compute)) / (compute + exposed(once, compute));
   };
   double const tcp = solve([&](double l) { return -faster(25.6e6, 360, l); }, -1.44, 9e8, 2.5e9);
-  out.number("S5", "BytePS over Horovod, 20 Gbit/s, ResNet-50", "%.2f", 1.44, Known::Seen, faster(25.6e6, 360, tcp), 0,
+  out.number("BytePS over Horovod, 20 Gbit/s, ResNet-50", "%.2f", 1.44, Known::Seen, faster(25.6e6, 360, tcp), 0,
              text("360 and 230 images a second of one V100, recalled; link %.1f Gbit/s, fitted here", tcp * 8e-9));
-  out.number("S5", "the same, VGG-16", "%.2f", 2.0, Known::Seen, faster(138.4e6, 230, tcp), 0.05 / 2);
+  out.number("the same, VGG-16", "%.2f", 2.0, Known::Seen, faster(138.4e6, 230, tcp), 0.05 / 2);
 }
 
-// ---- S6: Dean et al., "Large scale distributed deep networks", NIPS 2012: one model over machines.
+// ---- Dean et al., "Large scale distributed deep networks", NIPS 2012: one model over machines.
 void distbelief(Table& out) {
   // In times of one machine's step of the dense net: messages to each other machine, and what does not divide.
   double const message = 1.0 / 64, rest = 1 / 2.2 - 1 / 8.0 - 7 * message;
   auto const dense = [&](int p) { return p == 1 ? 1 : 1 / (1.0 / p + (p - 1) * message + rest); };
   int peak = 1;
   for (int p = 2; p <= 128; ++p) peak = dense(p) > dense(peak) ? p : peak;
-  out.number("S6", "DistBelief, 42 M weights, dense: machines of the largest speedup", "%.0f", 8, Known::Noted, peak, 0,
+  out.number("DistBelief, 42 M weights, dense: machines of the largest speedup", "%.0f", 8, Known::Noted, peak, 0,
              text("a message %.4f and a step's fixed part %.3f of one machine's step: both fitted on these two",
                   message, rest));
-  out.number("S6", "the same: speedup", "%.1f", 2.2, Known::Noted, dense(8), 0);
+  out.number("the same: speedup", "%.1f", 2.2, Known::Noted, dense(8), 0);
   double const work = 1.7e9 / 42e6;
   double const local = work / (work / 81 + 8 * message + rest);
-  out.number("S6", "1.7 G weights, locally connected, 81 machines: speedup (published as more than)", "%.0f", 12,
+  out.number("1.7 G weights, locally connected, 81 machines: speedup (published as more than)", "%.0f", 12,
              Known::Noted, local, 0.10, "the same two; 8 neighbours; compute as the weights; no load imbalance");
 }
 
-// ---- S7: Dean's speedups of 2016, and 1-bit SGD (Seide et al. 2014).
+// ---- Dean's speedups of 2016, and 1-bit SGD (Seide et al. 2014).
 void speedups(Table& out) {
   auto const fit = [](int n, double times) {
     return solve([&](double r) { return sim::Saturation{r, 1}.speedup(n); }, times, 0.1, 1e5);
   };
   double const ratio = fit(50, 32), sparse = 10 * ratio;
   sim::Saturation const dense{ratio, 1}, tenth{sparse, 1};
-  out.number("S7", "Dean, Inception, 50 GPUs: speedup", "%.0f", 32, Known::Noted, dense.speedup(50), 0,
+  out.number("Dean, Inception, 50 GPUs: speedup", "%.0f", 32, Known::Noted, dense.speedup(50), 0,
              text("compute %.1f times as long as a gradient and weights at the servers, fitted here", ratio));
-  out.line("S7", "Dean, dense models, 50 GPUs", "25 to 40", Known::Noted, text("%.0f", dense.speedup(50)), "",
-           Mark::Untested, "the same, and so no test");
-  out.number("S7", "Dean, sparse models and RankBrain, 500 GPUs", "%.0f", 300, Known::Noted, tenth.speedup(500), 0.10,
+  out.line("Dean, dense models, 50 GPUs", "25 to 40", Known::Noted, text("%.0f", dense.speedup(50)), "", Mark::Untested,
+           "the same, and so no test");
+  out.number("Dean, sparse models and RankBrain, 500 GPUs", "%.0f", 300, Known::Noted, tenth.speedup(500), 0.10,
              "the same; a tenth of its bytes, assumed");
   StepTimes const times{.spread_ns = sparse};
   Cluster<Agreed<Async>, 500> played(500, 1, times, {.gradient_ns = 1});
   double const begin = played.run(5000).ns, rate = 40'000 / (played.run(40'000).ns - begin);
-  out.number("S7", "the same, as discrete events with a server that takes the same time for each", "%.0f", 300,
-             Known::Noted, rate * sparse, 0.10, "the same");
-  out.number("S7", "Dean, translation, 8 GPUs", "%.1f", 6, Known::Noted, dense.speedup(8), 0.10,
+  out.number("the same, as discrete events with a server that takes the same time for each", "%.0f", 300, Known::Noted,
+             rate * sparse, 0.10, "the same");
+  out.number("Dean, translation, 8 GPUs", "%.1f", 6, Known::Noted, dense.speedup(8), 0.10,
              text("the same ratio; with one of its own, %.1f, it would be fitted", fit(8, 6)));
   auto const range = [&](double knee, double low, double high) {
     return knee >= low && knee <= high ? Mark::Reached : Mark::Missed;
   };
-  out.line("S7", "Dean: where another GPU stops helping, dense", "a few dozen", Known::Noted,
-           text("%.0f", dense.knee()), "", range(dense.knee(), 24, 60), "the same");
-  out.line("S7", "the same, sparse", "a few hundred", Known::Noted, text("%.0f", tenth.knee()), "",
+  out.line("Dean: where another GPU stops helping, dense", "a few dozen", Known::Noted, text("%.0f", dense.knee()), "",
+           range(dense.knee(), 24, 60), "the same");
+  out.line("the same, sparse", "a few hundred", Known::Noted, text("%.0f", tenth.knee()), "",
            range(tenth.knee(), 200, 600), "the same");
   // 46 M weights on 8 GPUs. One GPU makes 27 / 3.6 thousand frames a second with 2,880, and 51 / 6.3 with 16,384.
   double const small = 27e3 / 3.6, large = 51e3 / 6.3;
@@ -257,13 +256,13 @@ void speedups(Table& out) {
     return frames / (frames / 8 / one + exchange) / one;
   };
   double const exchange = solve([&](double e) { return eight(2880, small, e); }, 3.6, 1e-4, 1);
-  out.number("S7", "1-bit SGD, 8 GPUs, 2,880 frames a step: speedup", "%.1f", 3.6, Known::Seen,
-             eight(2880, small, exchange), 0, text("an exchange takes %.0f ms, fitted here", 1e3 * exchange));
-  out.number("S7", "the same, 16,384 frames a step", "%.1f", 6.3, Known::Seen, eight(16384, large, exchange), 0.10,
+  out.number("1-bit SGD, 8 GPUs, 2,880 frames a step: speedup", "%.1f", 3.6, Known::Seen, eight(2880, small, exchange),
+             0, text("an exchange takes %.0f ms, fitted here", 1e3 * exchange));
+  out.number("the same, 16,384 frames a step", "%.1f", 6.3, Known::Seen, eight(16384, large, exchange), 0.10,
              "the same");
 }
 
-// ---- S9: how fast it simulates.
+// ---- How fast it simulates.
 template <int N> void speed(Table& out, long updates) {
   StepTimes const times{.least_ns = 100, .spread_ns = 10};
   double gradients = 0, seconds = 1e9;
@@ -273,8 +272,8 @@ template <int N> void speed(Table& out, long updates) {
     gradients = static_cast<double>(c.run(updates).gradients);
     seconds = std::min(seconds, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
   }
-  out.line("S9", text("%d devices, %ld steps: gradients a second of processor time, best of 5", N, updates), "",
-           Known::Seen, text("%.1e (%.2f s, measured)", gradients / seconds, seconds), "",
+  out.line(text("%d devices, %ld steps: gradients a second of processor time, best of 5", N, updates), "", Known::Seen,
+           text("%.1e (%.2f s, measured)", gradients / seconds, seconds), "",
            gradients / seconds >= 1e7 ? Mark::Reached : Mark::Missed, "goal: 1e7");
 }
 

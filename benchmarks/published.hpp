@@ -28,29 +28,27 @@ class Table {
  public:
   Table() {
     std::puts("Modelled, not measured, but for the speed of the simulation itself.\n");
-    std::puts("| row | result | published | modelled | error | | constants, and what they were fitted on |");
-    std::puts("| --- | --- | --- | --- | ---: | --- | --- |");
+    std::puts("| result | published | modelled | error | | constants, and what they were fitted on |");
+    std::puts("| --- | --- | --- | ---: | --- | --- |");
   }
   /// `what`, of a model with these constants.
-  void line(char const* row, std::string const& what, std::string const& published, Known known,
-            std::string const& modelled, std::string const& error, Mark mark,
-            std::string const& constants = "the same") {
+  void line(std::string const& what, std::string const& published, Known known, std::string const& modelled,
+            std::string const& error, Mark mark, std::string const& constants = "the same") {
     char const* const knows[] = {"", ", by notes on the paper", ", not verified"};
     char const* const says[] = {"reached", "**missed**", "fitted", "no test"};
-    std::printf("| %s | %s | %s%s | %s | %s | %s | %s |\n", row, what.c_str(), published.c_str(),
-                knows[static_cast<int>(known)], modelled.c_str(), error.c_str(), says[static_cast<int>(mark)],
-                constants.c_str());
+    std::printf("| %s | %s%s | %s | %s | %s | %s |\n", what.c_str(), published.c_str(), knows[static_cast<int>(known)],
+                modelled.c_str(), error.c_str(), says[static_cast<int>(mark)], constants.c_str());
     std::fflush(stdout);
     ++count_[static_cast<int>(mark)];
   }
   /// Two numbers, which may differ by `within` of the published one; 0: it was fitted.
-  void number(char const* row, std::string const& what, char const* format, double published, Known known,
-              double modelled, double within, std::string const& constants = "the same") {
+  void number(std::string const& what, char const* format, double published, Known known, double modelled,
+              double within, std::string const& constants = "the same") {
     double const error = modelled / published - 1;
     char out[2][40];
     double const values[] = {published, modelled};
     for (int i = 0; i < 2; ++i) std::snprintf(out[i], sizeof out[i], format, values[i]);
-    line(row, what, out[0], known, out[1], within == 0 ? "" : text("%+.1f %%", 100 * error),
+    line(what, out[0], known, out[1], within == 0 ? "" : text("%+.1f %%", 100 * error),
          within == 0                  ? Mark::Fitted
          : std::fabs(error) <= within ? Mark::Reached
                                       : Mark::Missed,

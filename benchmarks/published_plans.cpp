@@ -33,7 +33,7 @@ struct Three
 };
 struct Vgg16 : Sequential<Image<3, 224, 224>, Two<64>, Two<128>, Three<256>, Three<512>, Three<512>, Linear<4096>, Relu,
                           Linear<4096>, Relu, Linear<1000>, CrossEntropy> {};
-// By row S4: 128 samples of 714 M multiplications and additions, three times, in 0.392 s; and its link.
+// By its time on one GPU: 128 samples of 714 M multiplications and additions, three times, in 0.392 s; and its link.
 struct K20 : Machine<1'400, Link<10'000, 2'590>> {};
 // 10 TFLOP/s, and a link of 10 GB/s; or of 100 MB/s.
 struct Near : Machine<10'000, Link<10'000, 10'000>> {};
@@ -50,7 +50,7 @@ template <class P> std::string chosen() {
 template <class Net, class M> void never_slower(Table& out, char const* name) {
   constexpr double split = step_time<Of<Net, SplitFor<M>>, M>, by_data = step_time<Of<Net, SplitBatch>, M>,
                    columns = step_time<Of<Net, SplitColsRows>, M>, trick = step_time<Trick<Net>, M>;
-  out.line("S8", text("%s, 4 devices: step by the chosen splits, ms", name), "no slower than the others", Known::Seen,
+  out.line(text("%s, 4 devices: step by the chosen splits, ms", name), "no slower than the others", Known::Seen,
            text("%.1f; by samples %.1f, columns and rows %.1f, one weird trick %.1f", split / 1e6, by_data / 1e6,
                 columns / 1e6, trick / 1e6),
            "", split <= std::min({by_data, columns, trick}) ? Mark::Reached : Mark::Missed, "10 TFLOP/s, stated");
@@ -60,7 +60,7 @@ template <class Net, class M> void never_slower(Table& out, char const* name) {
 
 void plans(Table& out) {
   auto const sent = [&](char const* what, double published, long elements) {
-    out.number("S1", what, "%.0f", published, Known::Seen, static_cast<double>(elements), 1e-12, "none");
+    out.number(what, "%.0f", published, Known::Seen, static_cast<double>(elements), 1e-12, "none");
   };
   sent("Dettmers, 128 x 1000 by 1000 x 500 on 2 devices: elements sent by data parallelism", 500'000,
        traffic<ByData, 2>.elements_per_step);
@@ -68,13 +68,12 @@ void plans(Table& out) {
   sent("the same, split by columns", 160'000, traffic<ByCols>.elements_per_step);
   auto const weird = [&](std::string const& splits, char const* constants) {
     bool const by_samples = splits.substr(0, 5) == "bbbbb", cut = splits.find_first_of("bW", 5) == std::string::npos;
-    out.line("S1",
-             "Krizhevsky, AlexNet, 128 samples on 4 GPUs: convolutions by samples (b), dense layers by inputs or "
-             "outputs (i, o)",
-             "bbbbb, then i or o", Known::Noted, splits, "", by_samples && cut ? Mark::Reached : Mark::Missed,
-             constants);
+    out.line(
+        "Krizhevsky, AlexNet, 128 samples on 4 GPUs: convolutions by samples (b), dense layers by inputs or "
+        "outputs (i, o)",
+        "bbbbb, then i or o", Known::Noted, splits, "", by_samples && cut ? Mark::Reached : Mark::Missed, constants);
   };
-  weird(chosen<Of<AlexNet, SplitFor<K20>>>(), "1.4 TFLOP/s and 2.59 GB/s, those of row S4");
+  weird(chosen<Of<AlexNet, SplitFor<K20>>>(), "1.4 TFLOP/s and 2.59 GB/s, those of the K20s below");
   weird(chosen<Of<AlexNet, SplitFor<Near>>>(), "10 TFLOP/s and 10 GB/s, stated");
   never_slower<AlexNet, Near>(out, "AlexNet, 10 GB/s");
   never_slower<AlexNet, Far>(out, "AlexNet, 0.1 GB/s");

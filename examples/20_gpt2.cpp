@@ -1,4 +1,4 @@
-// 20_gpt2 - GPT-2, 124 million weights, goes on with a text: `20_gpt2 --weights gpt2/model.safetensors --prompt "The dog is"`.
+// 20_gpt2 - GPT-2, 124 million weights, continues a text: `20_gpt2 --weights gpt2/model.safetensors --prompt "The dog is"`.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave.hpp>
 #include <cleave/data/byte_pairs.hpp>
@@ -47,7 +47,7 @@ std::vector<int> numbers(std::string const& prompt) {
 }
 
 int main(int argc, char** argv) try {
-  io::Options options("20_gpt2", "GPT-2 goes on with a text.");
+  io::Options options("20_gpt2", "GPT-2 continues a text.");
   std::string const& weights = options.text("weights", "gpt2/model.safetensors", "the published file");
   std::string const& prompt =
       options.text("prompt", "The dog is", "a text; numbers of tokens if no tokenizer is beside the weights");

@@ -62,7 +62,7 @@ TEST_CASE("a small net on slow links stays on one rank") {
   CHECK(explain_plan<P>().find("by hand: Mesh<Data<1>, Model<1>>, MicroBatches<1>, DataParallel<Sync>\n") !=
         std::string::npos);
 }
-TEST_CASE("the smallest stage of ZeRO that fits, then rounds") {
+TEST_CASE("the smallest stage of ZeRO that fits") {
   static_assert(chosen<Fitted<Deep, 0>>.replicas == 2 && chosen<Fitted<Deep, 0>>.zero == 0);
   constexpr long plain = with_zero<DataParallel<Sync>>, one = with_zero<DataParallel<Sync, Zero<1>>>,
                  two = with_zero<DataParallel<Sync, Zero<2>>>, three = with_zero<DataParallel<Sync, Zero<3>>>;

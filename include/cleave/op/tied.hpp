@@ -84,15 +84,17 @@ struct TiedLookup : Lookup<Vocabulary, Features, false, Numbers> {
     to.dw0 = t.dw0;
     return to;
   }
+  /// Feature f of dy of each token, added to the row of its gradient.
+  template <Local L, class T> CLEAVE_HD static void add_rows(Operands<T> const& t, long f) {
+    for (long k = 0; k < L.rows * L.x.size(); ++k) {
+      long const to = Table::row(t, k);
+      if (to >= 0 && to < Vocabulary)
+        t.dw0[to * Features + f] += static_cast<tensor::accumulate_t<T>>(t.dy[k * Features + f]);
+    }
+  }
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_weight(Ctx ctx, Operands<T> const& t) {
-    using A = tensor::accumulate_t<T>;
     Reader::template backward_weight<of_reader(L)>(ctx, reader(t));
-    ctx.each(Features, [&](long f) {
-      for (long k = 0; k < L.rows * L.x.size(); ++k) {
-        long const to = Table::row(t, k);
-        if (to >= 0 && to < Vocabulary) t.dw0[to * Features + f] += static_cast<A>(t.dy[k * Features + f]);
-      }
-    });
+    ctx.each(Features, [&](long f) { add_rows<L>(t, f); });
   }
 };
 template <int Vocabulary, int Features, bool Numbers>

@@ -5,7 +5,8 @@
 #include <array>
 #include <cstdio>
 #include <string>
-#include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "../plan/plan.hpp"
 #include "../sim/split_for.hpp"
@@ -74,22 +75,21 @@ template <class M, int Ranks, class Net, class... Ps> struct PlanChoice {
             bytes,
             M::capacity == 0 || bytes <= M::capacity};
   }
-  /// Least: those of the candidate that needs least so far, as `100 * zero + rounds`.
-  template <int Replicas, int Ways, int Zeros = 0, int Rounds = 1, int Least = 1>
-  static constexpr PlanCandidate first_that_fits() {
+  static constexpr PlanCandidate that_fits_or_needs_less(PlanCandidate const& a, PlanCandidate const& b) {
+    return b.fits || b.bytes < a.bytes ? b : a;
+  }
+  template <int Replicas, int Ways, int Zeros = 0, int Rounds = 1> static constexpr PlanCandidate first_that_fits() {
     using P = PlanOf<Replicas, Ways, Zeros, Rounds>;
-    constexpr PlanCandidate c = candidate<Replicas, Ways, Zeros, Rounds>(),
-                            before = candidate<Replicas, Ways, Least / 100, Least % 100>();
-    constexpr int least = c.bytes < before.bytes ? 100 * Zeros + Rounds : Least;
+    constexpr PlanCandidate c = candidate<Replicas, Ways, Zeros, Rounds>();
     if constexpr (c.fits) {
       return c;
     } else if constexpr (constexpr int next = next_zero<P>(Zeros, Rounds); next > 0) {
-      return first_that_fits<Replicas, Ways, next, Rounds, least>();
+      return that_fits_or_needs_less(c, first_that_fits<Replicas, Ways, next, Rounds>());
     } else if constexpr (2 * Rounds <= most_rounds && micro_batches(Replicas, Ways, 2 * Rounds) > 0 && !P::factors &&
                          !takes_sums_over_batch<P>()) {
-      return first_that_fits<Replicas, Ways, 0, 2 * Rounds, least>();
+      return that_fits_or_needs_less(c, first_that_fits<Replicas, Ways, 0, 2 * Rounds>());
     } else {
-      return candidate<Replicas, Ways, least / 100, least % 100>();
+      return c;
     }
   }
   /// 0: there is none.

@@ -7,49 +7,32 @@
 
 namespace cleave::backend::gpu {
 
+/// The weight (o, i) of L as one of (i, o), which Product has.
+constexpr op::Local with_weight_transposed(op::Local l) {
+  l.w0 = Shape(l.w0[1], l.w0[0]);
+  return l;
+}
 /// y (b, o) = map(x (b, i) W (o, i)^T + bias).
-template <op::Local L, bool WithBias, class Map, class T_, class Tail = NoTail>
-struct TransposedForward : ProductForward<L, WithBias, Map, T_, Tail> {
-  using T = T_;
-  using Base = ProductForward<L, WithBias, Map, T_, Tail>;
+template <op::Local L, bool WithBias, class Map, class T, class Tail = NoTail>
+struct TransposedForward : ProductForward<with_weight_transposed(L), WithBias, Map, T, Tail> {
+  using Base = ProductForward<with_weight_transposed(L), WithBias, Map, T, Tail>;
   using Args = typename Base::Args;
-  using A = typename Base::A;
-  static constexpr int n = L.w0[0], k = L.w0[1];
-  static constexpr long a_count = long{Base::m} * k, b_count = long{k} * n;
   static constexpr bool b_along_n = false;
-  static constexpr int a_width = width_for<T>(k), b_width = width_for<T>(k);
-  CLEAVE_HD static T const* a_at(Args const& t, int, int i, int q) { return t.x + long{i} * k + q; }
-  CLEAVE_HD static T const* b_at(Args const& t, int, int q, int j) { return t.w0 + long{j} * k + q; }
-  CLEAVE_HD static T a(Args const& t, int g, int i, int q) { return *a_at(t, g, i, q); }
+  static constexpr int b_width = width_for<T>(Base::k);
+  CLEAVE_HD static T const* b_at(Args const& t, int, int q, int j) { return t.w0 + long{j} * Base::k + q; }
   CLEAVE_HD static T b(Args const& t, int g, int q, int j) { return *b_at(t, g, q, j); }
-  CLEAVE_HD static void store(Args const& t, int, int i, int j, A v) {
-    if constexpr (WithBias) v += static_cast<A>(t.bias[j]);
-    if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
-    t.y[long{i} * n + j] = static_cast<T>(v);
-    t.tail(long{i} * n + j);
-  }
-  static constexpr int biases = WithBias ? n : 0;
   static constexpr Product task(int slices, bool adds) { return product_of<TransposedForward>(slices, adds); }
 };
 
 /// dx (b, i) = dy (b, o) W.
-template <op::Local L, class T_, class Tail = NoTail> struct TransposedInput : ProductInput<L, T_, Tail> {
-  using T = T_;
-  using Base = ProductInput<L, T_, Tail>;
+template <op::Local L, class T, class Tail = NoTail>
+struct TransposedInput : ProductInput<with_weight_transposed(L), T, Tail> {
+  using Base = ProductInput<with_weight_transposed(L), T, Tail>;
   using Args = typename Base::Args;
-  using A = typename Base::A;
-  static constexpr int n = L.w0[1], k = L.w0[0];
-  static constexpr long a_count = long{Base::m} * k, b_count = long{k} * n;
   static constexpr bool b_along_n = true;
-  static constexpr int a_width = width_for<T>(k), b_width = width_for<T>(n);
-  CLEAVE_HD static T const* a_at(Args const& t, int, int i, int q) { return t.dy + long{i} * k + q; }
-  CLEAVE_HD static T const* b_at(Args const& t, int, int q, int j) { return t.w0 + long{q} * n + j; }
-  CLEAVE_HD static T a(Args const& t, int g, int i, int q) { return *a_at(t, g, i, q); }
+  static constexpr int b_width = width_for<T>(Base::n);
+  CLEAVE_HD static T const* b_at(Args const& t, int, int q, int j) { return t.w0 + long{q} * Base::n + j; }
   CLEAVE_HD static T b(Args const& t, int g, int q, int j) { return *b_at(t, g, q, j); }
-  CLEAVE_HD static void store(Args const& t, int, int i, int j, A v) {
-    t.dx[long{i} * n + j] = static_cast<T>(v);
-    t.tail(long{i} * n + j);
-  }
   static constexpr Product task(int slices, bool adds) { return product_of<TransposedInput>(slices, adds); }
 };
 
@@ -98,14 +81,7 @@ template <class Op, op::Local L, class T> struct AddRows {
   static constexpr int threads = 256, shared_bytes = 0;
   static constexpr bool alone = true;
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& t) {
-    constexpr long vocabulary = L.w0[0], features = L.w0[1];
-    c.each(features, [&](long f) {
-      for (long k = 0; k < L.rows * L.x.size(); ++k) {
-        long const row = Op::row(t, k);
-        if (row >= 0 && row < vocabulary)
-          t.dw0[row * features + f] += static_cast<tensor::accumulate_t<T>>(t.dy[k * features + f]);
-      }
-    });
+    c.each(L.w0[1], [&](long f) { Op::template add_rows<L>(t, f); });
   }
 };
 
@@ -115,7 +91,7 @@ struct Kernel<op::TiedLookup<Vocabulary, Features, Numbers>>
   using Op = op::TiedLookup<Vocabulary, Features, Numbers>;
   template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
     contract<TransposedWeight<Op::of_reader(L), T>>(q, one_slice(Op::reader(t)));
-    q.template launch<AddRows<typename Op::Table, L, T>>(blocks_each(Features), t);
+    q.template launch<AddRows<Op, L, T>>(blocks_each(Features), t);
   }
 };
 
