@@ -73,6 +73,9 @@ template <class F> void each_split(F f) {
   f("layers_columns", meta::type<Of<Layers, Replicas, ModelParallel<SplitCols>>>{});
   f("paths_columns", meta::type<Of<Paths, Replicas, ModelParallel<SplitCols>>>{});
   f("deep_columns", meta::type<Bare<Deep, ModelParallel<SplitCols>>>{});
+  f("unequal_columns_rows", meta::type<Of<Mlp, Replicas, ModelParallel<SplitColsRows, Ways<3>>>>{});
+  f("unequal_channels", meta::type<Of<Norms, Replicas, ModelParallel<SplitCols, Ways<3>>>>{});
+  f("unequal_micro_batches", meta::type<Of<Mixed, Replicas, ModelParallel<SplitBatch, Ways<5>>>>{});
   f("mesh", meta::type<Of<Mlp, Mesh<Data<2>, Model<2>>, ModelParallel<SplitColsRows>>>{});
   f("transformer_columns_rows", meta::type<Of<Transformer, Replicas, ModelParallel<SplitColsRows>, AdamW>>{});
   f("columns_bf16", meta::type<Bare<Mlp, ModelParallel<SplitCols>, Precision<bf16>>>{});

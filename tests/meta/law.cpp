@@ -7,14 +7,14 @@
 using namespace cleave;
 
 TEST_CASE("ask and tell") {
-  static_assert(meta::Obeyed<place::columns_divide_by_ways<100, 4>>);
-  static_assert(!meta::Obeyed<place::columns_divide_by_ways<100, 8>>);
-  CHECK(sizeof(meta::enforce<place::columns_divide_by_ways<100, 4>, int>) > 0);
+  static_assert(meta::Obeyed<place::groups_divide_by_ways<100, 4>>);
+  static_assert(!meta::Obeyed<place::groups_divide_by_ways<100, 8>>);
+  CHECK(sizeof(meta::enforce<place::groups_divide_by_ways<100, 4>, int>) > 0);
 }
 TEST_CASE("of several laws the first that is broken is told") {
-  using Kept = meta::enforce<place::columns_divide_by_ways<100, 4>, int>;
-  using First = meta::enforce<place::columns_divide_by_ways<100, 8>, int>;
-  using Second = meta::enforce<place::columns_divide_by_ways<100, 16>, int>;
+  using Kept = meta::enforce<place::groups_divide_by_ways<100, 4>, int>;
+  using First = meta::enforce<place::groups_divide_by_ways<100, 8>, int>;
+  using Second = meta::enforce<place::groups_divide_by_ways<100, 16>, int>;
   CHECK(std::is_same_v<meta::first_broken<Kept, First, Second>, First>);
   CHECK_FALSE(meta::holds<meta::first_broken<Kept, First, Second>>);
   CHECK(meta::holds<meta::first_broken<Kept, Kept>>);

@@ -245,16 +245,16 @@ template <int Ops> struct Placer {
 constexpr Verdict cut_law(Signature const& s, op::Equation const& e, char letter, Request const& r) {
   if (letter == 0) return {};
   if (letter == 'b') {
-    return r.micro_batches % r.mesh.size[1] == 0 ? Verdict{}
-                                                 : Verdict{Law::Slices, r.micro_batches, r.mesh.size[1], s.leaf};
+    return r.micro_batches >= r.mesh.size[1] ? Verdict{}
+                                             : Verdict{Law::Slices, r.micro_batches, r.mesh.size[1], s.leaf};
   }
   if (letter == 'o' && !has(e.w, 'o')) letter = 'c';
   int const dim = dim_of(e.w, letter);
   if (!has(e.w, letter)) return {Law::Letter, letter, 0, s.leaf};
-  int parts = s.parts(letter, s.w[0].shape[dim]);
-  int const of_x = s.x_at.dim(letter) - 1;  // not as before: an image's pixels are cut where its channels are
-  if (parts % r.mesh.size[1] == 0 && of_x >= 0) parts = s.parts(letter, s.x[of_x]);
-  if (parts % r.mesh.size[1] == 0) return {};
+  // Not as before: an image's pixels are cut where its channels are, and parts may be unequal.
+  int const extent = s.w[0].shape[dim] / (dim == 0 ? s.w[0].unit : 1), parts = s.parts(letter, extent);
+  if (parts < r.mesh.size[1]) return {Law::Parts, parts, r.mesh.size[1], s.leaf};
+  if (parts % r.mesh.size[1] == 0 || (s.linear && parts == extent)) return {};
   return {letter == 'o' ? Law::Columns : letter == 'i' ? Law::Rows : Law::Groups, parts, r.mesh.size[1], s.leaf};
 }
 

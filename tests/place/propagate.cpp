@@ -56,7 +56,7 @@ constexpr auto parts = place::place(model, nested, by_data, request);
 static_assert(nested.op[0].w == sharding(replicate, shard(1), shard(1)) && parts.node[0].local.w0 == Shape(8, 2));
 // An extent of 8 has no parts for 16 ranks, of which each axis alone has 4.
 constexpr auto uneven = at(DeviceMesh{4, 4}, {"oo.", "...", "..."});
-static_assert(uneven.verdict.law == Law::Columns && uneven.verdict.a == 8 && uneven.verdict.b == 16);
+static_assert(uneven.verdict.law == Law::Parts && uneven.verdict.a == 8 && uneven.verdict.b == 16);
 // The outer axis goes from columns to the batch, but the inner one stays: no order of conversions.
 constexpr auto inner = at(cube, {"oo.", "bo.", "..."});
 static_assert(inner.op[2].x == sharding(shard(batch), replicate, invariant));

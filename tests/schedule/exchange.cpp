@@ -213,6 +213,10 @@ TEST_CASE("beside a server, the ways of a replica sum what each of them has a co
 TEST_CASE("values between the ways, sums over the batch, the norm over the ways") {
   holds<Of<Norms>>();
   holds<Even<Turns, Clipped>>(4);
+  holds<Even<Turns, ModelParallel<SplitCols, Ways<3>>>>(3);
+  holds<Of<Odd, ModelParallel<SplitRows, Ways<3>>>>(3);
+  holds<Of<Odd, ModelParallel<SplitColsRows, Ways<2>>, Precision<bf16>>>(4);
+  holds<Of<Norms, ModelParallel<SplitColsRows, Ways<3>>>>(3);
   holds<Even<Turns, Accumulate<3>>>(2);
   holds<Even<Turns, Precision<bf16>>>(4);
   holds<Even<Sequential<Vector<8>, Linear<8>, Tanh, Linear<4>, CrossEntropy>, ModelParallel<SplitRows, Ways<4>>>>(2);

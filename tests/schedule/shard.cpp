@@ -14,7 +14,7 @@ TEST_CASE("complete and disjoint") {
         std::vector<int> times(static_cast<std::size_t>(s.size()), 0);
         for (int w = 0; w < n; ++w) {
           long next = 0;
-          schedule::each_run(s, {{place::invariant, place::shard(dim)}}, {0, n}, w,
+          schedule::each_run(s, 1, {{place::invariant, place::shard(dim)}}, {0, n}, w,
                              [&](long local, long global, long count) {
                                CHECK(local == next);
                                next += count;
@@ -27,7 +27,7 @@ TEST_CASE("complete and disjoint") {
     }
   }
   int runs = 0;
-  schedule::each_run(Shape(4, 6), {}, {0, 2}, 1, [&](long, long, long count) { runs += count == 24; });
+  schedule::each_run(Shape(4, 6), 1, {}, {0, 2}, 1, [&](long, long, long count) { runs += count == 24; });
   CHECK(runs == 1);
 }
 
@@ -40,7 +40,7 @@ TEST_CASE("along two axes: of each dimension a part, or of one dimension parts o
     std::vector<int> of(static_cast<std::size_t>(s.size()), -1);
     for (int way = 0; way < 6; ++way) {
       long next = 0;
-      schedule::each_run(s, sharding, mesh, way, [&](long local, long global, long count) {
+      schedule::each_run(s, 1, sharding, mesh, way, [&](long local, long global, long count) {
         CHECK(local == next);
         next += count;
         for (long i = 0; i < count; ++i) {

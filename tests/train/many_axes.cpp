@@ -28,6 +28,8 @@ struct OnCube : CutPlan<OnOneRank<Net, ModelParallel<SplitCols, Ways<4>>, Polici
     static constexpr char const* letters[] = {__VA_ARGS__}; \
   }
 
+/// Over 2 x 2 ranks nothing divides: ranks have 3 or 4 of 13, 1 or 2 of 5 and of 7.
+struct Odd : Sequential<Vector<7>, Linear<13>, Relu, Linear<5, NoBias>, Tanh, Linear<7>, MeanSquaredError> {};
 struct Dense : Sequential<Vector<8>, Linear<16>, Relu, Linear<8, NoBias>, Tanh, Linear<4>, MeanSquaredError> {};
 
 /// Exchanges that are not sound, or whose traffic is not what the closed forms say.
@@ -102,7 +104,7 @@ template <int Seed> struct Random {
     return out;
   }();
 };
-struct Wide : Sequential<Vector<16>, Linear<16>, Relu, Linear<16, NoBias>, Tanh, Linear<8>, MeanSquaredError> {};
+struct Wide : Sequential<Vector<17>, Linear<16>, Relu, Linear<13, NoBias>, Tanh, Linear<9>, MeanSquaredError> {};
 template <int Seed>
 struct Drawn : CutPlan<Plan<Wide, Batch<32>, MicroBatches<16>, DataParallel<Sync>, ModelParallel<SplitCols, Ways<8>>>,
                        Random<Seed>> {};
@@ -144,6 +146,13 @@ TEST_CASE("products cut by columns over one axis and by rows over another") {
 }
 TEST_CASE("layer after layer, each over another axis") { agrees<Dense, EachOverAnother>(); }
 TEST_CASE("columns of columns, rows of rows") { agrees<Dense, PartsOfParts>(); }
+TEST_CASE("what does not divide, over one axis and over both") {
+  agrees<Odd, ColumnsAndRows>();
+  agrees<Odd, EachOverAnother>();
+  agrees<Odd, RowsAfterColumns, Clipped>();
+  agrees<Odd, PartsOfParts>();
+  agrees<Odd, ColumnsThenSamples>();
+}
 TEST_CASE(
     "samples over one or both axes, beside replicas: gradients are summed by groups of ranks that are no neighbours") {
   agrees<Dense, SamplesThenColumns>();
@@ -180,6 +189,7 @@ TEST_CASE(
 TEST_CASE("on a device") {
   agrees_on_device<Dense, ColumnsAndRows>();
   agrees_on_device<Dense, ColumnsThenSamples>();
+  agrees_on_device<Odd, RowsAfterColumns>();
   agrees_on_device<Pictures, ChannelsOut>();
 }
 

@@ -53,6 +53,8 @@ TEST_CASE("from every plan on 1 to 8 ranks to every other") {
       kind<ByData<ModelParallel<SplitCols, Ways<2>>>>("columns"),
       kind<Split<DataParallel<Sync, Zero<3>>, ModelParallel<SplitCols, Ways<4>>>>("columns, four ways, Zero<3>"),
       kind<ByData<ModelParallel<SplitRows, Ways<2>>>>("rows"),
+      kind<Split<DataParallel<Sync, Zero<2>>, ModelParallel<SplitColsRows, Ways<3>>>>("unequal columns, rows, Zero<2>"),
+      kind<ByData<ModelParallel<SplitRows, Ways<5>>>>("five ways of unequal rows"),
       kind<Split<DataParallel<Sync, Zero<2>>, ModelParallel<SplitColsRows, Ways<2>>>>("columns, rows, Zero<2>"),
       kind<ByData<ModelParallel<SplitBatch, Ways<2>>>>("batch"),
       kind<ByData<ModelParallel<SplitBatch, Ways<4>>>>("batch, four ways")};

@@ -82,9 +82,10 @@ template <class Number> void each_triple(double rounding) {
   t.template all<Net, ModelParallel<SplitCols, Ways<4>>>("columns, four ways");
   t.template all<Net, ModelParallel<SplitRows, Ways<2>>>("rows");
   t.template all<Net, ModelParallel<SplitColsRows, Ways<2>>>("columns, then rows");
+  t.template all<Net, ModelParallel<SplitColsRows, Ways<3>>>("columns, then rows, in unequal parts");
   t.template all<Net, ModelParallel<SplitBatch, Ways<2>>>("the batch");
   t.template all<Mixed, ModelParallel<Whole, Ways<2>>>("each layer in another way");
-  CHECK(t.count() == 56);
+  CHECK(t.count() == 64);
 }
 
 }  // namespace triples

@@ -73,7 +73,7 @@ struct BiasOutOfHeads : OnEachPosition<Bias> {
 template <bool Causal, bool Padded = false> struct Attend : std::conditional_t<Padded, Masked, Base> {
   static constexpr auto name = Causal ? "causal_attention" : "attention";
   static constexpr auto equation = Padded ? "bTKhD,bT->bThE" : "bTKhD->bThE";
-  static constexpr bool reads_x = true, reads_y = true, causal = Causal;
+  static constexpr bool reads_x = true, reads_y = true, keeps_zeros = true, causal = Causal;
   static constexpr Shape output(Shape x) { return Shape(x[0], x[2], (x[1] - 2) * x[3]); }
   static constexpr long aux(Shape x, Shape) { return long{x[0]} * x[2] * (x[1] - 2); }
   static constexpr long work(Shape x) { return (Causal ? 1 : 2) * x[0] * output(x).below().size() * x[0]; }
@@ -200,7 +200,7 @@ template <bool Causal, bool Padded = false> struct Attend : std::conditional_t<P
 struct RotatePositions : Base {
   static constexpr auto name = "rotary_positions";
   static constexpr auto equation = "bTKhD->bTKhD";
-  static constexpr bool of_pairs = true;
+  static constexpr bool of_pairs = true, keeps_zeros = true;
   static constexpr Shape output(Shape x) { return x; }
 
   /// Features d and d + D / 2 at position p of all samples; `from` and `to` are that position of the first sample.

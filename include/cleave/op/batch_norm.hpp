@@ -15,7 +15,7 @@ namespace cleave::op {
 struct BatchSums : Base {
   static constexpr auto name = "batch_sums";
   static constexpr auto equation = "bcHW->Sc";
-  static constexpr bool reads_x = true, reads_y = true, sums_batch = true;
+  static constexpr bool reads_x = true, reads_y = true, sums_batch = true, keeps_zeros = true;
   static constexpr Shape output(Shape x) { return Shape(2, x[0]); }
 
   template <Local L>
@@ -57,7 +57,7 @@ struct Normalise : Base {
   static constexpr auto name = "batch_norm";
   static constexpr auto equation = "bcHW,Sc,c->bcHW";
   static constexpr int inputs = 2, weights = 2, states = 2;
-  static constexpr bool reads_x = true;
+  static constexpr bool reads_x = true, keeps_zeros = true;
   static constexpr double epsilon = 1e-5, momentum = 0.1;
   static constexpr Shape output(Shape x) { return x; }
   static constexpr Shape state(Shape x) { return Shape(x[0]); }

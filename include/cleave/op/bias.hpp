@@ -12,7 +12,7 @@ struct Bias : Base {
   static constexpr auto equation = "bo*,o->bo*";
   static constexpr int weights = 1;
   static constexpr std::string_view weight_names[] = {"bias"};
-  static constexpr bool elementwise = true;
+  static constexpr bool elementwise = true, keeps_zeros = true;
   static constexpr Shape output(Shape x) { return x; }
   static constexpr Weight weight(int, Shape x) { return {Shape(x[0]), Start::Zeros, 1, 1}; }
 

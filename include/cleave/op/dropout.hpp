@@ -13,7 +13,7 @@ namespace cleave::op {
 template <int Percent> struct Drop : Base {
   static constexpr auto name = "dropout";
   static constexpr auto equation = "b*->b*";
-  static constexpr bool elementwise = true, pointwise = true;
+  static constexpr bool elementwise = true, pointwise = true, keeps_zeros = true;
   static constexpr Shape output(Shape x) { return x; }
 
   template <Local L, class T> CLEAVE_HD static T kept(Operands<T> const& t, T value, long e) {

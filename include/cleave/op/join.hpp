@@ -33,7 +33,7 @@ struct Multiply : Base {
   static constexpr auto name = "multiply";
   static constexpr auto equation = "bc*->bc*";
   static constexpr int inputs = 2;
-  static constexpr bool reads_x = true;
+  static constexpr bool reads_x = true, keeps_zeros = true;
   static constexpr Shape output(Shape x) { return x; }
   /// Whether these shapes can be joined.
   static constexpr bool joins(Shape x, Shape x2) {

@@ -103,6 +103,7 @@ struct Weight {
   Shape shape;
   Start start = Start::Zeros;
   int fan_in = 1, fan_out = 1;
+  int unit = 1;  // indices of its first dimension that are cut together: the pixels of a channel
 };
 
 /// The defaults of an operation. Every operation derives from this.
@@ -111,6 +112,9 @@ struct Base {
   static constexpr int weights = 0;
   static constexpr int states = 0;            // tensors kept but not learned, each of shape state(x)
   static constexpr bool linear = false;       // in x: may be applied to a partial sum
+  /// An output is zero, and so is the gradient of an input, where the inputs and weights that it depends on are zero; of
+  /// what is linear this is known. Ranks may then have unequal parts: those of the smaller ones end in zeros.
+  static constexpr bool keeps_zeros = false;
   static constexpr bool elementwise = false;  // y may overwrite x
   /// Elementwise, and more: forward and backward_input are one loop each, over the rows * size elements, in which
   /// element e of the output depends on element e of the inputs only, whatever the slice. It is then fused to the

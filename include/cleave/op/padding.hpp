@@ -136,7 +136,7 @@ struct MeanPositions : Base {
 struct MeanValidPositions : Masked {
   static constexpr auto name = "mean_over_valid_positions";
   static constexpr auto equation = "bTf,bT->bf";
-  static constexpr bool reads_x = true;  // the mask
+  static constexpr bool reads_x = true, keeps_zeros = true;  // the mask is read
   static constexpr Shape output(Shape x) { return x.below(); }
 
   template <class A, long Positions, class T> CLEAVE_HD static A count(T const* mask) {

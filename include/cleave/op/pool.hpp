@@ -22,6 +22,7 @@ template <int K, int Stride, int Pad> struct Window : Base {
 template <int K, int Stride = K, int Pad = 0> struct MaxWindow : Window<K, Stride, Pad> {
   using W = Window<K, Stride, Pad>;
   static constexpr auto name = "max_pool";
+  static constexpr bool keeps_zeros = true;
   static constexpr long aux(Shape, Shape y) { return y.size(); }  // the position of the maximum in its window
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {

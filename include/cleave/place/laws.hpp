@@ -8,6 +8,7 @@ namespace cleave::place {
 
 enum class Law : unsigned char {
   None,
+  Parts,
   Columns,
   Rows,
   Groups,
@@ -47,21 +48,29 @@ struct Verdict {
   int a = 0, b = 0, leaf = 0;
 };
 
-template <int Columns, int Ways> struct columns_divide_by_ways {
-  static constexpr bool holds = Columns % Ways == 0;
+template <int Parts, int Ways> struct every_way_has_a_part {
+  static constexpr bool holds = Parts >= Ways;
   template <bool Holds> struct tell {
     static_assert(
         Holds,
-        "SplitCols: the layer's output columns must divide evenly by the ways of the split; of Attention these "
-        "are its heads, or the n of KeyValueHeads<n>");
+        "ModelParallel: each way has at least one of the layer's output columns (SplitCols), input rows (SplitRows) or "
+        "groups (SplitGroups); of Attention these are its heads, or the n of KeyValueHeads<n>");
+  };
+};
+template <int Columns, int Ways> struct columns_divide_by_ways {
+  static constexpr bool holds = Columns % Ways == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "SplitCols: the layer's output columns must divide evenly by the ways of the split, since its "
+                  "operation is neither `linear` nor says `keeps_zeros`");
   };
 };
 template <int Rows, int Ways> struct rows_divide_by_ways {
   static constexpr bool holds = Rows % Ways == 0;
   template <bool Holds> struct tell {
     static_assert(Holds,
-                  "SplitRows: the layer's input rows must divide evenly by the ways of the split; of an image these "
-                  "are its channels");
+                  "SplitRows: the layer's input rows must divide evenly by the ways of the split, since its operation "
+                  "is neither `linear` nor says `keeps_zeros`");
   };
 };
 template <int Groups, int Ways> struct groups_divide_by_ways {
@@ -70,10 +79,10 @@ template <int Groups, int Ways> struct groups_divide_by_ways {
     static_assert(Holds, "SplitGroups: the convolution's groups must divide evenly by the ways of the split");
   };
 };
-template <int MicroBatches, int Ways> struct micro_batches_divide_by_ways {
-  static constexpr bool holds = MicroBatches % Ways == 0;
+template <int MicroBatches, int Ways> struct every_way_has_a_micro_batch {
+  static constexpr bool holds = MicroBatches >= Ways;
   template <bool Holds> struct tell {
-    static_assert(Holds, "SplitBatch: the plan's micro-batches must divide evenly by the ways of the split");
+    static_assert(Holds, "SplitBatch: each way has at least one of the plan's micro-batches");
   };
 };
 template <char Letter> struct the_layer_has_the_letter_to_cut {
@@ -289,10 +298,11 @@ template <Law L, int A, int B> struct law_of {
   static constexpr bool holds = true;
   template <bool> struct tell {};
 };
+template <int A, int B> struct law_of<Law::Parts, A, B> : every_way_has_a_part<A, B> {};
 template <int A, int B> struct law_of<Law::Columns, A, B> : columns_divide_by_ways<A, B> {};
 template <int A, int B> struct law_of<Law::Rows, A, B> : rows_divide_by_ways<A, B> {};
 template <int A, int B> struct law_of<Law::Groups, A, B> : groups_divide_by_ways<A, B> {};
-template <int A, int B> struct law_of<Law::Slices, A, B> : micro_batches_divide_by_ways<A, B> {};
+template <int A, int B> struct law_of<Law::Slices, A, B> : every_way_has_a_micro_batch<A, B> {};
 template <int A, int B> struct law_of<Law::Letter, A, B> : the_layer_has_the_letter_to_cut<static_cast<char>(A)> {};
 template <int A, int B> struct law_of<Law::Dimensions, A, B> : the_input_has_the_dimensions<A, B> {};
 template <int A, int B> struct law_of<Law::Sequence, A, B> : the_input_is_a_sequence<A, B> {};

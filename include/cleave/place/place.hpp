@@ -31,12 +31,12 @@ template <int Ops> struct Placed {
 namespace algebra {
 
 /// The largest part of `s` that a rank has, which lacks the first `beyond` dimensions of its tensor: the batch is cut
-/// as micro-batches.
-constexpr Shape cut(Shape s, Sharding const& sharding, DeviceMesh const& mesh, int beyond) {
+/// as micro-batches. Of its first dimension so many indices are a unit.
+constexpr Shape cut(Shape s, Sharding const& sharding, DeviceMesh const& mesh, int beyond, int unit = 1) {
   for (int a = 0; a < mesh.axes; ++a) {
     int const dim = sharding.on[a].dim - beyond;
     if (sharding.on[a].kind == Kind::Shard && dim >= 0)
-      s = s.with(dim, static_cast<int>(Partition{s[dim]}.most(mesh.size[a])));
+      s = s.with(dim, static_cast<int>(Partition{s[dim], dim == 0 ? unit : 1}.most(mesh.size[a])));
   }
   return s;
 }
@@ -49,8 +49,8 @@ constexpr op::Local local_of(Signature const& s, OpSharding const& at, DeviceMes
   local.x = cut(s.x, at.x, mesh, s.x_at.beyond_shape());
   local.x2 = s.in1 == -2 ? Shape{} : cut(s.x2, at.x2, mesh, s.x2_at.beyond_shape());
   local.y = cut(s.y, at.y, mesh, s.y_at.beyond_shape());
-  if (s.weights > 0) local.w0 = cut(s.w[0].shape, at.w, mesh, 0);
-  if (s.weights > 1) local.w1 = cut(s.w[1].shape, at.w, mesh, 0);
+  if (s.weights > 0) local.w0 = cut(s.w[0].shape, at.w, mesh, 0, s.w[0].unit);
+  if (s.weights > 1) local.w1 = cut(s.w[1].shape, at.w, mesh, 0, s.w[1].unit);
   return local;
 }
 

@@ -52,10 +52,19 @@ template <int Ops> struct Propagation {
   }
 
   /// An operation that the plan does not split keeps the split of its input if its equation permits, and otherwise
-  /// needs it whole.
-  constexpr char follow(Signature const& s, Placement p, int size) const {
+  /// needs it whole; so does one that makes more than zeros of the zeros at the end of a smaller part.
+  constexpr char follow(Signature const& s, Placement p, int axis) const {
     char const letter = p.kind == Kind::Shard ? s.x_at[p.dim] : '\0';
-    return op::may_cut(letter) && (size == 0 || s.parts(letter, size) % size == 0) ? letter : '\0';
+    if (!op::may_cut(letter)) return '\0';
+    if (p.dim == batch) return letter;
+    int ranks = mesh.size[axis];
+    for (int outer = 0; outer < axis; ++outer) ranks *= value(s.in0, outer) == p ? mesh.size[outer] : 1;
+    return fits(s, letter, s.x[p.dim - s.x_at.beyond_shape()], ranks) ? letter : '\0';
+  }
+  /// Whether so many ranks may have parts of a letter of this extent.
+  static constexpr bool fits(Signature const& s, char letter, int extent, int ranks) {
+    int const parts = s.parts(letter, extent);
+    return parts % ranks == 0 || (s.keeps_zeros && parts == extent && parts >= ranks);
   }
 
   /// What a product cuts of its input, on one axis, is cut by all operations before it up to the last sum over ranks,
@@ -73,7 +82,7 @@ template <int Ops> struct Propagation {
       if (s.in0 < 0 || s.in1 != -2 || readers[s.in0] != 1) continue;
       char const cut = to[k].kind == Kind::Shard ? s.y_at[to[k].dim] : '\0';
       int const dim = s.x_at.dim(s.contracts ? wishes.of[k][axis] : cut);
-      if (dim > batch && (s.contracts || follow(s, shard(dim), mesh.size[axis]) != 0)) to[s.in0] = shard(dim);
+      if (dim > batch && (s.contracts || follow(s, shard(dim), axis) != 0)) to[s.in0] = shard(dim);
     }
   }
 
@@ -114,14 +123,14 @@ template <int Ops> struct Propagation {
       return;
     }
     if (s.in1 > -2 && !s.stats_input) a = meeting(s, a, b);
-    char letter = s.contracts ? wish : follow(s, a, mesh.size[axis]);
+    char letter = s.contracts ? wish : follow(s, a, axis);
     if (letter == 'o' && !s.w_at.has('o')) letter = 'c';
     if (letter == 0 && a.kind == Kind::Partial && s.linear && !s.contracts) {  // it may be applied to each summand
       to.x.on[axis] = to.x2.on[axis] = to.y.on[axis] = partial;
       return;
     }
     if (letter == 0 && a.kind == Kind::Partial && !s.contracts && scattered[axis][k].kind == Kind::Shard)
-      letter = follow(s, shard(s.x_at.dim(s.y_at[scattered[axis][k].dim])), mesh.size[axis]);
+      letter = follow(s, shard(s.x_at.dim(s.y_at[scattered[axis][k].dim])), axis);
     if (letter == 0) return;  // all are whole
     to.x.on[axis] = along(s.x_at, letter, replicate);
     to.x2.on[axis] = along(s.x2_at, letter, replicate);
@@ -130,7 +139,8 @@ template <int Ops> struct Propagation {
                           s.sums_batch && letter == 'b' ? invariant : partial);  // a sum over the batch is made whole
   }
 
-  /// What divides: the micro-batches, or the extent of a weight, by the ranks of all axes that cut it.
+  /// The micro-batches divide by the ranks of all axes that cut them; of a weight each rank has a part, and parts may
+  /// differ by one where what is added to the smaller ones is zero.
   constexpr void check_cut(Signature const& s, char const (&wish)[most_axes], int axis) {
     char letter = wish[axis];
     if (letter == 0) return;
@@ -138,17 +148,16 @@ template <int Ops> struct Propagation {
     for (int outer = 0; outer < axis; ++outer)
       ranks *= wish[outer] == letter && mesh.size[outer] > 0 ? mesh.size[outer] : 1;
     if (letter == 'b') {
-      if (request.micro_batches % ranks != 0) refuse(Law::Slices, request.micro_batches, ranks, s);
+      if (request.micro_batches < ranks) refuse(Law::Slices, request.micro_batches, ranks, s);
       return;
     }
     if (letter == 'o' && !s.w_at.has('o')) letter = 'c';
     int const dim = s.w_at.dim(letter);
     if (dim < 0) return refuse(Law::Letter, letter, 0, s);
-    int parts = s.parts(letter, s.w[0].shape[dim]);
     // A product takes an image's pixels together, but its rows are cut where the channels are.
-    int const of_x = s.x_at.dim(letter) - s.x_at.beyond_shape();
-    if (parts % ranks == 0 && of_x >= 0) parts = s.parts(letter, s.x[of_x]);
-    if (parts % ranks == 0) return;
+    int const extent = s.w[0].shape[dim] / (dim == 0 ? s.w[0].unit : 1), parts = s.parts(letter, extent);
+    if (parts < ranks) return refuse(Law::Parts, parts, ranks, s);
+    if (fits(s, letter, extent, ranks)) return;
     refuse(letter == 'o' ? Law::Columns : letter == 'i' ? Law::Rows : Law::Groups, parts, ranks, s);
   }
 

@@ -269,7 +269,7 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
   }
 
   /// A rank needs a box of the result: it copies what others hold of it, or sums it over all. What another stage has is
-  /// in the same boxes there.
+  /// in the same boxes there. Behind a smaller part than others have it writes zeros.
   constexpr void convert(Step const& step) {
     ProgramNode const& n = program.node[step.node];
     FromTo const sharding = shardings_of(n, step);
@@ -278,7 +278,7 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     if (verb == op::Verb::Send) {
       int const peer = share.ranks.at_stage(rank, program.pipeline.stage(sender_of(program, step)));
       v.round();
-      return one(Opcode::Copy, to, run(0, box_of(program, n, sharding.from, share, rank, accumulation).size()), peer,
+      return one(Opcode::Copy, to, run(0, box_of(program, n, sharding.from, share, rank, accumulation).held()), peer,
                  from);
     }
     RankGroup const g = group_over(exchanged_over(program, step), share.ranks, rank);
@@ -290,6 +290,7 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
       });
     }
     v.round();
+    if (zeros(need).size() > 0) v.write(Write{Opcode::Clear, to, zeros(need)});
     if (verb == op::Verb::ReduceScatter) {
       one(Opcode::Reduce, to, lines(need, need), g.rank(0), from, lines(need, has(0)));
       for (int w = 1; w < g.size && need.rows > 0; ++w) v.source(Source{g.rank(w), from, lines(need, has(w)), 1});

@@ -19,6 +19,8 @@ struct Content {
   int encoded = 0;
   friend constexpr bool operator==(Content, Content) = default;
 };
+/// Of an element behind a rank's part of a value, where parts are unequal.
+inline constexpr Content zero{(1L << 62), 1};
 constexpr std::uint64_t bits(int begin, int end) {
   std::uint64_t const below = end < 64 ? (std::uint64_t{1} << end) - 1 : ~std::uint64_t{0};
   return end > begin ? below >> begin << begin : 0;
@@ -186,7 +188,8 @@ template <class Each, class Goal, class Elements> class ExchangeCheck {
       from[sources++] = s;
     }
     constexpr void end() {
-      for (long e = 0; writes && e < to.at.size() && !check.fault_; ++e) check.put(to, e, sum(e));
+      for (long e = 0; writes && e < to.at.size() && !check.fault_; ++e)
+        check.put(to, e, to.what == Opcode::Clear ? zero : sum(e));
       writes = false;
       sources = 0;
     }

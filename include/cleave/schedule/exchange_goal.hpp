@@ -60,7 +60,7 @@ class StepGoal {
       return in_turn() ? part_begin(rank, 1) - part_begin(rank) : p_.bucket[step_.node].count;
     if (step_.what == Do::Norm) return of_parts() ? long{share_.ranks.ways()} * words() : 1;
     if (sums_batch_) return node_->local.y.size();
-    return held(shardings_of(*node_, step_).to, rank).size();
+    return held(shardings_of(*node_, step_).to, rank).held();
   }
   constexpr Content result(int rank, long element) const {
     if (step_.what == Do::Norm)
@@ -127,9 +127,10 @@ class StepGoal {
   }
   /// Element of a rank's tensor, as one of the whole value.
   constexpr Content value(place::Sharding const& s, int rank, long element, std::uint64_t summands) const {
-    bool const sums = verb() == op::Verb::AllReduce || verb() == op::Verb::ReduceScatter;
+    bool const to_all = verb() == op::Verb::AllReduce, sums = to_all || verb() == op::Verb::ReduceScatter;
     Box const box = held(s, rank);
-    long const row = box.row + element / box.features, feature = box.feature + element % box.features;
+    if (element % box.apart >= box.features) return {zero.element, to_all ? summands : zero.summands};
+    long const row = box.row + element / box.apart, feature = box.feature + element % box.apart;
     return {name(rank, row * (node_->features / node_->lines) + feature), sums ? summands : 1};
   }
 

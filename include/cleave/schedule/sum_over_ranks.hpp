@@ -75,7 +75,7 @@ constexpr SumOverRanks sum_over_ranks(Program const& program, Step const& step, 
     return sum;
   }
   if (verb_of(program, step) != op::Verb::AllReduce) return {};
-  long const elements = box_of(program, n, shardings_of(n, step).from, share, rank, accumulation).size();
+  long const elements = box_of(program, n, shardings_of(n, step).from, share, rank, accumulation).held();
   return {group, converted(program, step), {Storage::Buffer, step.dx}, elements};
 }
 

@@ -16,6 +16,7 @@ enum class Opcode : unsigned char {
   Encode,  // a message of their sum
   Decode,  // the sum of messages, in the order of the ranks
   Apply,   // updates weights by one source, their gradient
+  Clear,   // zeros, of no source
   Call     // the sum of the products of pairs of sources, inputs and output gradients, by the layer's kernels
 };
 

@@ -70,7 +70,7 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
     m.ranks = 2;
     m.times = request.rounds;
     for (int round = 0; round < request.rounds && s.pipeline.stage(sender) == ranks.stage(rank); ++round)
-      m.sent += box_of(s, s.node[step.node], shardings_of(s.node[step.node], step).from, share, rank, round).size();
+      m.sent += box_of(s, s.node[step.node], shardings_of(s.node[step.node], step).from, share, rank, round).held();
     m.elements = m.sent;
     m.bytes = m.sent * f.data;
     return m;
@@ -142,7 +142,8 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
     for (int round = 0; round < request.rounds; ++round) {
       auto const held = [&](place::Sharding const& p) { return box_of(s, n, p, share, rank, round); };
       Box const before = held(sharding.from), after = held(sharding.to);
-      long const elements = held(whole).size();
+      Box const all = held(whole);
+      long const elements = m.verb == op::Verb::AllReduce ? all.held() : all.size();
       long const part = m.verb == op::Verb::AllReduce   ? op::part_size(elements, mine(), m.ranks)
                         : m.verb == op::Verb::AllGather ? before.size()
                                                         : after.size();

@@ -23,6 +23,7 @@ struct Kept {
   long offset = 0;  // elements, into one of the regions below
   backend::host::Region region = backend::host::Region::Weights;
   std::string_view op{};  // name of the operation that has it
+  int unit = 1;           // indices of the first dimension that one way has together
 };
 
 /// Learned tensors first, "3.weight" and "3.bias" for layer 3, or what its operations call them; then the optimizer's
@@ -40,7 +41,8 @@ CLEAVE_IN_LIBRARY std::vector<Kept> kept(Description const& plan) {
     schedule::ProgramNode const& n = p.node[p.weight[i].node];
     int const which = p.weight[i].which;
     add(n.leaf, n.weight_names[which],
-        {{}, n.weight[which].shape, n.w, p.weight[i].offset, backend::host::Region::Weights, n.name});
+        {{}, n.weight[which].shape, n.w, p.weight[i].offset, backend::host::Region::Weights, n.name,
+         n.weight[which].unit});
   }
   for (int m = 0; m < plan.moments; ++m) {
     for (int i = 0; i < p.weights; ++i) {
@@ -66,7 +68,7 @@ template <class P> std::vector<Kept> kept() { return kept(description<P>); }
 template <class Trained> void write_whole(Trained& trainer, Kept const& k, typename Trained::A const* values) {
   place::DeviceMesh const& mesh = description_of(trainer).program.mesh;
   for (int way = 0; way < mesh.ways(); ++way) {
-    schedule::each_run(k.shape, k.sharding, mesh, way, [&](long local, long global, long count) {
+    schedule::each_run(k.shape, k.unit, k.sharding, mesh, way, [&](long local, long global, long count) {
       trainer.write(way, k.region, k.offset + local, count, values + global);
     });
   }
@@ -76,7 +78,7 @@ template <class Trained> auto whole(Trained& trainer, Kept const& k) {
   std::vector<typename Trained::A> out(static_cast<std::size_t>(k.shape.size()));
   place::DeviceMesh const& mesh = description_of(trainer).program.mesh;
   for (int way = 0; way < mesh.ways(); ++way) {
-    schedule::each_run(k.shape, k.sharding, mesh, way, [&](long local, long global, long count) {
+    schedule::each_run(k.shape, k.unit, k.sharding, mesh, way, [&](long local, long global, long count) {
       trainer.read(way, k.region, k.offset + local, count, out.data() + global);
     });
   }

@@ -156,6 +156,7 @@ int main(int argc, char** argv) {
     same<Of<Net, ModelParallel<SplitCols>>>(process, "by columns");
     same<Of<Net, ModelParallel<SplitRows>>>(process, "by rows");
     same<Of<Net, ModelParallel<SplitColsRows, Ways<4>>>>(process, "by columns and rows");
+    same<Of<Net, ModelParallel<SplitColsRows, Ways<3>>>>(process, "by unequal columns and rows");
     same<Of<Net, ModelParallel<SplitBatch>>>(process, "by batch");
     same<Of<Mixed, OneWeirdTrick<2>>>(process, "one weird trick");
     same<Of<Net, ModelParallel<SplitLayers<2>>>>(process, "in stages");

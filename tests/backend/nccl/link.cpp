@@ -104,6 +104,9 @@ TEST_CASE("clipped by the norm over both axes") {
   as_together<Of<Mlp, DataParallel<Sync>, ModelParallel<SplitCols>, Clipped>>(2);
   as_together<Of<Mlp, DataParallel<Sync>, Clipped>>(2);
 }
+TEST_CASE("in unequal parts of columns and rows") {
+  as_together<Of<Mlp, DataParallel<Sync>, ModelParallel<SplitColsRows, Ways<3>>>>(2);
+}
 TEST_CASE("the batch cut over both axes") { as_together<Of<Mlp, DataParallel<Sync>, ModelParallel<SplitBatch>>>(2); }
 TEST_CASE("optimizers in parts, gradients and weights in turn") {
   as_together<Of<Net, DataParallel<Sync, Zero<1>>, Momentum>>(3);

@@ -108,6 +108,8 @@ template <class N, class Machine, class Link> class Exchanges {
           return decode(r, w, from);
         case schedule::Opcode::Apply:
           return apply(w, from[0]);
+        case schedule::Opcode::Clear:
+          return ranks_.functions.clear(r.q, own<T>(r, w.to, w.at), w.at.count, w.at.width, w.at.apart);
         case schedule::Opcode::Call:
           return;  // factors are sent whole
       }

@@ -61,6 +61,20 @@ template <class To, class From> struct CopyLines : Each {
   }
 };
 
+/// Zeros in such runs.
+template <class T> struct ClearLines : Each {
+  struct Args {
+    T* to;
+    long lines, width, apart;
+  };
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    c.each(a.lines * a.width, [&](long e) { a.to[e / a.width * a.apart + e % a.width] = static_cast<T>(0.0f); });
+  }
+};
+template <class T, class Q> void clear_lines(Q const& q, T* to, long lines, long width, long apart) {
+  q.template launch<ClearLines<T>>(blocks_each(lines * width), {to, lines, width, apart});
+}
+
 /// Launches one or the other: a copy without gaps needs no division.
 template <class To, class From, class Q>
 void copy_lines(Q const& q, To* to, From const* from, long lines, long width, long to_apart, long from_apart) {

@@ -1,7 +1,8 @@
-// backend/host/communication/transfers.hpp - runs what a list of an exchange says in shared memory: waits, fetches, copies and sums.
+// backend/host/communication/transfers.hpp - runs what a list of an exchange says in shared memory: waits, fetches, copies, sums and clears.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -29,7 +30,13 @@ template <class N> class Transfers {
   /// One round, which reads no peer or whose peers are ready.
   void run_round(schedule::TransferList const& list, int round = 0) const {
     list.each(round, [&](schedule::Write const& w, std::span<schedule::Source const> from) {
+      if (w.what == schedule::Opcode::Clear) return clear(w);
       w.what == schedule::Opcode::Copy ? copy(w, from[0]) : sum(w, from);
+    });
+  }
+  void clear(schedule::Write const& w) const {
+    elements(w.to, w.at, [&]<class To>(To* to) {
+      for (long r = 0; r < w.at.count; ++r) std::fill_n(to + r * w.at.apart, w.at.width, To{});
     });
   }
   void copy(schedule::Write const& w, schedule::Source const& s) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../../../op/operands.hpp"
+#include "../../../schedule/box.hpp"
 #include "../../../schedule/program.hpp"
 #include "../communication/member.hpp"
 
@@ -75,7 +76,9 @@ template <class N> class Pointers {
     t.where.sample = long{range.begin + i} * program_.rows;
     t.where.features = n.features;
     t.where.lines = n.lines;
-    t.where.feature = share_.ranks.index(m_.rank, n.feature_axes()) * n.local.y.size() / n.lines;
+    if (n.samples)
+      t.where.feature =
+          schedule::features_of(n.y, {n.features / n.lines, n.feature_unit}, share_.ranks, m_.rank).feature;
     t.where.first_slice = i == 0 && round_ == 0;
     t.pass = pass_;
     return t;

@@ -20,8 +20,8 @@ void start_weights(schedule::Program const& program, std::uint64_t seed, int way
     schedule::ProgramNode const& n = program.node[w.node];
     op::Weight const whole = n.weight[w.which];
     tensor::Random const random{seed, tensor::Purpose::Weights, static_cast<std::uint32_t>(i)};
-    values.resize(static_cast<std::size_t>(w.count));
-    schedule::each_run(whole.shape, n.w, program.mesh, way, [&](long local, long global, long count) {
+    values.assign(static_cast<std::size_t>(w.count), A{0});  // zeros behind a smaller part than other ways have
+    schedule::each_run(whole.shape, whole.unit, n.w, program.mesh, way, [&](long local, long global, long count) {
       for (long k = 0; k < count; ++k)
         values[static_cast<std::size_t>(local + k)] = static_cast<A>(op::start_value(whole, random, global + k));
     });

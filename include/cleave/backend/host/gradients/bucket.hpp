@@ -77,6 +77,8 @@ template <class N> class BucketSum {
           return decode(w, from);
         case Apply:
           return apply(w, from[0], *stepping);
+        case Clear:
+          return transfers_.clear(w);
         case Call:
           return call(w, from);
       }

@@ -1,0 +1,83 @@
+// train/unequal_parts.cpp - layers split over ways that do not divide them: the result of one rank, on threads and on a device.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cleave/train/check_layer.hpp>
+
+#include "on_device.hpp"
+#include "values.hpp"
+
+using namespace cleave;
+using namespace cleave::testing;
+
+namespace {
+
+template <class Net, class... Policies>
+struct OnOneRank
+    : Plan<Net, Batch<18>, MicroBatches<9>, Precision<f64>, InputGradient, DataParallel<Sync>, Policies...> {
+  static constexpr Rate rate = Rate::constant(1);
+};
+template <class Net, int ways, class Split> struct OnWays : OnOneRank<Net, ModelParallel<Split, Ways<ways>>> {};
+
+struct Dense : Sequential<Vector<7>, Linear<13>, Tanh, Linear<11>, Dropout<25>, Linear<5>, MeanSquaredError> {};
+/// Of zeros a Sigmoid makes halves: it takes its input whole.
+struct Halves : Sequential<Vector<7>, Linear<13>, Sigmoid, Linear<5>, MeanSquaredError> {};
+struct Pictures : Sequential<Image<3, 6, 6>, Conv<7, 3, Pad<1>>, BatchNorm, Relu, Residual<Conv<7, 3, Pad<1>>, Gelu>,
+                             MaxPool<2>, Dropout<25>, Conv<5, 3, Pad<1>>, Relu, Linear<7>, CrossEntropy> {};
+struct Words
+    : Sequential<Sequence<4, 10>, Attention<5, Causal, Rotary>, LayerNorm, Residual<PerPosition<SwiGlu<7>, Linear<10>>>,
+                 Attention<5, KeyValueHeads<5>>, MeanOverPositions, Linear<5>, CrossEntropy> {};
+
+struct Trick
+    : Sequential<Image<3, 6, 6>, Conv<7, 3, Pad<1>, ModelParallel<SplitBatch>>, BatchNorm, Relu, MaxPool<2>,
+                 Conv<5, 3, ModelParallel<SplitBatch>>, Tanh, Linear<9, ModelParallel<SplitColsRows>>, Relu,
+                 Linear<5, ModelParallel<SplitColsRows>>, CrossEntropy> {};
+
+/// One step against that of one rank.
+template <class Net, class Split> void agrees() {
+  auto const on = [&]<int ways>(std::integral_constant<int, ways>) {
+    using P = OnWays<Net, ways, Split>;
+    for (int replicas : {1, 2}) {
+      INFO(schedule::listing<P>(P::ranks_of(replicas)));
+      CHECK(session::same<OnOneRank<Net>, P>("cut", replicas, 1e-9).text == "");
+    }
+  };
+  on(std::integral_constant<int, 2>{});
+  on(std::integral_constant<int, 3>{});
+  on(std::integral_constant<int, 4>{});
+}
+
+}  // namespace
+
+TEST_CASE("columns, rows, and rows of columns") {
+  agrees<Dense, SplitCols>();
+  agrees<Dense, SplitRows>();
+  agrees<Dense, SplitColsRows>();
+}
+TEST_CASE("a function that makes more than zeros of zeros takes its input whole") { agrees<Halves, SplitColsRows>(); }
+TEST_CASE("the channels of convolutions, statistics of the batch, dropout") {
+  agrees<Pictures, SplitCols>();
+  agrees<Pictures, SplitColsRows>();
+}
+TEST_CASE("the heads of attention, and the features between layers of each position") {
+  agrees<Words, SplitColsRows>();
+}
+TEST_CASE("micro-batches, of whole layers and of convolutions before split ones") {
+  agrees<Dense, SplitBatch>();
+  agrees<Trick, SplitCols>();
+}
+TEST_CASE("each way has the memory of the largest part, and zeros behind a smaller one") {
+  using P = OnWays<Dense, 4, SplitCols>;
+  static_assert(P::schedule.weight[0].count == 7 * 4);
+  Trainer<P> t(1, 3);
+  for (int way = 0; way < 4; ++way) {
+    std::vector<double> w(28);
+    t.read(way, backend::host::Region::Weights, 0, 28, w.data());
+    for (int row = 0; row < 7; ++row) CHECK((w[static_cast<std::size_t>(4 * row + 3)] == 0) == (way < 3));
+  }
+}
+TEST_CASE("on a device, in f32, bf16 and stages of ZeRO") {
+  as_on_threads<Of<Dense, DataParallel<Sync>, ModelParallel<SplitColsRows, Ways<3>>>>(1e-5, {1, 2});
+  as_on_threads<Of<Pictures, DataParallel<Sync>, ModelParallel<SplitColsRows, Ways<2>>>>(1e-4, {1});
+  as_on_threads<Of<Words, DataParallel<Sync>, ModelParallel<SplitColsRows, Ways<3>>, Precision<bf16>>>(0.05, {1});
+  as_on_threads<Of<Trick, DataParallel<Sync>, ModelParallel<SplitCols, Ways<3>>>>(1e-4, {1});
+  as_on_threads<Of<Dense, DataParallel<Sync, Zero<3>>, ModelParallel<SplitCols, Ways<3>>, Adam>>(1e-4, {1, 2});
+}
