@@ -26,10 +26,20 @@ struct Words
     : Sequential<Sequence<4, 10>, Attention<5, Causal, Rotary>, LayerNorm, Residual<PerPosition<SwiGlu<7>, Linear<10>>>,
                  Attention<5, KeyValueHeads<5>>, MeanOverPositions, Linear<5>, CrossEntropy> {};
 
-struct Trick
-    : Sequential<Image<3, 6, 6>, Conv<7, 3, Pad<1>, ModelParallel<SplitBatch>>, BatchNorm, Relu, MaxPool<2>,
-                 Conv<5, 3, ModelParallel<SplitBatch>>, Tanh, Linear<9, ModelParallel<SplitColsRows>>, Relu,
-                 Linear<5, ModelParallel<SplitColsRows>>, CrossEntropy> {};
+struct Trick : Sequential<Image<3, 6, 6>, Conv<7, 3, Pad<1>, ModelParallel<SplitBatch>>, BatchNorm, Relu, MaxPool<2>,
+                          Conv<5, 3, ModelParallel<SplitBatch>>, Tanh, Linear<9, ModelParallel<SplitColsRows>>, Relu,
+                          Linear<5, ModelParallel<SplitColsRows>>, CrossEntropy> {};
+
+/// A product whose weights are 15,258 MiB, over ranks that do not divide it: a rank has a column or row more than
+/// another at most.
+template <int ways, class Split> constexpr long largest_share() {
+  struct Large : Sequential<Vector<100'000>, Linear<40'000, NoBias>, MeanSquaredError> {};
+  struct Train : Plan<Large, Batch<1>, ModelParallel<Split, Ways<ways>>> {};
+  return memory<Train, 1>[schedule::Category::Weights];
+}
+static_assert(largest_share<1, SplitCols>() == 16'000'000'000 && 16'000'000'000 / 1_MiB == 15'258);
+static_assert(largest_share<7, SplitCols>() == 4L * 100'000 * 5'715);  // 7 x 5,715 = 40,005
+static_assert(largest_share<7, SplitRows>() == 4L * 40'000 * 14'286);  // 7 x 14,286 = 100,002
 
 /// One step against that of one rank.
 template <class Net, class Split> void agrees() {
