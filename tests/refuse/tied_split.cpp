@@ -1,4 +1,4 @@
-// refused: Tied: both layers have their weight on the same ranks, whole
+// refused: Tied: both layers have the same part of their weight on a rank
 // refused: Linear<9, cleave::Tied, cleave::ModelParallel<cleave::SplitCols
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"

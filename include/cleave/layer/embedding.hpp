@@ -19,9 +19,13 @@ template <int Token> struct PadToken : layer::Option {};
 struct OfNumbers : layer::Option {};
 
 namespace layer {
+template <class T> inline constexpr bool is_split = requires { T::products; };
+template <class P> inline constexpr bool has_split = false;
+template <class... Ps> inline constexpr bool has_split<meta::list<Ps...>> = (is_split<Ps> || ...);
 template <int Vocabulary, int Features, class P, bool Numbers = meta::contains<OfNumbers, P>>
-using lookup = std::conditional_t<meta::contains<Tied, P>, op::TiedLookup<Vocabulary, Features, Numbers>,
-                                  op::Lookup<Vocabulary, Features, !Numbers && !meta::contains<SendDense, P>, Numbers>>;
+using lookup = std::conditional_t<
+    meta::contains<Tied, P>, op::TiedLookup<Vocabulary, Features, Numbers, has_split<P>>,
+    op::Lookup<Vocabulary, Features, !Numbers && !meta::contains<SendDense, P>, Numbers, has_split<P>>>;
 /// Without a token that is padding, the lookup alone.
 template <int Vocabulary, int Token, class Lookup> struct EmbeddingOps {
   using ops = meta::list<op::TokenMask<Vocabulary, Token, Lookup::whole_numbers>, Lookup>;
@@ -39,7 +43,8 @@ template <int Vocabulary, class Lookup> struct EmbeddingOps<Vocabulary, -1, Look
 /// x (b, tokens): `Vector<tokens>`, whose elements are token numbers from 0; y (b, tokens, Features). Rows are
 /// initialised normally with deviation 1. Its gradient is sent as (index, row) pairs of nonzero rows, unless
 /// `SendDense` is given; the bits are the same. `PadToken<0>`: token 0 fills up samples that are shorter. `Tied`
-/// (tied.hpp): a Linear behind it has this weight too.
+/// (tied.hpp): a Linear behind it has this weight too. `ModelParallel<SplitRows>`: each way has the rows of some tokens
+/// (of the vocabulary), and outputs are summed; a plan's own split leaves tables whole.
 template <int Vocabulary, int Features, class... Options>
 struct Embedding : layer::EmbeddingOps<Vocabulary, layer::number_in<PadToken, meta::list<Options...>>::or_(-1),
                                        layer::lookup<Vocabulary, Features, meta::list<Options...>>> {

@@ -12,7 +12,8 @@ namespace cleave {
 ///   struct Net : Sequential<Vector<64>, Embedding<50257, 768, Tied>, PositionEmbedding, Repeat<12, Block>,
 ///                           PerPosition<LayerNorm, Linear<50257, NoBias, Tied>, CrossEntropy>> {};
 ///
-/// Neither is split over ranks, whatever the plan splits, and a pipeline is refused. It starts normally with deviation
+/// A plan's split leaves both whole, and a pipeline is refused. With `ModelParallel<SplitRows>` at the Embedding and
+/// `ModelParallel<SplitCols>` at the Linear each way has the weights of some tokens. It starts normally with deviation
 /// sqrt(1 / features). Source: Press and Wolf, "Using the output embedding to improve language models", EACL 2017.
 struct Tied : layer::Option {};
 

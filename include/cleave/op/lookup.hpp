@@ -12,9 +12,10 @@ namespace cleave::op {
 /// Tokens (b, T), whole numbers from 0 in 32 bits, whatever the number format; W (Vocabulary, Features); y (b, T,
 /// Features). A token outside the vocabulary gives a row of NaN, so that the run ends with the loss. If `Sparse`, only
 /// nonzero rows of the gradient are sent. If `Numbers`, another operation gives the tokens, in the number format.
-template <int Vocabulary, int Features, bool Sparse, bool Numbers = false> struct Lookup : Base {
+template <int Vocabulary, int Features, bool Sparse, bool Numbers = false, bool Split = false> struct Lookup : Base {
   static constexpr auto name = "embedding";
-  static constexpr auto equation = "bT,VF->bTF";
+  static constexpr auto equation = Split ? "bT,iF->bTF" : "bT,VF->bTF";
+  static constexpr bool contracts = Split, keeps_zeros = Split;
   static constexpr int weights = 1, tokens = Numbers ? 0 : Vocabulary, sparse_row = Sparse ? Features : 0;
   static constexpr int vocabulary = Vocabulary;
   static constexpr bool whole_numbers = Numbers;
@@ -22,7 +23,9 @@ template <int Vocabulary, int Features, bool Sparse, bool Numbers = false> struc
   static constexpr Shape output(Shape x) { return Shape(static_cast<int>(x.size()), Features); }
   static constexpr Weight weight(int, Shape) { return {Shape(Vocabulary, Features), Start::He, 2, 1}; }  // deviation 1
 
-  template <class T> CLEAVE_HD static long row(Operands<T> const& t, long k) {
+  static constexpr long work(Shape x) { return Split ? output(x).size() : 0; }
+
+  template <class T> CLEAVE_HD static long token(Operands<T> const& t, long k) {
     if constexpr (Numbers) {
       auto const v = static_cast<float>(static_cast<tensor::accumulate_t<T>>(t.x[k]));
       std::int32_t const token = token_of(v);
@@ -31,11 +34,22 @@ template <int Vocabulary, int Features, bool Sparse, bool Numbers = false> struc
       return t.tokens[k];
     }
   }
+  static constexpr long none = -1, elsewhere = -2;
+  /// The row of token k in the part of the table that this rank has.
+  template <Local L, class T> CLEAVE_HD static long row(Operands<T> const& t, long k) {
+    long const v = token(t, k);
+    if (v < 0 || v >= Vocabulary) return none;
+    if constexpr (L.w0[0] < Vocabulary) {
+      return v < t.where.row || v >= t.where.row + t.where.rows ? elsewhere : v - t.where.row;
+    } else {
+      return v;
+    }
+  }
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     ctx.each(L.rows * L.y.size(), [&](long e) {
-      long const from = row(t, e / Features);
-      t.y[e] = from < 0 || from >= Vocabulary ? static_cast<T>(A{NAN}) : t.w0[from * Features + e % Features];
+      long const from = row<L>(t, e / Features);
+      t.y[e] = from < 0 ? static_cast<T>(from == none ? A{NAN} : A{0}) : t.w0[from * Features + e % Features];
     });
   }
   /// Tokens have no derivative.
@@ -47,10 +61,10 @@ template <int Vocabulary, int Features, bool Sparse, bool Numbers = false> struc
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_weight(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     ctx.each(Features, [&](long f) {
-      for (long v = 0; v < Vocabulary; ++v) t.dw0[v * Features + f] = 0;
+      for (long v = 0; v < L.w0[0]; ++v) t.dw0[v * Features + f] = 0;
       for (long k = 0; k < L.rows * L.x.size(); ++k) {
-        long const to = row(t, k);
-        if (to >= 0 && to < Vocabulary) t.dw0[to * Features + f] += static_cast<A>(t.dy[k * Features + f]);
+        long const to = row<L>(t, k);
+        if (to >= 0) t.dw0[to * Features + f] += static_cast<A>(t.dy[k * Features + f]);
       }
     });
   }

@@ -35,6 +35,7 @@ struct Where {
   long feature = 0, features = 0;  // global number of feature 0, and number of features of the whole sample
   long lines = 1;                  // these are of so many positions, each of which is cut alike
   bool first_slice = true;
+  long row = 0, rows = 1L << 62;  // of a table that is cut: its first row here, and how many
 };
 
 /// Every tensor is row-major, (rows, shape). Null if the operation has no such operand.
@@ -110,10 +111,10 @@ struct Weight {
 struct Base {
   static constexpr int inputs = 1;
   static constexpr int weights = 0;
-  static constexpr int states = 0;            // tensors kept but not learned, each of shape state(x)
-  static constexpr bool linear = false;       // in x: may be applied to a partial sum
-  /// An output is zero, and so is the gradient of an input, where the inputs and weights that it depends on are zero; of
-  /// what is linear this is known. Ranks may then have unequal parts: those of the smaller ones end in zeros.
+  static constexpr int states = 0;       // tensors kept but not learned, each of shape state(x)
+  static constexpr bool linear = false;  // in x: may be applied to a partial sum
+  /// An output is zero, and so is the gradient of an input, where the inputs and weights that it depends on are zero;
+  /// of what is linear this is known. Ranks may then have unequal parts: those of the smaller ones end in zeros.
   static constexpr bool keeps_zeros = false;
   static constexpr bool elementwise = false;  // y may overwrite x
   /// Elementwise, and more: forward and backward_input are one loop each, over the rows * size elements, in which

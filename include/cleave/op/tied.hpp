@@ -60,9 +60,9 @@ template <int Out> inline constexpr Tie tie_of<TransposedProduct<Out>> = Tie::Re
 
 /// Lookup of a table whose gradient has two parts: first that of the TransposedProduct that reads it too, whose x and
 /// dy are those of `tail`, then the rows of its own dy, in the order of the tokens.
-template <int Vocabulary, int Features, bool Numbers = false>
-struct TiedLookup : Lookup<Vocabulary, Features, false, Numbers> {
-  using Table = Lookup<Vocabulary, Features, false, Numbers>;
+template <int Vocabulary, int Features, bool Numbers = false, bool Split = false>
+struct TiedLookup : Lookup<Vocabulary, Features, false, Numbers, Split> {
+  using Table = Lookup<Vocabulary, Features, false, Numbers, Split>;
   using Reader = TransposedProduct<Vocabulary>;
   /// Normal with deviation sqrt(1 / Features), so that outputs of the reader start near 1 where its inputs are.
   static constexpr Weight weight(int, Shape) {
@@ -87,9 +87,8 @@ struct TiedLookup : Lookup<Vocabulary, Features, false, Numbers> {
   /// Feature f of dy of each token, added to the row of its gradient.
   template <Local L, class T> CLEAVE_HD static void add_rows(Operands<T> const& t, long f) {
     for (long k = 0; k < L.rows * L.x.size(); ++k) {
-      long const to = Table::row(t, k);
-      if (to >= 0 && to < Vocabulary)
-        t.dw0[to * Features + f] += static_cast<tensor::accumulate_t<T>>(t.dy[k * Features + f]);
+      long const to = Table::template row<L>(t, k);
+      if (to >= 0) t.dw0[to * Features + f] += static_cast<tensor::accumulate_t<T>>(t.dy[k * Features + f]);
     }
   }
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_weight(Ctx ctx, Operands<T> const& t) {
@@ -97,8 +96,8 @@ struct TiedLookup : Lookup<Vocabulary, Features, false, Numbers> {
     ctx.each(Features, [&](long f) { add_rows<L>(t, f); });
   }
 };
-template <int Vocabulary, int Features, bool Numbers>
-inline constexpr Tie tie_of<TiedLookup<Vocabulary, Features, Numbers>> = Tie::Has;
+template <int Vocabulary, int Features, bool Numbers, bool Split>
+inline constexpr Tie tie_of<TiedLookup<Vocabulary, Features, Numbers, Split>> = Tie::Has;
 template <class Op>
 requires requires { typename Op::of_position; }
 inline constexpr Tie tie_of<Op> = tie_of<typename Op::of_position>;

@@ -277,10 +277,10 @@ template <int Reads, int Has> struct tied_layers_have_one_weight {
 template <int Reads, int Has> struct tied_layers_are_placed_alike {
   static constexpr bool holds = false;
   template <bool Holds> struct tell {
-    static_assert(
-        Holds,
-        "Tied: both layers have their weight on the same ranks, whole: the Linear is not split, and no stage of "
-        "a pipeline (SplitLayers) has one of them alone");
+    static_assert(Holds,
+                  "Tied: both layers have the same part of their weight on a rank: neither is split, or the Embedding "
+                  "by rows and "
+                  "the Linear by columns, and no stage of a pipeline (SplitLayers) has one of them alone");
   };
 };
 

@@ -35,8 +35,8 @@ constexpr Strided lines(Box part, Box of) {
 /// The zeros behind its rows.
 constexpr Strided zeros(Box of) { return {of.features, of.rows, of.apart - of.features, of.apart}; }
 
-/// Its part of the features of a value; a placement that is no part of them is of all. `features` are those of a sample;
-/// its unit is one index of the dimension that is cut.
+/// Its part of the features of a value; a placement that is no part of them is of all. `features` are those of a
+/// sample; its unit is one index of the dimension that is cut.
 constexpr Box features_of(place::Sharding const& s, Partition features, Ranks const& ranks, int rank) {
   Box out{0, 0, 0, features.extent, features.extent};
   for (int a = 0; a < ranks.axes; ++a) {

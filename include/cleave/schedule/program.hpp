@@ -21,6 +21,7 @@ struct ProgramNode {
   place::AxisSet batch_axes;  // that cut the batch
   place::Sharding x, y, w;    // of the first input, the output, and the weights or running statistics
   bool samples = true;        // of y, which has a batch
+  bool chooses_rows = false;  // of its weight, by its input: a table
   op::Verb forward = op::Verb::None, backward = op::Verb::None;  // of a conversion
   op::Local local;
   op::Weight weight[2];  // whole, over all ways
@@ -144,6 +145,7 @@ template <class P> class ProgramOf {
       for (int w = 0; w < 2; ++w) to.weight[w] = s.w[w];
       to.states = s.states;
       to.samples = s.y_at.has('b');
+      to.chooses_rows = s.weights > 0 && !s.x_at.has(s.w_at[0]) && !s.y_at.has(s.w_at[0]);
       to.is_loss = s.is_loss;
       to.sums_batch = s.sums_batch;
       to.stats_input = s.stats_input;

@@ -9,10 +9,11 @@
 namespace cleave::schedule {
 
 /// Calls run(local, global, count) for the part of `whole`, a tensor without batch, that a way holds: rank `way` of the
-/// first replica. Of the first dimension `unit` indices stay together. Where the parts of a dimension differ, the tensors
-/// of all ways are as large as the largest.
+/// first replica. Of the first dimension `unit` indices stay together. Where the parts of a dimension differ, the
+/// tensors of all ways are as large as the largest.
 template <class Run>
-constexpr void each_run(Shape whole, int unit, place::Sharding const& s, place::DeviceMesh const& mesh, int way, Run run) {
+constexpr void each_run(Shape whole, int unit, place::Sharding const& s, place::DeviceMesh const& mesh, int way,
+                        Run run) {
   int begin[4]{}, count[4]{};
   Shape held = whole;
   for (int d = 0; d < whole.dims; ++d) count[d] = whole[d];

@@ -23,7 +23,7 @@ template <class Op, op::Local L, class T> struct LookupSum {
     using A = tensor::accumulate_t<T>;
     constexpr long tokens = L.rows * L.x.size();
     c.each(items, [&](long e) {
-      long const row = e / wide, first = e % wide;
+      long const row = e / wide, first = e % wide, token = row < t.where.rows ? t.where.row + row : Op::elsewhere;
       Turn<T> turn(t.to);
       for (int s = 0; s < t.slices; ++s) {
         A sum[each]{};
@@ -34,7 +34,7 @@ template <class Op, op::Local L, class T> struct LookupSum {
           }
         };
         for (long k = s * tokens; k < (s + 1) * tokens; ++k) {
-          if (t.tokens[k] == row) every([&](long f, A& v) { v += static_cast<A>(t.dy[k * features + f]); });
+          if (t.tokens[k] == token) every([&](long f, A& v) { v += static_cast<A>(t.dy[k * features + f]); });
         }
         turn.put(weights(t.to.dw0, [&](auto f) { every([&](long at, A& v) { f(row * features + at, v); }); }));
       }
@@ -42,11 +42,12 @@ template <class Op, op::Local L, class T> struct LookupSum {
   }
 };
 
-template <int Vocabulary, int Features, bool Sparse>
-struct Kernel<op::Lookup<Vocabulary, Features, Sparse>> : ByDefinition<op::Lookup<Vocabulary, Features, Sparse>> {
+template <int Vocabulary, int Features, bool Sparse, bool Split>
+struct Kernel<op::Lookup<Vocabulary, Features, Sparse, false, Split>>
+    : ByDefinition<op::Lookup<Vocabulary, Features, Sparse, false, Split>> {
   static constexpr bool sums_slices = true;
   template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
-    using K = LookupSum<op::Lookup<Vocabulary, Features, Sparse>, L, T>;
+    using K = LookupSum<op::Lookup<Vocabulary, Features, Sparse, false, Split>, L, T>;
     q.template launch<K>(blocks_each(K::items), t);
   }
   template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {

@@ -85,10 +85,10 @@ template <class Op, op::Local L, class T> struct AddRows {
   }
 };
 
-template <int Vocabulary, int Features, bool Numbers>
-struct Kernel<op::TiedLookup<Vocabulary, Features, Numbers>>
-    : ByDefinition<op::TiedLookup<Vocabulary, Features, Numbers>> {
-  using Op = op::TiedLookup<Vocabulary, Features, Numbers>;
+template <int Vocabulary, int Features, bool Numbers, bool Split>
+struct Kernel<op::TiedLookup<Vocabulary, Features, Numbers, Split>>
+    : ByDefinition<op::TiedLookup<Vocabulary, Features, Numbers, Split>> {
+  using Op = op::TiedLookup<Vocabulary, Features, Numbers, Split>;
   template <op::Local L, class T, class Q> static void backward_weight(Q q, op::Operands<T> const& t) {
     contract<TransposedWeight<Op::of_reader(L), T>>(q, one_slice(Op::reader(t)));
     q.template launch<AddRows<Op, L, T>>(blocks_each(Features), t);

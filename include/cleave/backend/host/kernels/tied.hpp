@@ -58,8 +58,9 @@ template <int Out> struct Kernel<op::TransposedProduct<Out>> {
   }
 };
 
-template <int Vocabulary, int Features, bool Numbers> struct Kernel<op::TiedLookup<Vocabulary, Features, Numbers>> {
-  using Op = op::TiedLookup<Vocabulary, Features, Numbers>;
+template <int Vocabulary, int Features, bool Numbers, bool Split>
+struct Kernel<op::TiedLookup<Vocabulary, Features, Numbers, Split>> {
+  using Op = op::TiedLookup<Vocabulary, Features, Numbers, Split>;
   template <op::Local L, bool, class, class T> static void forward(Context c, op::Operands<T> const& t) {
     Op::template forward<L>(c, t);
   }
