@@ -66,8 +66,8 @@
 #include "cleave/schedule/listing.hpp"
 #include "cleave/schedule/volume.hpp"
 
-// sim: modelled step times; not included here: cleave/sim/step.hpp, cleave/sim/split_for.hpp,
-// cleave/sim/saturation.hpp, and the page of a plan's step, cleave/train/plan_page.hpp.
+// sim: modelled step times; not included here: cleave/sim/step.hpp, split_for.hpp, saturation.hpp, cluster_of.hpp; plans
+// that the compiler chooses, cleave/train/plan_for.hpp; and the page of a plan's step, cleave/train/plan_page.hpp.
 
 // agree: agreements of replicas, as pure functions from events to decisions; the same for threads and processes.
 #include "cleave/agree/async.hpp"
@@ -112,7 +112,7 @@
 #include "cleave/train/torch_weights.hpp"
 
 // predict: a trained model as a function; not included here: cleave/predict/batching_predictor.hpp, ensemble.hpp,
-// generator.hpp, int8.hpp, on_device.hpp, published_weights.hpp, sample_text.hpp.
+// generator.hpp, int8.hpp, on_device.hpp, published_files.hpp, published_weights.hpp, sample_text.hpp.
 #include "cleave/predict/predictor.hpp"
 
 // parameter_server: replicas around a server; on a virtual clock, cleave/parameter_server/simulated.hpp.
