@@ -66,8 +66,8 @@
 #include "cleave/schedule/listing.hpp"
 #include "cleave/schedule/volume.hpp"
 
-// sim: modelled step times; not included here: cleave/sim/step.hpp, split_for.hpp, saturation.hpp, cluster_of.hpp; plans
-// that the compiler chooses, cleave/train/plan_for.hpp; and the page of a plan's step, cleave/train/plan_page.hpp.
+// sim: modelled step times; not included here: cleave/sim/step.hpp, split_for.hpp, saturation.hpp, cluster_of.hpp; the
+// compiler's plan, cleave/train/plan_for.hpp; and the page of a plan's step, cleave/train/plan_page.hpp.
 
 // agree: agreements of replicas, as pure functions from events to decisions; the same for threads and processes.
 #include "cleave/agree/async.hpp"

@@ -41,7 +41,12 @@ CLEAVE_IN_LIBRARY std::vector<Kept> kept(Description const& plan) {
     schedule::ProgramNode const& n = p.node[p.weight[i].node];
     int const which = p.weight[i].which;
     add(n.leaf, n.weight_names[which],
-        {{}, n.weight[which].shape, n.w, p.weight[i].offset, backend::host::Region::Weights, n.name,
+        {{},
+         n.weight[which].shape,
+         n.w,
+         p.weight[i].offset,
+         backend::host::Region::Weights,
+         n.name,
          n.weight[which].unit});
   }
   for (int m = 0; m < plan.moments; ++m) {
