@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # docs.sh DOCUMENT WORK run|check COMPILER ... - the C++ of a document compiles; with `run`, its programs also run.
+# All fragments are compiled in one unit.
 #   ```cpp with `#include <cleave.hpp>`: a program.
 #   ```cpp without: a fragment. It is compiled after `#include <cleave.hpp>`, `using namespace cleave;` and all earlier blocks, each
 #   in a namespace within that of the block before, so that a block sees the names of earlier ones and may define them anew.
@@ -18,20 +19,22 @@ blocks=("$work"/*.cpp "$work"/*.refused)
 [ ${#blocks[@]} -gt 0 ] || { echo "no C++ in $document"; exit 1; }
 mapfile -t blocks < <(printf '%s\n' "${blocks[@]}" | sort)
 
-# in_context BLOCK ... - the last block, after all others
+# in_context BLOCK ... - the last block, after all others; what a block includes stands before it, not before an earlier one
 in_context() {
-  printf '#include <cleave.hpp>\n'
-  cat "$@" | sed '/^#include/!d; /<cleave.hpp>/d'
-  printf 'using namespace cleave;\n'
+  local open= block name
+  printf '#include <cleave.hpp>\nusing namespace cleave;\n'
   for block in "$@"; do
-    printf 'namespace %s {\n#line 1 "%s"\n' "block_$(basename "${block%.*}")" "$block"
+    name=block_$(basename "${block%.*}")
+    sed '/^#include/!d; /<cleave.hpp>/d' "$block"
+    open=$open${open:+::}$name
+    printf 'namespace %s {\n#line 1 "%s"\n' "$open" "$block"
     sed 's/^#include.*//; s/^using namespace cleave;$//' "$block"
+    printf '}\n'
   done
-  for block in "$@"; do printf '}\n'; done
 }
 figures() { sed -E 's/-?[0-9][0-9.,e+-]*/#/g; s/ +/ /g'; }
 tr -cd '\0-\177' <"$document" >"$work/plays.txt"  # a text to learn from
-earlier=() programs=0 fragments=0 refused=0
+earlier=() to_last=() programs=0 fragments=0 refused=0
 for block in "${blocks[@]}"; do
   name=${block%.*}
   if [[ $block == *.refused ]]; then
@@ -44,8 +47,7 @@ for block in "${blocks[@]}"; do
     continue
   fi
   if ! grep -q '^#include <cleave.hpp>$' "$block"; then
-    in_context "${earlier[@]}" "$block" >"$name.context.cpp"
-    "$@" -fsyntax-only "$name.context.cpp"
+    to_last=("${earlier[@]}" "$block")
     fragments=$((fragments + 1))
   elif [ "$how" = run ]; then
     "$@" "$block" -o "$name"
@@ -61,4 +63,8 @@ for block in "${blocks[@]}"; do
   fi
   earlier+=("$block")
 done
+if [ $fragments -gt 0 ]; then
+  in_context "${to_last[@]}" >"$work/context.cpp"
+  "$@" -fsyntax-only "$work/context.cpp"
+fi
 echo "$(basename "$document"): $programs programs $([ "$how" = run ] && echo 'compiled and run' || echo compiled), $fragments fragments compiled, $refused refused"
