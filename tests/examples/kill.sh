@@ -103,8 +103,8 @@ kill_parts() {  # PARTS PROGRAM...: one dies with the run under way
 
 case $case in
   workers)
-    kill_workers 4 1 "$bin/06_spares_against_stragglers" --epochs 60
-    kill_workers 3 2 "$bin/05_four_setups" between-async --epochs 40
+    kill_workers 4 1 "$bin/06_spares_against_stragglers" --epochs 24
+    kill_workers 3 2 "$bin/05_four_setups" between-async --epochs 16
     ;;
   parts)
     kill_parts 1 "$bin/05_four_setups" between-sync --epochs 100
