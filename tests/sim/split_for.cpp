@@ -73,7 +73,7 @@ TEST_CASE("each line of the explanation has the step, and what other splits woul
   CHECK(std::count(text.begin(), text.end(), '\n') == 8);
   CAPTURE(text);
   CHECK(text.find("layer 0, convolution: samples, 22.1 ms; whole would take ") == 0);
-  struct Odd : Sequential<Vector<16>, Linear<33>, Relu, Linear<5>, CrossEntropy> {};
+  struct Odd : Sequential<Vector<16>, Linear<33>, Relu, Linear<2>, CrossEntropy> {};
   CHECK(explain_splits<Of<Odd, SplitFor<Gpu>>>().find("columns is not possible") != std::string::npos);
 }
 
