@@ -16,6 +16,8 @@ struct OnOneRank
   static constexpr Rate rate = Rate::constant(1);
 };
 template <class Net, int ways, class Split> struct OnWays : OnOneRank<Net, ModelParallel<Split, Ways<ways>>> {};
+struct WeirdTrick {};
+template <class Net, int ways> struct OnWays<Net, ways, WeirdTrick> : OnOneRank<Net, OneWeirdTrick<ways>> {};
 
 struct Dense : Sequential<Vector<7>, Linear<13>, Tanh, Linear<11>, Dropout<25>, Linear<5>, MeanSquaredError> {};
 /// Of zeros a Sigmoid makes halves: it takes its input whole.
@@ -26,9 +28,32 @@ struct Words
     : Sequential<Sequence<4, 10>, Attention<5, Causal, Rotary>, LayerNorm, Residual<PerPosition<SwiGlu<7>, Linear<10>>>,
                  Attention<5, KeyValueHeads<5>>, MeanOverPositions, Linear<5>, CrossEntropy> {};
 
-struct Trick : Sequential<Image<3, 6, 6>, Conv<7, 3, Pad<1>, ModelParallel<SplitBatch>>, BatchNorm, Relu, MaxPool<2>,
-                          Conv<5, 3, ModelParallel<SplitBatch>>, Tanh, Linear<9, ModelParallel<SplitColsRows>>, Relu,
-                          Linear<5, ModelParallel<SplitColsRows>>, CrossEntropy> {};
+struct Trick : Sequential<Image<3, 6, 6>, Conv<7, 3, Pad<1>>, BatchNorm, Relu, MaxPool<2>, Conv<5, 3>, Tanh, Linear<9>,
+                          Relu, Linear<5>, CrossEntropy> {};
+/// Operations of one's own: their letters say all, also what of an image stays together.
+struct OwnProduct : op::Product<6> {
+  static constexpr op::Weight weight(int, Shape x) {
+    return {Shape(static_cast<int>(x.size()), 6), op::Start::He, static_cast<int>(x.size()), 6};
+  }
+};
+struct Twice : op::Base {
+  static constexpr auto name = "twice";
+  static constexpr auto equation = "bf->bf";
+  static constexpr bool linear = true;
+  static constexpr Shape output(Shape x) { return Shape(2 * x[0]); }
+  template <op::Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, op::Operands<T> const& t) {
+    ctx.each(L.rows * L.y.size(), [&](long e) { t.y[e] = t.x[e / 2]; });
+  }
+  template <op::Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, op::Operands<T> const& t) {
+    ctx.each(L.rows * L.x.size(), [&](long e) { t.dx[e] = t.dy[2 * e] + t.dy[2 * e + 1]; });
+  }
+};
+struct Own : Sequential<Image<5, 4, 4>, Conv<7, 3>, layer::Chain<OwnProduct>, Linear<13>, layer::Chain<Twice>,
+                        Linear<5>, MeanSquaredError> {};
+struct Depthwise : Sequential<Image<5, 6, 6>, Conv<5, 3, Groups<5>>, Relu, Conv<10, 3, Groups<5>, ModelParallel<Whole>>,
+                              Linear<5>, CrossEntropy> {};
+struct Factored
+    : Sequential<Vector<8>, Linear<13, SendFactors>, Tanh, Linear<8, SendFactors>, Linear<5>, CrossEntropy> {};
 
 /// A product whose weights are 15,258 MiB, over ranks that do not divide it: a rank has a column or row more than
 /// another at most.
@@ -45,6 +70,7 @@ static_assert(largest_share<7, SplitRows>() == 4L * 40'000 * 14'286);  // 7 x 14
 template <class Net, class Split> void agrees() {
   auto const on = [&]<int ways>(std::integral_constant<int, ways>) {
     using P = OnWays<Net, ways, Split>;
+    static_assert(OnOneRank<Net>::ways == 1 || std::is_same_v<Net, Pictures> || std::is_same_v<Net, Depthwise>);
     for (int replicas : {1, 2}) {
       INFO(schedule::listing<P>(P::ranks_of(replicas)));
       CHECK(session::same<OnOneRank<Net>, P>("cut", replicas, 1e-9).text == "");
@@ -72,7 +98,27 @@ TEST_CASE("the heads of attention, and the features between layers of each posit
 }
 TEST_CASE("micro-batches, of whole layers and of convolutions before split ones") {
   agrees<Dense, SplitBatch>();
-  agrees<Trick, SplitCols>();
+  agrees<Trick, WeirdTrick>();
+}
+TEST_CASE("operations of one's own, groups of one channel, factors") {
+  agrees<Own, SplitColsRows>();
+  agrees<Depthwise, SplitCols>();
+  agrees<Factored, SplitColsRows>();
+  agrees<Factored, SplitRows>();
+}
+TEST_CASE("what ways hold alike stays alike in compressed gradients") {
+  struct P : Of<Dense, DataParallel<Sync>, ModelParallel<SplitRows, Ways<3>>, Fastest, Compress<Int8>> {};
+  Trainer<P> t(2, 3);
+  t.train(0, 40, feed<P>());
+  for (session::Kept const& k : session::kept<P>()) {
+    if (k.sharding.on[1].kind == place::Kind::Shard) continue;
+    std::vector<float> first(static_cast<std::size_t>(k.shape.size())), other = first;
+    t.read(0, k.region, k.offset, k.shape.size(), first.data());
+    for (int way : {1, 2}) {
+      t.read(way, k.region, k.offset, k.shape.size(), other.data());
+      CHECK(other == first);
+    }
+  }
 }
 TEST_CASE("each way has the memory of the largest part, and zeros behind a smaller one") {
   using P = OnWays<Dense, 4, SplitCols>;
@@ -88,6 +134,6 @@ TEST_CASE("on a device, in f32, bf16 and stages of ZeRO") {
   as_on_threads<Of<Dense, DataParallel<Sync>, ModelParallel<SplitColsRows, Ways<3>>>>(1e-5, {1, 2});
   as_on_threads<Of<Pictures, DataParallel<Sync>, ModelParallel<SplitColsRows, Ways<2>>>>(1e-4, {1});
   as_on_threads<Of<Words, DataParallel<Sync>, ModelParallel<SplitColsRows, Ways<3>>, Precision<bf16>>>(0.05, {1});
-  as_on_threads<Of<Trick, DataParallel<Sync>, ModelParallel<SplitCols, Ways<3>>>>(1e-4, {1});
+  as_on_threads<Of<Trick, DataParallel<Sync>, OneWeirdTrick<3>>>(1e-4, {1});
   as_on_threads<Of<Dense, DataParallel<Sync, Zero<3>>, ModelParallel<SplitCols, Ways<3>>, Adam>>(1e-4, {1, 2});
 }

@@ -9,7 +9,7 @@
 namespace cleave {
 
 /// F has `name`, `forward(x)`, and `slope(v)`: the derivative, of v = y if `from_output`, of v = x otherwise. With
-/// `keeps_zero`, forward(0) is 0: ways may then have unequal parts of its input.
+/// `keeps_zero`, forward(0) is 0 and slope is finite there: ways may then have unequal parts of its input.
 template <class F> struct Elementwise : layer::Chain<op::Map<F>> {};
 
 namespace layer {

@@ -104,7 +104,7 @@ struct Weight {
   Shape shape;
   Start start = Start::Zeros;
   int fan_in = 1, fan_out = 1;
-  int unit = 1;  // indices of its first dimension that are cut together: the pixels of a channel
+  int unit = 1;  // found by the library: indices of its first dimension that are cut together, as a channel's pixels
 };
 
 /// The defaults of an operation. Every operation derives from this.

@@ -16,8 +16,7 @@ template <int Out, Start How = Start::He> struct Product : Base {
   static constexpr bool linear = true, contracts = true, reads_x = true;
   static constexpr Shape output(Shape) { return Shape(Out); }
   static constexpr Weight weight(int, Shape x) {
-    int const in = static_cast<int>(x.size());
-    return {Shape(in, Out), How, in, Out, static_cast<int>(x.stride(0))};
+    return {Shape(static_cast<int>(x.size()), Out), How, static_cast<int>(x.size()), Out};
   }
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {

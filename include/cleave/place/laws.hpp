@@ -54,7 +54,9 @@ template <int Parts, int Ways> struct every_way_has_a_part {
     static_assert(
         Holds,
         "ModelParallel: each way has at least one of the layer's output columns (SplitCols), input rows (SplitRows) or "
-        "groups (SplitGroups); of Attention these are its heads, or the n of KeyValueHeads<n>");
+        "groups (SplitGroups); of Attention these are its heads, or the n of KeyValueHeads<n>, of an image its "
+        "channels, "
+        "and of a sequence that is flattened its positions");
   };
 };
 template <int Columns, int Ways> struct columns_divide_by_ways {

@@ -26,6 +26,19 @@ template <int Ops> struct Placed {
   Sharding input;  // of the batch that ranks are given
   int last = -1;   // what the loss reads: the model's output
   Verdict verdict;
+  /// Whether two ranks have unequal parts of a weight.
+  constexpr bool has_unequal_weights(Signatures<Ops> const& model, DeviceMesh const& mesh) const {
+    bool any = false;
+    for (int k = 0; k < count; ++k) {
+      if (node[k].op < 0) continue;
+      for (int w = 0; w < model.op[node[k].op].weights; ++w) {
+        long all = (w == 0 ? node[k].local.w0 : node[k].local.w1).size();
+        for (int a = 0; a < mesh.axes; ++a) all *= node[k].w.on[a].kind == Kind::Shard ? mesh.size[a] : 1;
+        any = any || all != model.op[node[k].op].w[w].shape.size();
+      }
+    }
+    return any;
+  }
 };
 
 namespace algebra {

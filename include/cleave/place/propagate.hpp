@@ -64,7 +64,18 @@ template <int Ops> struct Propagation {
   /// Whether so many ranks may have parts of a letter of this extent.
   static constexpr bool fits(Signature const& s, char letter, int extent, int ranks) {
     int const parts = s.parts(letter, extent);
-    return parts % ranks == 0 || (s.keeps_zeros && parts == extent && parts >= ranks);
+    return parts % ranks == 0 ||
+           (s.keeps_zeros && parts == extent && parts >= ranks && is_everywhere(s, letter, extent));
+  }
+  /// Whether all tensors with this letter have this extent of it, so that their parts belong together.
+  static constexpr bool is_everywhere(Signature const& s, char letter, int extent) {
+    auto const has = [&](op::Subscripts const& at, Shape const& shape, int unit = 1) {
+      int const dim = at.dim(letter);
+      return dim < 0 || shape[dim - at.beyond_shape()] == extent * (dim == 0 ? unit : 1);
+    };
+    bool same = has(s.x_at, s.x) && has(s.y_at, s.y) && (s.in1 == -2 || has(s.x2_at, s.x2));
+    for (int k = 0; k < s.weights; ++k) same = same && has(s.w_at, s.w[k].shape, s.w[k].unit);
+    return same;
   }
 
   /// What a product cuts of its input, on one axis, is cut by all operations before it up to the last sum over ranks,

@@ -148,6 +148,11 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.x2_at = op::Subscripts(equation.x2, 1 + x2.dims);
   s.w_at = op::Subscripts(equation.w, s.w[0].shape.dims);
   s.y_at = op::Subscripts(equation.y, 1 + s.y.dims);
+  // Where a letter is summed over, an index of the input's dimension stands for several of the weight's.
+  int const summed = s.weights > 0 && !s.y_at.has(s.w_at[0]) ? s.x_at.dim(s.w_at[0]) - s.x_at.beyond_shape() : -1;
+  for (int k = 0; k < s.weights && summed >= 0; ++k) {
+    if (s.w[k].shape[0] % x[summed] == 0) s.w[k].unit = s.w[k].shape[0] / x[summed];
+  }
   s.states = Op::states;
   s.weight_names = Op::weight_names;
   s.state_names = Op::state_names;

@@ -171,6 +171,14 @@ template <bool Routed, bool ByCollectives> struct routes_are_for_collectives {
     static_assert(Holds, "ReduceBy: ranks of this plan sum no gradients with each other; say DataParallel<Sync>");
   };
 };
+template <bool KeepsZeros, bool Unequal> struct compressed_zeros_stay_zeros {
+  static constexpr bool holds = KeepsZeros || !Unequal;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Compress: ways that do not divide a layer have zeros behind the smaller parts, and this format does "
+                  "not say that it keeps them (`keeps_zeros`); say Ways that divide, or Int8, TopK or bf16");
+  };
+};
 template <bool Routed, bool Compressed> struct compressed_gradients_have_a_route_of_their_own {
   static constexpr bool holds = !Routed || !Compressed;
   template <bool Holds> struct tell {

@@ -189,7 +189,9 @@ template <class NetT, class... Policies> struct Plan {
                                           infers,
                                           frozen,
                                           zero_stage > 2 && !infers,
-                                          zero_stage > 1 && rounds == 1};
+                                          zero_stage > 1 && rounds == 1,
+                                          false,
+                                          compressed};
   static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<pipeline_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static constexpr bool factors = plan::always_factors(signatures);
@@ -257,8 +259,13 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr bool in_order =
       !ordered || (plan::in_the_tree<route>(schedule, micro_batches, request.mesh.with_replicas(replicas)) &&
                    (!routed || portions_said::groups == 0));
-  using law = meta::first_broken<place_law, meta::enforce<plan::the_route_keeps_the_order<route, in_order>>,
-                                 meta::enforce<plan::nodes_are_full<route, plan::unfit<route>(replicas)>>>;
+  using law = meta::first_broken<
+      place_law,
+      meta::enforce<plan::compressed_zeros_stay_zeros<plan::keeps_zeros<codec>(),
+                                                      placed.has_unequal_weights(signatures, request.mesh)>,
+                    compress>,
+      meta::enforce<plan::the_route_keeps_the_order<route, in_order>>,
+      meta::enforce<plan::nodes_are_full<route, plan::unfit<route>(replicas)>>>;
   static_assert(sizeof(law) > 0);
   static constexpr bool legal = meta::holds<law>;
 

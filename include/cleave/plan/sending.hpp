@@ -69,6 +69,13 @@ requires requires { typename Codec::law; }
 struct law_of_sending<Codec> {
   using is = typename Codec::law;
 };
+template <class Codec> constexpr bool keeps_zeros() {
+  if constexpr (requires { Codec::keeps_zeros; }) {
+    return Codec::keeps_zeros;
+  } else {
+    return true;
+  }
+}
 /// The model with its layers' options for factors.
 template <int N, class... Leaves>
 constexpr place::Signatures<N> with_factors(place::Signatures<N> model, meta::list<Leaves...>) {

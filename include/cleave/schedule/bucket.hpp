@@ -42,7 +42,7 @@ template <int Ops> struct Bucketing {
       out.weight[out.weights++] = {k, w, out.weight_elements, count, m.node(k).part};
       out.weight_elements += count;
       if (!m.learns(k)) continue;
-      if (!last || last->leaf != s.leaf || !(last->over == over) || last->row != row) {
+      if (!last || last->leaf != s.leaf || !(last->over == over) || last->row != row || !go_together(*last, k, count)) {
         out.bucket[out.buckets++] = {out.weight_elements - count, 0, k, s.leaf, over, row, reads};
         last = &out.bucket[out.buckets - 1];
         last->part = m.node(k).part;
@@ -56,6 +56,19 @@ template <int Ops> struct Bucketing {
     if (sum > out.most_sum_leaf) out.most_sum_leaf = sum;
     out.state[k] = out.state_elements;
     out.state_elements += s.states * place::algebra::cut(s.state, m.node(k).w, m.request.mesh, 0).size();
+  }
+  /// Whether a ways' part of a weight or, if it is not cut, all of it is in a message of this bucket. What ways hold
+  /// alike must stay alike, so it is not encoded beside what differs. A bias is summed from the product's factors if it
+  /// has as many columns as these.
+  constexpr bool go_together(Bucket const& b, int k, long count) const {
+    bool const fits = b.factors == 0 || count == m.node(b.node).local.y.size();
+    return fits && (!m.request.encodes || is_cut(b.node) == is_cut(k));
+  }
+  constexpr bool is_cut(int k) const {
+    bool any = false;
+    for (int a = place::data_axis + 1; a < m.request.mesh.axes; ++a)
+      any = any || m.node(k).w.on[a].kind == place::Kind::Shard;
+    return any;
   }
   /// A bias after the product is free. Cheaper means: over all ranks, (n-1) batch (K + N) against 2 (n-1) K N.
   constexpr void offer_factors(Bucket& b, int k) const {
@@ -76,8 +89,9 @@ template <int Ops> struct Bucketing {
     for (int b = into - 1; b >= 0; --b) {
       Bucket& last = out.bucket[into];
       Bucket const& next = out.bucket[b];
-      bool const alike =
-          last.over == next.over && last.part == next.part && last.row + next.row + last.factors + next.factors == 0;
+      bool const alike = last.over == next.over && last.part == next.part &&
+                         last.row + next.row + last.factors + next.factors == 0 &&
+                         (!m.request.encodes || is_cut(last.node) == is_cut(next.node));
       if (alike && last.count < m.request.bucket) {
         last.offset = next.offset;
         last.count += next.count;

@@ -10,6 +10,7 @@
 namespace cleave::send {
 
 struct Bf16 : Codec {
+  static constexpr bool keeps_zeros = true;
   static constexpr std::string_view name = "bf16";
   static constexpr long block = 1;
   static constexpr long bytes(long n) { return 2 * n; }

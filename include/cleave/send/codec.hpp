@@ -33,6 +33,8 @@ struct Codec {
   static constexpr long block = 0;
   /// Device workspace of the encoder in bytes, shared by all messages of a rank.
   static constexpr long workspace = 0;
+  /// Zeros come out as zeros, whatever is beside them. Without it the ways of a plan divide what they split.
+  static constexpr bool keeps_zeros = false;
   using law = sendable;
 };
 

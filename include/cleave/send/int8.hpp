@@ -14,6 +14,7 @@ namespace cleave {
 /// Each block is its scale (f32), then its numbers, rounded to nearest, ties away from zero. A block with a number that
 /// is not finite decodes to NaN.
 struct Int8 : send::Codec {
+  static constexpr bool keeps_zeros = true;
   static constexpr std::string_view name = "int8";
   static constexpr long block = 256;
   static constexpr long bytes(long n) { return n + 4 * ((n + block - 1) / block); }

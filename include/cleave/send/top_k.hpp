@@ -14,6 +14,7 @@ namespace cleave {
 /// all. Source: Aji, Heafield, "Sparse communication for distributed gradient descent", EMNLP 2017; with error feedback
 /// it converges: Stich, Cordonnier, Jaggi, "Sparsified SGD with memory", NeurIPS 2018.
 template <int PerMille> struct TopK : send::Codec {
+  static constexpr bool keeps_zeros = true;
   static constexpr std::string_view name = "top k";
   static constexpr bool resums = false;
   static constexpr long workspace = 16'512;

@@ -200,9 +200,11 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
 
   /// Then every rank computes the whole gradient from the factors of all, when they have arrived.
   bool sent_as_factors(int k) const {
+    long const weight = program_.weight[program_.first_weight[k]].offset;
     for (int b = 0; b < program_.buckets; ++b) {
       schedule::Bucket const& bucket = program_.bucket[b];
-      if (bucket.factors > 0 && bucket.leaf == node(k).leaf) return share_.parts(bucket.over) > 1;
+      bool const in_it = weight >= bucket.offset && weight < bucket.offset + bucket.count;
+      if (bucket.factors > 0 && in_it) return share_.parts(bucket.over) > 1;
     }
     return false;
   }
