@@ -4,5 +4,5 @@
 #include "refuse.hpp"
 
 struct Net : Sequential<Vector<8>, Linear<10>, CrossEntropy> {};
-struct Train
-    : Plan<Net, Batch<12>, DataParallel<Sync>, ModelParallel<SplitCols, Ways<3>>, Compress<OneBit>, Fastest> {};
+struct Train : Plan<Net, Batch<12>, DataParallel<Sync>, ModelParallel<SplitCols, Ways<3>>, Compress<OneBit>, Fastest> {
+};

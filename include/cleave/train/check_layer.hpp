@@ -191,7 +191,8 @@ template <class L, class Input, class Split> LayerReport split(char const* name)
 /// `check_layer<Linear<6>, Vector<8>>()` checks gradients by central differences in f64; the layer split over two ranks
 /// along every letter that its equation permits, and with every split of its input, against the unsplit one; one, two
 /// and four replicas, bit for bit; two runs, bit for bit; and that each run sends and allocates what its schedule says.
-/// Of an odd extent ranks have unequal parts; a wrong `keeps_zeros` shows in later steps only, which are not taken here.
+/// Of an odd extent ranks have unequal parts; a wrong `keeps_zeros` shows in later steps only, which are not taken
+/// here.
 template <class L, class Input> LayerReport check_layer() {
   using namespace session;
   using P = Probe<Probed<Input, L>>;
