@@ -55,8 +55,7 @@ template <int Parts, int Ways> struct every_way_has_a_part {
         Holds,
         "ModelParallel: each way has at least one of the layer's output columns (SplitCols), input rows (SplitRows) or "
         "groups (SplitGroups); of Attention these are its heads, or the n of KeyValueHeads<n>, of an image its "
-        "channels, "
-        "and of a sequence that is flattened its positions");
+        "channels, and of a sequence that is flattened its positions");
   };
 };
 template <int Columns, int Ways> struct columns_divide_by_ways {
@@ -281,8 +280,7 @@ template <int Reads, int Has> struct tied_layers_are_placed_alike {
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "Tied: both layers have the same part of their weight on a rank: neither is split, or the Embedding "
-                  "by rows and "
-                  "the Linear by columns, and no stage of a pipeline (SplitLayers) has one of them alone");
+                  "by rows and the Linear by columns, and no stage of a pipeline (SplitLayers) has one of them alone");
   };
 };
 

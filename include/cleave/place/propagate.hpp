@@ -150,8 +150,8 @@ template <int Ops> struct Propagation {
                           s.sums_batch && letter == 'b' ? invariant : partial);  // a sum over the batch is made whole
   }
 
-  /// The micro-batches divide by the ranks of all axes that cut them; of a weight each rank has a part, and parts may
-  /// differ by one where what is added to the smaller ones is zero.
+  /// Of the micro-batches and of a weight each rank of all axes that cut them has a part. Parts of a weight may differ
+  /// by one if the operation keeps zeros.
   constexpr void check_cut(Signature const& s, char const (&wish)[most_axes], int axis) {
     char letter = wish[axis];
     if (letter == 0) return;

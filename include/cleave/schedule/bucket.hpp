@@ -57,9 +57,9 @@ template <int Ops> struct Bucketing {
     out.state[k] = out.state_elements;
     out.state_elements += s.states * place::algebra::cut(s.state, m.node(k).w, m.request.mesh, 0).size();
   }
-  /// Whether a ways' part of a weight or, if it is not cut, all of it is in a message of this bucket. What ways hold
-  /// alike must stay alike, so it is not encoded beside what differs. A bias is summed from the product's factors if it
-  /// has as many columns as these.
+  /// Whether the gradient of a weight of node k may be in the message of this bucket. What all ways hold alike must
+  /// stay alike, so it is not encoded beside what differs. A bias is summed from a product's factors if it has as many
+  /// columns as these.
   constexpr bool go_together(Bucket const& b, int k, long count) const {
     bool const fits = b.factors == 0 || count == m.node(b.node).local.y.size();
     return fits && (!m.request.encodes || is_cut(b.node) == is_cut(k));
