@@ -48,6 +48,21 @@ constexpr Box features_of(place::Sharding const& s, Partition features, Ranks co
   }
   return out;
 }
+/// The rows of a table of tokens that a rank has.
+struct TableRows {
+  long first = 0, count = 0;
+};
+constexpr TableRows table_rows(ProgramNode const& table, Ranks const& ranks, int rank) {
+  TableRows out{0, table.weight[0].shape[0]};
+  for (int a = place::data_axis + 1; a < ranks.axes; ++a) {
+    if (!(table.w.on[a] == place::shard(0))) continue;
+    Partition const all{out.count};
+    int const part = ranks.coordinate(rank, a), parts = ranks.size[a];
+    out.first += all.begin(part, parts);
+    out.count = all.size(part, parts);
+  }
+  return out;
+}
 /// What a rank holds of a value in one round of accumulation. Its rows are numbered as those of the step, `each` to a
 /// micro-batch; a placement that is no part of the rows is of all.
 constexpr Box box(place::Sharding const& s, Partition features, long each, Share const& share, int rank,

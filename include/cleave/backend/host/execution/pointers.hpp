@@ -79,7 +79,11 @@ template <class N> class Pointers {
     if (n.samples)
       t.where.feature =
           schedule::features_of(n.y, {n.features / n.lines, n.feature_unit}, share_.ranks, m_.rank).feature;
-    if (n.chooses_rows) choose_rows(t.where, n);
+    if (n.chooses_rows) {
+      schedule::TableRows const own = schedule::table_rows(n, share_.ranks, m_.rank);
+      t.where.row = own.first;
+      t.where.rows = own.count;
+    }
     t.where.first_slice = i == 0 && round_ == 0;
     t.pass = pass_;
     return t;
@@ -103,18 +107,6 @@ template <class N> class Pointers {
       if (in_bucket >= 0 && in_bucket < program_.bucket[b].count) return places.of(program_.bucket, b) + in_bucket;
     }
     return w.offset;
-  }
-  /// The rows of a table that this rank has.
-  void choose_rows(op::Where& where, schedule::ProgramNode const& n) const {
-    Partition all{n.weight[0].shape[0]};
-    where.row = 0;
-    for (int a = place::data_axis + 1; a < share_.ranks.axes; ++a) {
-      if (!(n.w.on[a] == place::shard(0))) continue;
-      int const part = share_.ranks.coordinate(m_.rank, a), parts = share_.ranks.size[a];
-      where.row += all.begin(part, parts);
-      all.extent = all.size(part, parts);
-    }
-    where.rows = all.extent;
   }
   S* sum(int p) const { return at<S>(layout_.batch_sums) + p * program_.most_sum_leaf; }
 
