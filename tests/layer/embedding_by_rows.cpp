@@ -70,7 +70,14 @@ TEST_CASE("a table in rows, and one that is the weight of the last layer too, tr
 }
 TEST_CASE("a token that is none is not a number on any way") {
   op::Operands<double> t;
-  constexpr op::Local l{.rows = 1, .batch = 1, .x = Shape(3), .y = Shape(3, 2), .w0 = Shape(2, 2)};
+  constexpr op::Local l = [] {
+    op::Local of;
+    of.rows = of.batch = 1;
+    of.x = Shape(3);
+    of.y = Shape(3, 2);
+    of.w0 = Shape(2, 2);
+    return of;
+  }();
   double const w[] = {1, 2, 3, 4};
   std::int32_t const tokens[] = {3, 5, -1};
   double y[6];
