@@ -83,8 +83,11 @@ template <int Ops> struct Placed {
 
 namespace algebra {
 
-constexpr Shape cut(Shape s, Placement p, int ways) {
-  return p.kind == Kind::Shard && p.dim >= 0 ? s.with(p.dim, s[p.dim] / ways) : s;
+/// The largest part. Not as before: parts may be unequal, and of the first dimension of a weight so many are a unit.
+constexpr Shape cut(Shape s, Placement p, int ways, int unit = 1) {
+  if (p.kind != Kind::Shard || p.dim < 0) return s;
+  int const each = p.dim == 0 ? unit : 1, units = s[p.dim] / each;
+  return s.with(p.dim, (units + ways - 1) / ways * each);
 }
 
 /// The placement of a tensor with these letters, if `letter` is split.
@@ -234,7 +237,7 @@ template <int Ops> struct Placer {
     n.local.y = cut(s.y, y, request.mesh.size[1]);
     for (int k = 0; k < s.weights; ++k) {
       n.w[k] = letter == '*' ? invariant : along(op_of(s).w, letter, letter == 'b' ? replicate : invariant);
-      (k == 0 ? n.local.w0 : n.local.w1) = cut(s.w[k].shape, n.w[k], request.mesh.size[1]);
+      (k == 0 ? n.local.w0 : n.local.w1) = cut(s.w[k].shape, n.w[k], request.mesh.size[1], s.w[k].unit);
     }
     if (s.is_loss) out.last = in0;
     out.node[out.count] = n;
