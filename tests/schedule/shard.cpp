@@ -57,3 +57,22 @@ TEST_CASE("along two axes: of each dimension a part, or of one dimension parts o
     if (sharding.on[1] == place::shard(1)) CHECK(holder(0, 2, 3) == 1);
   }
 }
+TEST_CASE("parts that are unequal: each element once, and rows as far apart as in the largest part") {
+  for (place::DeviceMesh const& mesh : {place::DeviceMesh{0, 3}, place::DeviceMesh{0, 2, 2}}) {
+    place::Sharding const columns{{{}, place::shard(1), place::shard(1)}};
+    std::vector<int> times(3 * 13, 0);
+    for (int way = 0; way < mesh.ways(); ++way) {
+      schedule::HeldPart const own = schedule::held_part({13}, columns, 1, mesh, way);
+      CHECK(own.most == (mesh.axes == 2 ? 5 : 4));
+      CHECK(own.size >= own.most - 1);
+      schedule::each_run(Shape(3, 13), 1, columns, mesh, way, [&](long local, long global, long count) {
+        CHECK(count == own.size);
+        CHECK(local % own.most == 0);
+        CHECK(global == local / own.most * 13 + own.begin);
+        for (long i = 0; i < count; ++i) times[static_cast<std::size_t>(global + i)]++;
+      });
+    }
+    for (int t : times) CHECK(t == 1);
+  }
+  CHECK(schedule::held_part({20, 4}, {{{}, place::shard(0)}}, 0, {0, 3}, 2).begin == 12);  // units of 4: 1, 2 and 2
+}

@@ -50,8 +50,7 @@ struct Twice : op::Base {
 };
 struct Own : Sequential<Image<5, 4, 4>, Conv<7, 3>, layer::Chain<OwnProduct>, Linear<13>, layer::Chain<Twice>,
                         Linear<5>, MeanSquaredError> {};
-struct Depthwise : Sequential<Image<5, 6, 6>, Conv<5, 3, Groups<5>>, Relu, Conv<10, 3, Groups<5>, ModelParallel<Whole>>,
-                              Linear<5>, CrossEntropy> {};
+struct Depthwise : Sequential<Image<5, 6, 6>, Conv<5, 3, Groups<5>>, Relu, Linear<5>, CrossEntropy> {};
 struct Factored
     : Sequential<Vector<8>, Linear<13, SendFactors>, Tanh, Linear<8, SendFactors>, Linear<5>, CrossEntropy> {};
 
@@ -70,7 +69,7 @@ static_assert(largest_share<7, SplitRows>() == 4L * 40'000 * 14'286);  // 7 x 14
 template <class Net, class Split> void agrees() {
   auto const on = [&]<int ways>(std::integral_constant<int, ways>) {
     using P = OnWays<Net, ways, Split>;
-    static_assert(OnOneRank<Net>::ways == 1 || std::is_same_v<Net, Pictures> || std::is_same_v<Net, Depthwise>);
+    static_assert(OnOneRank<Net>::ways == 1);
     for (int replicas : {1, 2}) {
       INFO(schedule::listing<P>(P::ranks_of(replicas)));
       CHECK(session::same<OnOneRank<Net>, P>("cut", replicas, 1e-9).text == "");

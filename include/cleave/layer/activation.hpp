@@ -9,7 +9,7 @@
 namespace cleave {
 
 /// F has `name`, `forward(x)`, and `slope(v)`: the derivative, of v = y if `from_output`, of v = x otherwise. With
-/// `keeps_zero`, forward(0) is 0 and slope is finite there: ways may then have unequal parts of its input.
+/// `keeps_zeros`, forward(0) is 0 and slope is finite there: ways may then have unequal parts of its input.
 template <class F> struct Elementwise : layer::Chain<op::Map<F>> {};
 
 namespace layer {
@@ -17,7 +17,7 @@ namespace layer {
 struct ReluFunction {
   static constexpr auto name = "relu";
   static constexpr auto known = op::Known::Relu;
-  static constexpr bool from_output = true, keeps_zero = true;
+  static constexpr bool from_output = true, keeps_zeros = true;
   template <class A> CLEAVE_HD static A forward(A x) { return x < A{0} ? A{0} : x; }  // keeps a NaN
   template <class A> CLEAVE_HD static A slope(A y) { return y > A{0} ? A{1} : A{0}; }
 };
@@ -25,7 +25,7 @@ struct ReluFunction {
 /// x Phi(x), with the exact normal distribution. Source: Hendrycks, Gimpel, "Gaussian error linear units", 2016.
 struct GeluFunction {
   static constexpr auto name = "gelu";
-  static constexpr bool from_output = false, keeps_zero = true;
+  static constexpr bool from_output = false, keeps_zeros = true;
   template <class A> CLEAVE_HD static A below(A x) {
     return A{0.5} * (A{1} + tensor::erf(x * A(0.70710678118654752440)));
   }
@@ -39,7 +39,7 @@ struct GeluFunction {
 /// linear units", 2016.
 struct GeluTanhFunction {
   static constexpr auto name = "gelu_tanh";
-  static constexpr bool from_output = false, keeps_zero = true;
+  static constexpr bool from_output = false, keeps_zeros = true;
   template <class A> CLEAVE_HD static A bent(A x) {
     return tensor::tanh(A(0.79788456080286535588) * (x + A(0.044715) * x * x * x));
   }
@@ -52,7 +52,7 @@ struct GeluTanhFunction {
 
 struct TanhFunction {
   static constexpr auto name = "tanh";
-  static constexpr bool from_output = true, keeps_zero = true;
+  static constexpr bool from_output = true, keeps_zeros = true;
   template <class A> CLEAVE_HD static A forward(A x) { return tensor::tanh(x); }
   template <class A> CLEAVE_HD static A slope(A y) { return A{1} - y * y; }
 };
@@ -67,7 +67,7 @@ struct SigmoidFunction {
 /// x sigmoid(x). Source: Elfwing et al., "Sigmoid-weighted linear units", 2018.
 struct SiluFunction {
   static constexpr auto name = "silu";
-  static constexpr bool from_output = false, keeps_zero = true;
+  static constexpr bool from_output = false, keeps_zeros = true;
   template <class A> CLEAVE_HD static A forward(A x) { return x * tensor::logistic(x); }
   template <class A> CLEAVE_HD static A slope(A x) {
     A const s = tensor::logistic(x);

@@ -19,9 +19,8 @@ template <int Token> struct PadToken : layer::Option {};
 struct OfNumbers : layer::Option {};
 
 namespace layer {
-template <class T> inline constexpr bool is_split = requires { T::products; };
-template <class P> inline constexpr bool has_split = false;
-template <class... Ps> inline constexpr bool has_split<meta::list<Ps...>> = (is_split<Ps> || ...);
+template <class Options> inline constexpr bool has_split = false;
+template <class... Ps> inline constexpr bool has_split<meta::list<Ps...>> = (requires { Ps::products; } || ...);
 template <int Vocabulary, int Features, class P, bool Numbers = meta::contains<OfNumbers, P>>
 using lookup = std::conditional_t<
     meta::contains<Tied, P>, op::TiedLookup<Vocabulary, Features, Numbers, has_split<P>>,

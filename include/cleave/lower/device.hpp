@@ -66,19 +66,6 @@ template <class P> constexpr bool has_step(schedule::Do one, schedule::Do other)
   }
   return false;
 }
-/// Whether a conversion of some value gives ways unequal parts of it.
-template <class P> constexpr bool has_unequal_parts() {
-  for (int k = 0; k < P::placed.count; ++k) {
-    place::Node const& n = P::placed.node[k];
-    for (place::Sharding const& s : {n.x, n.y}) {
-      long parts = 1;
-      for (int a = 0; a < P::request.mesh.axes; ++a)
-        parts *= s.on[a].kind == place::Kind::Shard && s.on[a].dim != place::batch ? P::request.mesh.size[a] : 1;
-      if (n.op < 0 && place::algebra::cut(n.whole, s, P::request.mesh, 1).size() * parts != n.whole.size()) return true;
-    }
-  }
-  return false;
-}
 template <class P, class Machine, class Link>
 constexpr gpu::DeviceFunctions<typename P::number, Machine, Link> device_functions_of() {
   using T = typename P::number;
@@ -98,9 +85,10 @@ constexpr gpu::DeviceFunctions<typename P::number, Machine, Link> device_functio
   Functions f;
   f.update_sums = update_of<P, A, Machine>();
   if constexpr (narrow) f.update_data = update_of<P, T, Machine>();
-  if constexpr (has_step<P>(schedule::Do::Convert, schedule::Do::ConvertBack))
+  if constexpr (has_step<P>(schedule::Do::Convert, schedule::Do::ConvertBack)) {
     f.values = {&gpu::copy_lines<T, T, Q>, &gpu::sum_lines<T, Q>};
-  if constexpr (has_unequal_parts<P>()) f.clear = &gpu::clear_lines<T, Q>;
+    if constexpr (P::placed.has_unequal_parts(P::signatures, P::request.mesh)) f.clear = &gpu::clear_lines<T, Q>;
+  }
   if constexpr (has_step<P>(schedule::Do::Sum, schedule::Do::SumBack))
     f.statistics = {&gpu::copy_lines<S, S, Q>, &gpu::sum_leaves<S, S, false, Q>};
   if constexpr (P::waits_for_norm) {

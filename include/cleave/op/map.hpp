@@ -24,7 +24,7 @@ template <class F> struct Map : Base {
   static constexpr auto equation = "b*->b*";
   static constexpr bool elementwise = true, pointwise = true;
   static constexpr bool reads_x = !F::from_output, reads_y = F::from_output;
-  static constexpr bool keeps_zeros = requires { requires F::keeps_zero; };
+  static constexpr bool keeps_zeros = requires { requires F::keeps_zeros; };
   static constexpr Shape output(Shape x) { return x; }
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {

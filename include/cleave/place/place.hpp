@@ -26,8 +26,8 @@ template <int Ops> struct Placed {
   Sharding input;  // of the batch that ranks are given
   int last = -1;   // what the loss reads: the model's output
   Verdict verdict;
-  /// Whether two ranks have unequal parts of a weight.
-  constexpr bool has_unequal_weights(Signatures<Ops> const& model, DeviceMesh const& mesh) const {
+  /// Whether two ranks have unequal parts of a weight; of a value, then, only if so.
+  constexpr bool has_unequal_parts(Signatures<Ops> const& model, DeviceMesh const& mesh) const {
     bool any = false;
     for (int k = 0; k < count; ++k) {
       if (node[k].op < 0) continue;

@@ -59,10 +59,10 @@ template <int Ops> struct Propagation {
     if (p.dim == batch) return letter;
     int ranks = mesh.size[axis];
     for (int outer = 0; outer < axis; ++outer) ranks *= value(s.in0, outer) == p ? mesh.size[outer] : 1;
-    return fits(s, letter, s.x[p.dim - s.x_at.beyond_shape()], ranks) ? letter : '\0';
+    return may_share(s, letter, s.x[p.dim - s.x_at.beyond_shape()], ranks) ? letter : '\0';
   }
-  /// Whether so many ranks may have parts of a letter of this extent.
-  static constexpr bool fits(Signature const& s, char letter, int extent, int ranks) {
+  /// Whether a number of ranks may have parts of a letter of this extent.
+  static constexpr bool may_share(Signature const& s, char letter, int extent, int ranks) {
     int const parts = s.parts(letter, extent);
     return parts % ranks == 0 ||
            (s.keeps_zeros && parts == extent && parts >= ranks && is_everywhere(s, letter, extent));
@@ -168,7 +168,7 @@ template <int Ops> struct Propagation {
     // A product takes an image's pixels together, but its rows are cut where the channels are.
     int const extent = s.w[0].shape[dim] / (dim == 0 ? s.w[0].unit : 1), parts = s.parts(letter, extent);
     if (parts < ranks) return refuse(Law::Parts, parts, ranks, s);
-    if (fits(s, letter, extent, ranks)) return;
+    if (may_share(s, letter, extent, ranks)) return;
     refuse(letter == 'o' ? Law::Columns : letter == 'i' ? Law::Rows : Law::Groups, parts, ranks, s);
   }
 

@@ -190,7 +190,6 @@ template <class NetT, class... Policies> struct Plan {
                                           frozen,
                                           zero_stage > 2 && !infers,
                                           zero_stage > 1 && rounds == 1,
-                                          false,
                                           compressed};
   static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<pipeline_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
@@ -262,7 +261,7 @@ template <class NetT, class... Policies> struct Plan {
   using law = meta::first_broken<
       place_law,
       meta::enforce<plan::compressed_zeros_stay_zeros<plan::keeps_zeros<codec>(),
-                                                      placed.has_unequal_weights(signatures, request.mesh)>,
+                                                      placed.has_unequal_parts(signatures, request.mesh)>,
                     compress>,
       meta::enforce<plan::the_route_keeps_the_order<route, in_order>>,
       meta::enforce<plan::nodes_are_full<route, plan::unfit<route>(replicas)>>>;

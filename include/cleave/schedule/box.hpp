@@ -3,6 +3,7 @@
 #pragma once
 
 #include "program.hpp"
+#include "shard.hpp"
 #include "transfer.hpp"
 
 namespace cleave::schedule {
@@ -35,43 +36,14 @@ constexpr Strided lines(Box part, Box of) {
 /// The zeros behind its rows.
 constexpr Strided zeros(Box of) { return {of.features, of.rows, of.apart - of.features, of.apart}; }
 
-/// Its part of the features of a value; a placement that is no part of them is of all. `features` are those of a
-/// sample; its unit is one index of the dimension that is cut.
-constexpr Box features_of(place::Sharding const& s, Partition features, Ranks const& ranks, int rank) {
-  Box out{0, 0, 0, features.extent, features.extent};
-  for (int a = 0; a < ranks.axes; ++a) {
-    if (s.on[a].kind != place::Kind::Shard || s.on[a].dim == place::batch) continue;
-    int const part = ranks.coordinate(rank, a), parts = ranks.size[a];
-    out.feature += features.begin(part, parts);
-    out.features = features.extent = features.size(part, parts);
-    out.apart = Partition{out.apart, features.unit}.most(parts);
-  }
-  return out;
-}
-/// The rows of a table of tokens that a rank has.
-struct TableRows {
-  long first = 0, count = 0;
-};
-constexpr TableRows table_rows(ProgramNode const& table, Ranks const& ranks, int rank) {
-  TableRows out{0, table.weight[0].shape[0]};
-  for (int a = place::data_axis + 1; a < ranks.axes; ++a) {
-    if (!(table.w.on[a] == place::shard(0))) continue;
-    Partition const all{out.count};
-    int const part = ranks.coordinate(rank, a), parts = ranks.size[a];
-    out.first += all.begin(part, parts);
-    out.count = all.size(part, parts);
-  }
-  return out;
-}
-/// What a rank holds of a value in one round of accumulation. Its rows are numbered as those of the step, `each` to a
-/// micro-batch; a placement that is no part of the rows is of all.
+/// What a rank holds of a value with so many features in one round of accumulation. Its rows are numbered as those of
+/// the step, `each` to a micro-batch; a placement that is no part of the rows or features is of all.
+/// `features` are those of a sample; its unit is one index of the dimension that is cut.
 constexpr Box box(place::Sharding const& s, Partition features, long each, Share const& share, int rank,
                   int accumulation) {
   Range const own = share.part(place::axes_of(s, place::shard(place::batch)), rank, accumulation);
-  Box out = features_of(s, features, share.ranks, rank);
-  out.row = own.begin * each;
-  out.rows = own.size() * each;
-  return out;
+  HeldPart const part = held_part(features, s, place::dim_cut(s), share.ranks, rank);
+  return {own.begin * each, own.size() * each, part.begin, part.size, part.most};
 }
 
 }  // namespace cleave::schedule

@@ -61,9 +61,10 @@ template <int Ops> struct Bucketing {
   /// stay alike, so it is not encoded beside what differs. A bias is summed from a product's factors if it has as many
   /// columns as these.
   constexpr bool go_together(Bucket const& b, int k, long count) const {
-    bool const fits = b.factors == 0 || count == m.node(b.node).local.y.size();
-    return fits && (!m.request.encodes || is_cut(b.node) == is_cut(k));
+    bool const has_columns = b.factors == 0 || count == m.node(b.node).local.y.size();
+    return has_columns && are_encoded_together(b.node, k);
   }
+  constexpr bool are_encoded_together(int k, int j) const { return !m.request.encodes || is_cut(k) == is_cut(j); }
   constexpr bool is_cut(int k) const {
     bool any = false;
     for (int a = place::data_axis + 1; a < m.request.mesh.axes; ++a)
@@ -91,7 +92,7 @@ template <int Ops> struct Bucketing {
       Bucket const& next = out.bucket[b];
       bool const alike = last.over == next.over && last.part == next.part &&
                          last.row + next.row + last.factors + next.factors == 0 &&
-                         (!m.request.encodes || is_cut(last.node) == is_cut(next.node));
+                         are_encoded_together(last.node, next.node);
       if (alike && last.count < m.request.bucket) {
         last.offset = next.offset;
         last.count += next.count;

@@ -37,10 +37,8 @@ struct ProgramNode {
 
   /// Over which the gradients of its weights are summed.
   constexpr place::AxisSet summed_over() const { return place::axes_of(w, place::replicate); }
-  /// That cut an output sample.
-  constexpr place::AxisSet feature_axes() const {
-    return samples ? place::axes_of(y, place::shard(place::dim_cut(y))) : place::AxisSet{};
-  }
+  /// The dimension of an output sample that axes cut, if any do.
+  constexpr int cut_dim() const { return place::dim_cut(y); }
   /// Of a conversion: along which.
   constexpr place::AxisSet converted_along() const { return place::changed(x, y); }
 };

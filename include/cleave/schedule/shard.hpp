@@ -8,26 +8,39 @@
 
 namespace cleave::schedule {
 
+/// The part of a dimension that a rank holds. Tensors of all ranks are as large as the largest part.
+struct HeldPart {
+  long begin = 0, size = 0, most = 0;
+};
+/// Along the axes of a replica: the outermost cuts the dimension first, and each of its parts is cut by the next.
+constexpr HeldPart held_part(Partition whole, place::Sharding const& s, int dim, place::DeviceMesh const& mesh,
+                             int rank) {
+  HeldPart out{0, whole.extent, whole.extent};
+  for (int a = place::data_axis + 1; a < mesh.axes; ++a) {
+    if (!(s.on[a] == place::shard(dim))) continue;
+    Partition const own{out.size, whole.unit};
+    int const part = mesh.coordinate(rank, a), parts = mesh.size[a];
+    out.begin += own.begin(part, parts);
+    out.size = own.size(part, parts);
+    out.most = Partition{out.most, whole.unit}.most(parts);
+  }
+  return out;
+}
+
 /// Calls run(local, global, count) for the part of `whole`, a tensor without batch, that a way holds: rank `way` of the
-/// first replica. Of the first dimension `unit` indices stay together. Where the parts of a dimension differ, the
-/// tensors of all ways are as large as the largest.
+/// first replica. Of the first dimension `unit` indices stay together.
 template <class Run>
 constexpr void each_run(Shape whole, int unit, place::Sharding const& s, place::DeviceMesh const& mesh, int way,
                         Run run) {
-  int begin[4]{}, count[4]{};
+  long begin[4]{}, count[4]{};
   Shape held = whole;
-  for (int d = 0; d < whole.dims; ++d) count[d] = whole[d];
   int last = 0;  // dimension that is cut
-  for (int a = place::data_axis + 1; a < mesh.axes; ++a) {
-    if (s.on[a].kind != place::Kind::Shard) continue;
-    int const d = s.on[a].dim;
-    int const together = d == 0 ? unit : 1;
-    Partition const own{count[d], together};
-    int const part = mesh.coordinate(way, a), parts = mesh.size[a];
-    begin[d] += static_cast<int>(own.begin(part, parts));
-    count[d] = static_cast<int>(own.size(part, parts));
-    held = held.with(d, static_cast<int>(Partition{held[d], together}.most(parts)));
-    last = d > last ? d : last;
+  for (int d = 0; d < whole.dims; ++d) {
+    HeldPart const own = held_part({whole[d], d == 0 ? unit : 1}, s, d, mesh, way);
+    begin[d] = own.begin;
+    count[d] = own.size;
+    held = held.with(d, static_cast<int>(own.most));
+    last = own.most < whole[d] ? d : last;
   }
   long lines = 1;
   for (int d = 0; d < last; ++d) lines *= count[d];

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "../../../op/operands.hpp"
-#include "../../../schedule/box.hpp"
 #include "../../../schedule/program.hpp"
+#include "../../../schedule/shard.hpp"
 #include "../communication/member.hpp"
 
 namespace cleave::backend::host {
@@ -76,13 +76,14 @@ template <class N> class Pointers {
     t.where.sample = long{range.begin + i} * program_.rows;
     t.where.features = n.features;
     t.where.lines = n.lines;
-    if (n.samples)
-      t.where.feature =
-          schedule::features_of(n.y, {n.features / n.lines, n.feature_unit}, share_.ranks, m_.rank).feature;
+    if (n.samples) {
+      Partition const features{n.features / n.lines, n.feature_unit};
+      t.where.feature = schedule::held_part(features, n.y, n.cut_dim(), share_.ranks, m_.rank).begin;
+    }
     if (n.chooses_rows) {
-      schedule::TableRows const own = schedule::table_rows(n, share_.ranks, m_.rank);
-      t.where.row = own.first;
-      t.where.rows = own.count;
+      schedule::HeldPart const rows = schedule::held_part({n.weight[0].shape[0]}, n.w, 0, share_.ranks, m_.rank);
+      t.where.row = rows.begin;
+      t.where.rows = rows.size;
     }
     t.where.first_slice = i == 0 && round_ == 0;
     t.pass = pass_;
