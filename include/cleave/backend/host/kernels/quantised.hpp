@@ -81,12 +81,12 @@ template <int Out, op::Start How> struct QuantisedKernel<op::Product<Out, How>> 
         }
       }
     };
-    int block = 0;
     if constexpr (L.rows == 1) {  // several blocks at once, else each sum waits for the one before
-      for (; block + 4 <= Of::blocks; block += 4) part.template operator()<1, 4>(block);
-      for (; block < Of::blocks; ++block) part.template operator()<1, 1>(block);
+      constexpr int fours = Of::blocks / 4 * 4;
+      for (int block = 0; block < fours; block += 4) part.template operator()<1, 4>(block);
+      for (int block = fours; block < Of::blocks; ++block) part.template operator()<1, 1>(block);
     } else {
-      for (; block < Of::blocks; ++block) part.template operator()<16, 1>(block);
+      for (int block = 0; block < Of::blocks; ++block) part.template operator()<16, 1>(block);
     }
   }
 };
