@@ -18,7 +18,18 @@ template <class O> double after(std::initializer_list<double> gradients) {
 struct Decayed : Sgd {
   static constexpr float weight_decay = 0.5f;
 };
+struct Derived : Sgd {
+  static constexpr float default_rate = 0.5f;
+};
+struct Own : Sgd {
+  template <class P, class A> static void step(A& w, A g, A&, A&, optim::Now<A> const&) { w = w - g; }
+};
 }  // namespace
+
+// Of the optimizers whose gradients need not be stored.
+static_assert(optim::is_plain_sgd<Sgd, float> && optim::is_plain_sgd<Derived, double>);
+static_assert(!optim::is_plain_sgd<Decayed, float> && !optim::is_plain_sgd<Own, float>);
+static_assert(!optim::is_plain_sgd<Momentum, float>);
 
 TEST_CASE("sgd, momentum, nesterov, weight decay") {
   CHECK(after<Sgd>({1, 2}) == doctest::Approx(1 - 0.1 - 0.2));

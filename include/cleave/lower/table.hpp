@@ -3,17 +3,28 @@
 #pragma once
 
 #include "../backend/host/execution/actions.hpp"
+#include "../optim/sgd.hpp"
 #include "../schedule/schedule.hpp"
 #include "behind.hpp"
 
 namespace cleave::lower {
 
-/// An operation's gradient and its weights' step in one; `offset` is of its first weight, the second lies behind it.
+/// Steps an operation's weights by their gradients, or by an outer product; `offset` is of the first weight.
+template <class Optimizer, class T> struct StepsWeights {
+  static constexpr bool takes_products = optim::is_plain_sgd<Optimizer, tensor::accumulate_t<T>>;
+  backend::host::Stepping<T> const& stepping;
+  long offset;
+  template <class G> void operator()(long at, long count, G g) const {
+    stepping.template step_by<Optimizer>(offset + at, count, g);
+  }
+};
+
+/// An operation's gradient and its weights' step in one; the second weight lies behind the first.
 template <class Op, op::Local L, class Optimizer, class T>
 void update_weight(backend::host::Context c, op::Operands<T> const& t, backend::host::Stepping<T> const& s,
                    long offset) {
   using Kernel = backend::host::Kernel<Op>;
-  auto const step = [&](long at, long count, auto const* g) { s.template step_by<Optimizer>(offset + at, count, g); };
+  StepsWeights<Optimizer, T> const step{s, offset};
   if constexpr (requires { Kernel::template update_weight<L>(c, t, step); }) {
     Kernel::template update_weight<L>(c, t, step);
   } else {

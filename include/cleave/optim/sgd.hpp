@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <type_traits>
+
 #include "optimizer.hpp"
 
 namespace cleave {
@@ -9,7 +11,7 @@ namespace cleave {
 struct Sgd : optim::Optimizer<Sgd, 0> {
   static constexpr float weight_decay = 0;
   template <class P, class A> CLEAVE_HD static void step(A& w, A g, A&, A&, optim::Now<A> const& now) {
-    g = optim::multiply_add(A(P::weight_decay) * now.decay, w, g);
+    if (P::weight_decay != 0) g = optim::multiply_add(A(P::weight_decay) * now.decay, w, g);
     w = optim::multiply_add(-now.rate, g, w);
   }
 };
@@ -35,4 +37,19 @@ struct Nesterov : optim::Optimizer<Nesterov, 1> {
   }
 };
 
+namespace optim {
+
+/// Whether the optimizer is w -= rate g with gradients in format A. Then g is only a factor: if g is itself a product,
+/// the step has the same bits whether the compiler rounds g first or not. Not so with weight decay or a momentum, where
+/// the product g and a sum may become one multiply-add.
+template <class Optimizer, class A>
+inline constexpr bool is_plain_sgd = [] {
+  if constexpr (std::is_base_of_v<Sgd, Optimizer> &&
+                requires { typename std::bool_constant<Optimizer::weight_decay == 0>; }) {
+    return Optimizer::weight_decay == 0 && &Optimizer::template step<Optimizer, A> == &Sgd::template step<Optimizer, A>;
+  }
+  return false;
+}();
+
+}  // namespace optim
 }  // namespace cleave

@@ -93,6 +93,20 @@ TEST_CASE("host gemm: small, odd and prime sizes") {
   check<bf16, 5, 31, 97>();
 }
 
+TEST_CASE("host gemm: few rows by columns that end within a vector are read where they lie, and not beyond the end") {
+  check<f32, 1, 10, 64>();  // the copy of the last row is the one that matters to a memory checker
+  check<f32, 3, 8, 1>();
+  check<f32, 5, 9, 130>();
+  check<f32, 16, 40, 700>();
+  check<f32, 2, 17, 9001>();
+  check<f64, 4, 13, 67>();
+}
+
+TEST_CASE("host gemm: sums stay in their tiles up to a depth, and wait between blocks of k beyond it") {
+  check<f32, 301, 83, 600>();
+  check<f32, 301, 83, 2000>();
+}
+
 TEST_CASE("host gemm: several blocks of k, of rows, of columns") {
   check<f32, 65, 33, 1031>();
   check<f32, 601, 49, 300>();

@@ -152,6 +152,42 @@ TEST_CASE("host product: several slices by one call have the bits of each alone"
   check_slices<bf16, 200, 2, 700, 40>();  // more rows than are packed at once
 }
 
+namespace {
+
+/// A step that takes outer products, and keeps the gradient.
+template <class E> struct KeepsProduct {
+  static constexpr bool takes_products = true;
+  std::vector<E>& gradient;
+  template <class G> void operator()(long at, long count, G g) const {
+    for (long i = 0; i < count; ++i) gradient[static_cast<std::size_t>(at + i)] = g[i];
+  }
+};
+
+template <class T, int I, int O> void check_outer() {
+  using E = tensor::accumulate_t<T>;
+  using K = host::Kernel<op::Product<O>>;
+  constexpr op::Local L{1, 1, Shape(I), Shape(), Shape(O), Shape(I, O), Shape()};
+  auto const x = numbers<T>(I, 1), dy = numbers<T>(O, 3);
+  Workspace const space;
+  op::Operands<T> t;
+  t.x = x.data(), t.dy = dy.data();
+  auto stored = poisoned<E>(long{I} * O), kept = stored;
+  t.dw0 = stored.data();
+  K::template backward_weight<L>(space, t);
+  K::template update_weight<L>(space, t, KeepsProduct<E>{kept});
+  CHECK(kept == stored);
+}
+
+}  // namespace
+
+TEST_CASE("host product: the gradient of one sample, which is not stored, has the bits of the one that is") {
+  check_outer<f32, 37, 64>();
+  check_outer<f32, 784, 128>();
+  check_outer<f32, 37, 10>();
+  check_outer<f64, 9, 16>();
+  check_outer<bf16, 9, 32>();
+}
+
 #ifndef CLEAVE_ONEDNN  // which promises no such thing: its bits differ with the rows on some processors
 TEST_CASE("host product: a row's bits do not depend on the rows beside it") {
   constexpr int I = 300, O = 75;

@@ -42,3 +42,21 @@ TEST_CASE("bf16: gradients as sent, the master in f32, the copy rounded from it"
   one_by_one<Adam, bf16, bf16>(100);
   one_by_one<Momentum, bf16, float>(70);
 }
+
+TEST_CASE("by an outer product, to the bits of the same gradient from memory") {
+  constexpr long rows = 7, columns = 80, n = rows * columns;
+  auto const x = test::numbers<float>(rows, 1), dy = test::numbers<float>(columns, 2);
+  auto w = test::numbers<float>(n, 3), stored = w;
+  std::vector<float> g(n);
+  for (std::size_t i = 0; i < g.size(); ++i) g[i] = x[i / columns] * dy[i % columns];
+  optim::Now<float> now;
+  now.rate = 0.1f;
+  backend::host::OuterProduct<float, columns> const product{x.data(), dy.data()};
+  update<Sgd, float>(w.data(), nullptr, product, nullptr, 0, n, now);
+  update<Sgd, float>(stored.data(), nullptr, g.data(), nullptr, 0, n, now);
+  CHECK(w == stored);
+  auto const half = product + 3 * columns;
+  update<Sgd, float>(w.data(), nullptr, half, nullptr, 0, 4 * columns, now);
+  update<Sgd, float>(stored.data(), nullptr, g.data() + 3 * columns, nullptr, 0, 4 * columns, now);
+  CHECK(w == stored);
+}

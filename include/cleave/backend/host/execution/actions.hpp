@@ -59,7 +59,8 @@ template <class T> struct Stepping {
       step_data(*this, offset, count, g);
     }
   }
-  template <class Optimizer, class G> void step_by(long offset, long count, G const* g) const {
+  /// G: a pointer to gradients, or an OuterProduct.
+  template <class Optimizer, class G> void step_by(long offset, long count, G g) const {
     if (kept) {
       for (long i = 0; i < count; ++i) kept[offset + i] += static_cast<A>(g[i]);
       if (own_rate != 0) {

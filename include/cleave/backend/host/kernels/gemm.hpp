@@ -31,10 +31,12 @@ template <class S, class E, long M, long N, long K, bool Add, long Most, class A
   static constexpr long tiles = (M + tile.rows - 1) / tile.rows, panels = (N + width - 1) / width;
 
   // A panel is worth packing once several tiles use it; rows are, once several panels do.
-  static constexpr bool b_may_lie = readable_across<E, B>() && tiles <= 2 && N % lanes == 0;
+  static constexpr bool b_may_lie = readable_across<E, B>() && tiles <= 2 && (N % lanes == 0 || N >= lanes / 2);
   static constexpr bool b_in_place = b_may_lie && Most == 1;
   static constexpr bool a_in_place = readable<E, A>() && (panels <= 4 || M * K * long{sizeof(E)} <= (32L << 10));
-  static constexpr long most_depth = panel_bytes / (width * long{sizeof(E)});
+  // Sums that cannot wait in C stay in their tile, if a panel of all k fits the space for them: A is packed once.
+  static constexpr bool whole_depth = !Out::in_place && K * width * long{sizeof(E)} <= 2 * panel_bytes + sums_bytes / 2;
+  static constexpr long most_depth = whole_depth ? K : panel_bytes / (width * long{sizeof(E)});
   static constexpr long lying = a_in_place ? K : smaller(K, rows_bytes / (tile.rows * long{sizeof(E)}));  // of B
   static constexpr long depth = even_block(K, b_in_place ? lying : most_depth < 32 ? 32 : most_depth);
   static constexpr bool one_block = depth >= K;  // then sums never leave their tile
@@ -71,7 +73,7 @@ template <class S, class E, long M, long N, long K, bool Add, long Most, class A
                  out,
                  reinterpret_cast<E*>(workspace),
                  reinterpret_cast<E*>(workspace + rows_bytes),
-                 reinterpret_cast<E*>(workspace + rows_bytes + 2 * panel_bytes),
+                 reinterpret_cast<E*>(workspace + rows_bytes + 2 * panel_bytes + (one_block ? sums_bytes / 2 : 0)),
                  b_may_lie && tiles * times <= 2};
     for (long first = 0; first < M * times; first += at_once) {
       long const end = smaller(first + at_once, M * times);
@@ -115,11 +117,15 @@ template <class S, class E, long M, long N, long K, bool Add, long Most, class A
     }
   }
 
+  /// Where B lies, the vectors of the last columns reach into its next row; of the last row there is a copy.
   template <int V, int Columns> void columns(long i0, long m, long j0, long j, long k, long steps) const {
     E const* right = panel;
     long step_b = V * lanes;
     if constexpr (b_may_lie) {
-      if (b_in_place || b_lies) right = b.at(j, k), step_b = B::step;
+      if (b_in_place || b_lies) {
+        right = b.at(j, k), step_b = B::step;
+        if (Columns < V * lanes && k + steps == K) b.template pack<S, E, V * lanes>(panel, j, Columns, K - 1, 1);
+      }
     }
     if constexpr (!b_in_place) {
       if (right == panel) b.template pack<S, E, V * lanes>(panel, j, Columns, k, steps);
@@ -141,10 +147,18 @@ template <class S, class E, long M, long N, long K, bool Add, long Most, class A
   void one(long i, long row, long j, long column, long k, long steps, E const* right, long step_b) const {
     bool const add = Add || k > 0, last = k + steps == K;
     auto const multiply = [&](E* c, long stride) {
-      if constexpr (a_in_place) {
-        S::template tile<E, R, V, A::line>(steps, a.at(i, k), A::step, right, step_b, c, stride, add);
+      auto const some = [&](long from, long many, E const* b_at, bool more) {
+        if constexpr (a_in_place) {
+          S::template tile<E, R, V, A::line>(many, a.at(i, k + from), A::step, b_at, step_b, c, stride, more);
+        } else {
+          S::template tile<E, R, V, 1>(many, rows + row * steps + from * R, R, b_at, step_b, c, stride, more);
+        }
+      };
+      if (b_may_lie && Columns < V * lanes && last && right != panel) {
+        some(0, steps - 1, right, add);
+        some(steps - 1, 1, panel, true);
       } else {
-        S::template tile<E, R, V, 1>(steps, rows + row * steps, R, right, step_b, c, stride, add);
+        some(0, steps, right, add);
       }
     };
     if constexpr (!Out::in_place) {

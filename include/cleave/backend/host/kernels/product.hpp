@@ -8,6 +8,7 @@
 #include "gemm.hpp"
 #include "gemm_sum.hpp"
 #include "kernel.hpp"
+#include "update.hpp"
 
 #include "library.hpp"
 
@@ -103,12 +104,16 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
   }
 
   /// Instead of backward_weight: dW is never stored. step(offset, count, gradient) is called once for every stretch of
-  /// W, in a fixed order, with the gradient over this slice; it may overwrite W there.
+  /// W, in a fixed order, with the gradient over this slice; it may overwrite W there. A step that takes products is
+  /// called once with an OuterProduct, where the slice is one sample.
   template <op::Local L, class T, class Step>
   requires(!by_library<T>) static void update_weight(Context c, op::Operands<T> const& t, Step step) {
     using E = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
-    if constexpr (L.rows == 1) {  // the outer product of two vectors: a few rows at a time, never stored
+    constexpr bool is_read_as_stored = std::is_same_v<T, E> && out % 16 == 0;
+    if constexpr (L.rows == 1 && is_read_as_stored && requires { requires Step::takes_products; }) {
+      step(0, in * out, OuterProduct<E, out>{t.x, t.dy});
+    } else if constexpr (L.rows == 1) {  // the outer product of two vectors: a few rows at a time
       constexpr long together = out >= 256 ? 1 : in < 256 / out ? in : 256 / out;
       alignas(64) E g[together * out];
       auto const fx = factor_x<L>(t);
