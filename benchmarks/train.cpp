@@ -70,6 +70,15 @@ template <class P, int Replicas = 1> double step() {
   return bench::step_us([&](int n) { trainer.train(trainer.steps(), n, data.feed()); });
 }
 
+/// The same, each step by a call of its own.
+template <class P, int Replicas = 1> double call() {
+  static Data<P> const data;
+  static Trainer<P> trainer(Replicas);
+  return bench::step_us([&](int n) {
+    for (int i = 0; i < n; ++i) trainer.train(trainer.steps(), 1, data.feed());
+  });
+}
+
 /// GF/s of nothing but multiply-adds, on every core that this process may run on: the roof of C4.
 double peak(int threads) {
   using Lanes [[gnu::vector_size(64)]] = float;
@@ -115,6 +124,10 @@ std::map<std::string, double (*)()> const rows{
     {"C10.cols", step<C10<SplitCols>>},
     {"C10.rows", step<C10<SplitRows>>},
     {"C10.colsrows", step<C10<SplitColsRows>>},
+    {"C15.one", call<C1>},
+    {"C15.one.long", step<C1>},
+    {"C15.two", call<C9<1>, 2>},
+    {"C15.two.long", step<C9<1>, 2>},
     {"peak.one", [] { return peak(1); }},
     {"peak.two", [] { return peak(2); }},
     {"start",

@@ -36,12 +36,21 @@ constexpr int fewest_micro_batches(int samples, int least, int unit = 1) {
   while (n <= samples && samples % n != 0) n += unit;
   return n <= samples ? n : 0;
 }
-/// 8 or the largest power of two below it that divides the batch, if that is at least `least` and a multiple of `unit`;
-/// else the next larger number that meets these conditions.
-constexpr int default_micro_batches(int samples, int least, int unit) {
+/// The fewest, at least `least`, that divide the batch and of which no way has more than 9/8 of its share; 0 if none.
+constexpr int fewest_in_balance(int samples, int least, int ways) {
+  for (int n = least < ways ? ways : least; n <= samples; ++n) {
+    if (samples % n == 0 && (n + ways - 1) / ways * ways * 8 <= n * 9) return n;
+  }
+  return 0;
+}
+/// 8 or the largest power of two below it that divides the batch, if that is at least `least` and a multiple of `ways`;
+/// else the next larger number that meets these conditions; else, where ways have unequal parts, one in balance.
+constexpr int default_micro_batches(int samples, int least, int ways) {
   int n = 8;
   while (n > 1 && samples % n != 0) n /= 2;
-  int const fitting = n >= least && n % unit == 0 ? n : fewest_micro_batches(samples, least > n ? least : n, unit);
+  int const enough = least > n ? least : n;
+  int fitting = n >= least && n % ways == 0 ? n : fewest_micro_batches(samples, enough, ways);
+  if (fitting == 0) fitting = fewest_in_balance(samples, enough, ways);
   return fitting > 0 ? fitting : n;
 }
 /// Appears with a law about micro-batches in the message: a number that satisfies it.

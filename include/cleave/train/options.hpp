@@ -51,9 +51,9 @@ struct FitOptions {
   /// The longest time between two saves, in an epoch too: `.save_every = std::chrono::minutes(30)`; 0: after epochs
   /// only.
   std::chrono::milliseconds save_every = std::chrono::minutes(10);
-  /// SIGTERM, SIGINT, SIGHUP and SIGUSR1 end the training after a step; it is saved there if there is a `.checkpoint`,
-  /// and `History::stop_reason` is `StopReason::Signal`. A second SIGINT ends the program at once. `fit` takes the
-  /// signals of the whole program while it runs, and gives them back.
+  /// SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGPIPE end the training after a step; it is saved there if there is a
+  /// `.checkpoint`, and `History::stop_reason` is `StopReason::Signal`. A second SIGINT ends the program at once. `fit`
+  /// takes the signals of the whole program while it runs, and gives them back.
   bool stop_on_signals = false;
   /// Of `batches`: the loop goes on where the trainer is, as if this had made all its steps; `.epochs` are all epochs.
   bool resume = false;
