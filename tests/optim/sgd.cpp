@@ -18,9 +18,7 @@ template <class O> double after(std::initializer_list<double> gradients) {
 struct Decayed : Sgd {
   static constexpr float weight_decay = 0.5f;
 };
-struct Derived : Sgd {
-  static constexpr float default_rate = 0.5f;
-};
+struct Derived : Sgd {};
 struct Own : Sgd {
   template <class P, class A> static void step(A& w, A g, A&, A&, optim::Now<A> const&) { w = w - g; }
 };
