@@ -58,7 +58,7 @@ macro(cleave_find_compiled)
   endif()
 endmacro()
 
-# The kernels are templates of the program that includes them: without optimisation it trains 10 to 30 times slower.
+# The kernels are templates of the program that includes them: without optimisation it trains about 30 times slower.
 function(cleave_check_optimisation)
   get_property(_many GLOBAL PROPERTY GENERATOR_IS_MULTI_CONFIG)
   string(TOUPPER "${CMAKE_BUILD_TYPE}" _type)
@@ -66,7 +66,7 @@ function(cleave_check_optimisation)
     return()
   endif()
   if(CMAKE_BUILD_TYPE)  # asked for, as in Debug
-    message(STATUS "cleave: ${CMAKE_BUILD_TYPE} builds without optimisation; training is 10 to 30 times slower than in Release")
+    message(STATUS "cleave: ${CMAKE_BUILD_TYPE} builds without optimisation; training is about 30 times slower than in Release")
   else()
     message(WARNING "cleave: CMAKE_BUILD_TYPE is empty, so programs are built without optimisation and train some ten "
                     "times slower. Configure with -DCMAKE_BUILD_TYPE=Release.")

@@ -30,12 +30,14 @@ template <class S, class E, long M, long N, long K, bool Add, long Most, class A
   static constexpr int side = static_cast<int>(N % width), side_vectors = (side + lanes - 1) / lanes;
   static constexpr long tiles = (M + tile.rows - 1) / tile.rows, panels = (N + width - 1) / width;
 
-  // A panel is worth packing once several tiles use it; rows are, once several panels do.
-  static constexpr bool b_may_lie = readable_across<E, B>() && tiles <= 2 && (N % lanes == 0 || N >= lanes / 2);
+  // A panel is worth packing once several tiles use it; rows are, once several panels do. Where B lies, the vectors of
+  // its last columns reach into the next row, and with half a vector or more of columns not beyond that.
+  static constexpr bool b_may_lie = readable_across<E, B>() && tiles <= 2 && N >= lanes / 2;
   static constexpr bool b_in_place = b_may_lie && Most == 1;
   static constexpr bool a_in_place = readable<E, A>() && (panels <= 4 || M * K * long{sizeof(E)} <= (32L << 10));
-  // Sums that cannot wait in C stay in their tile, if a panel of all k fits the space for them: A is packed once.
-  static constexpr bool whole_depth = !Out::in_place && K * width * long{sizeof(E)} <= 2 * panel_bytes + sums_bytes / 2;
+  // Sums that cannot wait in C stay in their tile, if a panel of all k fits half the space for them: A is packed once.
+  static constexpr long long_panel_bytes = 2 * panel_bytes + sums_bytes / 2;
+  static constexpr bool whole_depth = !Out::in_place && K * width * long{sizeof(E)} <= long_panel_bytes;
   static constexpr long most_depth = whole_depth ? K : panel_bytes / (width * long{sizeof(E)});
   static constexpr long lying = a_in_place ? K : smaller(K, rows_bytes / (tile.rows * long{sizeof(E)}));  // of B
   static constexpr long depth = even_block(K, b_in_place ? lying : most_depth < 32 ? 32 : most_depth);
@@ -73,7 +75,7 @@ template <class S, class E, long M, long N, long K, bool Add, long Most, class A
                  out,
                  reinterpret_cast<E*>(workspace),
                  reinterpret_cast<E*>(workspace + rows_bytes),
-                 reinterpret_cast<E*>(workspace + rows_bytes + 2 * panel_bytes + (one_block ? sums_bytes / 2 : 0)),
+                 reinterpret_cast<E*>(workspace + rows_bytes + (one_block ? long_panel_bytes : 2 * panel_bytes)),
                  b_may_lie && tiles * times <= 2};
     for (long first = 0; first < M * times; first += at_once) {
       long const end = smaller(first + at_once, M * times);
@@ -117,7 +119,7 @@ template <class S, class E, long M, long N, long K, bool Add, long Most, class A
     }
   }
 
-  /// Where B lies, the vectors of the last columns reach into its next row; of the last row there is a copy.
+  /// Where B lies, vectors that end behind the last column read a copy of the last row, which no row follows.
   template <int V, int Columns> void columns(long i0, long m, long j0, long j, long k, long steps) const {
     E const* right = panel;
     long step_b = V * lanes;

@@ -37,10 +37,10 @@ void update(tensor::accumulate_t<T>* w, T* copy, G g, tensor::accumulate_t<T>* m
   if constexpr (optim::ScalesLoss<Optimizer>) {
     if (scale == 0) return;
   }
-  each_gradient(g, n, [=](long i, auto const& of_i) {  // by value: what is stored to w changes none of it
+  each_gradient(g, n, [=](long i, auto g_i) {  // captures by value: else the rate is read again after each store
     A m0 = Optimizer::moments > 0 ? moments[i] : none, m1 = Optimizer::moments > 1 ? moments[apart + i] : none,
       value = w[i];
-    A gradient = static_cast<A>(of_i);
+    A gradient = static_cast<A>(g_i);
     if constexpr (optim::ScalesGradients<Optimizer>) gradient *= scale;
     Optimizer::template step<Optimizer, A>(value, gradient, m0, m1, now);
     w[i] = value;
