@@ -13,6 +13,24 @@ except ImportError:
     sys.exit(77)
 
 
+def attention(q, k, v, is_causal=False):
+    """F.scaled_dot_product_attention, for versions before 2.0."""
+    scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
+    if is_causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:]).triu(1).bool(), -torch.inf)
+    return scores.softmax(-1) @ v
+
+
+def rms_norm(x, shape, weight, eps):
+    """F.rms_norm, for versions before 2.4."""
+    return x * (x.square().mean(tuple(range(-len(shape), 0)), True) + eps).rsqrt() * weight
+
+
+for name, function in {"scaled_dot_product_attention": attention, "rms_norm": rms_norm}.items():
+    if not hasattr(F, name):
+        setattr(F, name, function)
+
+
 def read(path):
     raw = path.read_bytes()
     (length,) = struct.unpack("<Q", raw[:8])
