@@ -43,7 +43,7 @@ static_assert(step_time<Of<AlexNet, SplitFor<Gpu>>, Gpu> <= step_time<Trick, Gpu
 
 using Half = Path<Residual<PerPosition<LayerNorm>, Attention<4, Causal>>,
                   Residual<PerPosition<LayerNorm, Linear<1024>, Gelu, Linear<256>>>>;
-struct Blocks : Sequential<Sequence<16, 256>, Repeat<2, Half>, PerPosition<Linear<8>, CrossEntropy>> {};
+struct TwoHalves : Sequential<Sequence<16, 256>, Repeat<2, Half>, PerPosition<Linear<8>, CrossEntropy>> {};
 struct Small : Sequential<Vector<16>, Linear<32>, Relu, Linear<4>, CrossEntropy> {};
 
 }  // namespace
@@ -53,13 +53,13 @@ TEST_CASE("convolutions by samples, dense layers by their weights") {
   CHECK(chosen<Of<AlexNet, SplitFor<Gpu>>>()[5] == 'i');  // two thirds of all weights
 }
 TEST_CASE("a block of a transformer, of few samples: columns, then rows") {
-  using P = Of<Blocks, SplitFor<Machine<1'000, Link<1'000, 100'000>>>, 2>;
+  using P = Of<TwoHalves, SplitFor<Machine<1'000, Link<1'000, 100'000>>>, 2>;
   CHECK(chosen<P>().substr(0, 8) == "oioioioi");
 }
 TEST_CASE("a small net on slow links is not split") { CHECK(chosen<Of<Small, SplitFor<Wire>>>() == "WW"); }
 TEST_CASE("beside replicas: as many as are meant") {
   using Lab = Machine<1'000, Link<1'000, 100'000>>;
-  using P = Plan<Blocks, Batch<16>, DataParallel<Sync>, ModelParallel<SplitFor<Lab, 4>, Ways<2>>>;
+  using P = Plan<TwoHalves, Batch<16>, DataParallel<Sync>, ModelParallel<SplitFor<Lab, 4>, Ways<2>>>;
   CHECK(sim::SplitCosts(P::model_policy::split::goal(P::request, 4)).samples == 4);
   CHECK(chosen<P>().find('W') == std::string::npos);  // no product is computed twice
 }

@@ -17,6 +17,9 @@ struct Local {
   Shape x, x2, y;  // one sample
   Shape w0, w1;
   int labels = 1;  // classes that a sample of a loss is compared with
+  // Of a product in a plan with Blocks: sums over its inputs, and over its outputs on the way back, are trees of so
+  // many equal blocks on this rank; outputs lie in runs, of each of which a block has a part.
+  int in_blocks = 1, out_blocks = 1, out_runs = 1;
   friend constexpr bool operator==(Local const&, Local const&) = default;
 };
 
@@ -107,6 +110,12 @@ struct Weight {
   int unit = 1;  // found by the library: indices of its first dimension that are cut together, as a channel's pixels
 };
 
+/// In how many equal blocks so many terms are summed in a plan of Blocks<most>: `most`, halved until it divides them.
+constexpr int blocks_of(long terms, int most) {
+  while (most > 1 && terms % most != 0) most = most % 2 == 0 ? most / 2 : 1;
+  return most;
+}
+
 /// The defaults of an operation. Every operation derives from this.
 struct Base {
   static constexpr int inputs = 1;
@@ -126,6 +135,8 @@ struct Base {
   static constexpr Target loss_target = Target::Class;     // of a loss
   static constexpr bool sums_batch = false;                // y has no batch letter: it is a sum over the batch
   static constexpr bool reads_x = false, reads_y = false;  // in the backward pass; of a join, x is both its inputs
+  /// Of what contracts: its kernels sum in Local::in_blocks and out_blocks.
+  static constexpr bool sums_in_blocks = false;
   /// The gradients of the weights are computed from what backward_input leaves in `aux`, so it is always called.
   static constexpr bool weights_after_input = false;
   static constexpr int tokens = 0;              // if set, it reads whole numbers below this, which come from the data

@@ -54,6 +54,42 @@ constexpr Shape cut(Shape s, Sharding const& sharding, DeviceMesh const& mesh, i
   return s;
 }
 
+/// A contraction of a product in a plan with Blocks: of all its terms a rank has those of some of the blocks, whose sum
+/// is a branch of the tree of all. Not so where other parts of it are cut.
+struct Contraction {
+  int blocks = 1;  // that a rank has
+  int runs = 1;    // in which the terms lie
+  bool is_whole = true, is_branch = false;
+};
+/// The sum over the letters of a weight that `kept` lacks. `on`: where the weight is.
+constexpr Contraction contraction(Signature const& s, op::Subscripts const& kept, Sharding const& on, Shape const& local,
+                                  DeviceMesh const& mesh, int blocks) {
+  Contraction out;
+  int cuts = 0, last = -1;
+  long whole = 1, own = 1;
+  for (int d = 0; d < s.w_at.count; ++d) {
+    if (kept.has(s.w_at[d])) continue;
+    bool const first = last < 0;
+    if (!first && last != d - 1) blocks = 1;  // they do not lie together
+    last = d;
+    if (first && !op::may_cut(s.w_at[d])) {
+      out.runs = s.w[0].shape[d];
+      continue;
+    }
+    whole *= s.w[0].shape[d];
+    own *= local[d];
+    for (int a = 0; a < mesh.axes; ++a) cuts += mesh.size[a] > 1 && on.on[a] == shard(d);
+  }
+  out.is_whole = cuts == 0;
+  int const all = op::blocks_of(whole, s.sums_in_blocks ? blocks : 1);
+  long const parts = whole / own;
+  bool const even = cuts < 2 && parts * own == whole && all % parts == 0;
+  int const each = even ? all / static_cast<int>(parts) : 1;
+  out.is_branch = out.is_whole || (even && (each & (each - 1)) == 0);
+  out.blocks = out.is_branch ? each : 1;
+  return out;
+}
+
 /// What a rank has of an operation at this placement, its inputs as they are read.
 constexpr op::Local local_of(Signature const& s, OpSharding const& at, DeviceMesh const& mesh, Request const& request) {
   op::Local local;
@@ -64,6 +100,13 @@ constexpr op::Local local_of(Signature const& s, OpSharding const& at, DeviceMes
   local.y = cut(s.y, at.y, mesh, s.y_at.beyond_shape());
   if (s.weights > 0) local.w0 = cut(s.w[0].shape, at.w, mesh, 0, s.w[0].unit);
   if (s.weights > 1) local.w1 = cut(s.w[1].shape, at.w, mesh, 0, s.w[1].unit);
+  if (s.sums_in_blocks && request.blocks > 1) {
+    Contraction const over_in = contraction(s, s.y_at, at.w, local.w0, mesh, request.blocks),
+                      over_out = contraction(s, s.x_at, at.w, local.w0, mesh, request.blocks);
+    local.in_blocks = over_in.blocks;
+    local.out_blocks = over_out.blocks;
+    local.out_runs = over_out.runs;
+  }
   return local;
 }
 
@@ -115,7 +158,7 @@ template <int Ops> struct Placer {
     return out.count++;
   }
 
-  /// The node that holds `from`'s value as `to`; each conversion is created once, however many read it.
+  /// The node that holds `from`'s value as `to`; each conversion is created once, however many read it, but in blocks.
   constexpr int converted(int from, Sharding to, Shape whole, Signature const& s, int part) {
     from = sent(from, part, whole);
     for (int a = 0; a < mesh.axes && from < 0 && !request.input_gradient; ++a) {  // without a gradient these are alike
@@ -147,10 +190,12 @@ template <int Ops> struct Placer {
     n.in0 = from;
     n.x = n.y = placement(from);
     n.y.on[axis] = to.on[axis];
-    for (int k = from + 1; k < out.count; ++k) {
+    n.conversion = convert(n.x.on[axis], n.y.on[axis]);
+    // In blocks the gradients of all readers are sums of their own, as they are on one rank.
+    bool const sums = n.conversion.backward == op::Verb::AllReduce || n.conversion.backward == op::Verb::ReduceScatter;
+    for (int k = from + 1; k < out.count && !(sums && request.blocks > 1); ++k) {
       if (out.node[k].op < 0 && out.node[k].in0 == from && out.node[k].y == n.y) return k;
     }
-    n.conversion = convert(n.x.on[axis], n.y.on[axis]);
     return moved(n, whole, part(from));
   }
 

@@ -104,7 +104,7 @@ template <int Ops> struct Propagation {
     long least = 1L << 61;
     for (Placement c : candidates) {
       if (c.kind == Kind::Shard && !op::may_cut(s.x_at[c.dim])) continue;
-      if (c.kind == Kind::Partial && (!s.linear || request.written)) continue;
+      if (c.kind == Kind::Partial && (!s.linear || request.written || request.blocks > 1)) continue;
       long const total = cost(a, c, s.x.size()) + cost(b, c, s.x2.size());
       if (total < least) {
         least = total;
@@ -136,7 +136,8 @@ template <int Ops> struct Propagation {
     if (s.in1 > -2 && !s.stats_input) a = meeting(s, a, b);
     char letter = s.contracts ? wish : follow(s, a, axis);
     if (letter == 'o' && !s.w_at.has('o')) letter = 'c';
-    if (letter == 0 && a.kind == Kind::Partial && s.linear && !s.contracts) {  // it may be applied to each summand
+    bool const each = s.linear && !s.contracts && request.blocks == 1;  // it may be applied to each summand
+    if (letter == 0 && a.kind == Kind::Partial && each) {
       to.x.on[axis] = to.x2.on[axis] = to.y.on[axis] = partial;
       return;
     }

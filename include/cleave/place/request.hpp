@@ -23,6 +23,7 @@ struct Request {
   bool gathers_weights = false;  // a step finds the weights that it reads in parts on the ranks
   bool updates_in_turn = false;  // a bucket is updated before the gradients of the next but one are computed
   bool encodes = false;          // gradients are sent in a format in which one element depends on those beside it
+  int blocks = 1;                // of a contraction, at most
   bool one_block = false;        // of what infers: weights are in one block with activations, and no two share them
 };
 

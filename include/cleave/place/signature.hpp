@@ -37,7 +37,7 @@ struct Signature {
   long (*aux)(Shape, Shape) = nullptr;
   bool linear = false, elementwise = false, pointwise = false, contracts = false, is_loss = false, sums_batch = false;
   bool reads_x = false, reads_y = false, written = false, mergeable = false, whole_numbers = false;
-  bool weights_after_input = false, keeps_zeros = false;
+  bool weights_after_input = false, keeps_zeros = false, sums_in_blocks = false;
   long work = 0;
   Factors factors = Factors::Never;
   op::Target target = op::Target::Class;  // of a loss
@@ -168,6 +168,7 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.elementwise = Op::elementwise;
   s.pointwise = Op::elementwise && Op::pointwise && Op::weights + Op::states == 0 && !Op::is_loss;
   s.contracts = Op::contracts;
+  s.sums_in_blocks = Op::sums_in_blocks;
   s.is_loss = Op::is_loss;
   s.target = Op::loss_target;
   s.sums_batch = Op::sums_batch;

@@ -101,6 +101,7 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr int micro_batches = micro_batches_said > 0 ? micro_batches_said : 1;
   static constexpr int rows = batch > micro_batches ? batch / micro_batches : 1;  // samples of a micro-batch
   static constexpr long bucket_bytes = policy<plan::BucketKind, plan::NoBuckets>::bytes;
+  static constexpr int blocks = policy<plan::BlockKind, plan::NoBlocks>::blocks;  // of a product's sum, at most
   static constexpr int workspaces = plan::said<plan::WorkspaceKind, Policies...>;
   static constexpr long workspace_bytes = policy<plan::WorkspaceKind, plan::UsualWorkspace>::bytes;
 
@@ -165,7 +166,12 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::buckets_hold_something<bucket_bytes, plan::said<plan::BucketKind, Policies...>>>,
       meta::enforce<
           plan::workspace_is_more_than_there_always_is<workspace_bytes, cleave::schedule::workspace_bytes, workspaces>>,
-      meta::enforce<plan::workspace_is_for_libraries<ordered, workspaces>>>;
+      meta::enforce<plan::workspace_is_for_libraries<ordered, workspaces>>,
+      meta::enforce<plan::there_are_2_to_64_blocks<blocks, plan::said<plan::BlockKind, Policies...>>>,
+      meta::enforce<plan::blocks_are_in_order<says<plan::BlockKind>, ordered>>,
+      meta::enforce<plan::blocks_are_of_f32_or_f64<says<plan::BlockKind>, std::is_same_v<number, f32> ||
+                                                                              std::is_same_v<number, f64>>,
+                    number>>;
 
   static constexpr cleave::schedule::Pipeline pipeline = plan::pipeline_of<stage_policy, meta::holds<word_law>>(rounds);
   static constexpr auto pipeline_tables = cleave::schedule::PipelineTables<pipeline>::template of<order>();
@@ -190,7 +196,8 @@ template <class NetT, class... Policies> struct Plan {
                                           frozen,
                                           zero_stage > 2 && !infers,
                                           zero_stage > 1 && rounds == 1,
-                                          compressed};
+                                          compressed,
+                                          blocks};
   static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<pipeline_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static constexpr bool factors = plan::always_factors(signatures);

@@ -17,10 +17,12 @@ enum class BitsDifference : unsigned char {
   Number,        // another number format
   Optimizer,     // or its hyperparameters, or a loss scale
   Rate,          // another learning rate
+  Blocks,        // the sums of its products have another number of blocks
   Sums,          // one has sums in the order of the ranks (Fastest)
   Server,        // one has a parameter server, or replicas that do not wait for each other
   Frozen,        // other layers learn
   Split,         // a product is split by other columns, rows or groups: parts of its sums are added in another order
+                 // (not in plans with Blocks, where each rank has whole branches of the tree of blocks)
   Stages,        // a part of a pipeline converts a value that another converts too: its gradient has another order
   Rounding       // of a narrow format: a value is rounded between two operations that the other computes at once
 };
@@ -42,8 +44,13 @@ template <class P> struct BitsOf {
       place::Node const& n = P::placed.node[k];
       if (n.op < 0) continue;
       HowComputed& c = of[n.op];
+      auto const& s = P::signatures.op[n.op];
+      auto const in_tree = [&](op::Subscripts const& kept) {
+        return place::algebra::contraction(s, kept, n.w, n.local.w0, P::request.mesh, P::request.blocks).is_branch;
+      };
+      bool const by_branches = P::request.blocks > 1 && s.sums_in_blocks && in_tree(s.y_at) && in_tree(s.x_at);
       for (int a = place::data_axis + 1; a < P::request.mesh.axes; ++a) {
-        if (!P::signatures.op[n.op].contracts || n.w.on[a].kind != place::Kind::Shard) continue;
+        if (!s.contracts || n.w.on[a].kind != place::Kind::Shard || by_branches) continue;
         c.dim = n.w.on[a].dim;
         c.parts *= P::request.mesh.size[a];
       }
@@ -88,6 +95,7 @@ template <class P, class Q> constexpr BitsDifference bits_differ_by() {
     if (!std::is_same_v<typename P::number, typename Q::number>) return Number;
     if (!std::is_same_v<typename P::optimizer, typename Q::optimizer>) return Optimizer;
     if (!(P::rate == Q::rate)) return Rate;
+    if (P::request.blocks != Q::request.blocks) return Blocks;
     if (!P::ordered || !Q::ordered) return Sums;
     if (P::served || Q::served) return Server;
     if (P::frozen != Q::frozen) return Frozen;

@@ -28,6 +28,9 @@ template <class Codec> constexpr schedule::Encoding encoding(bool feedback) {
     return {true, &Codec::bytes, Codec::resums, feedback, Codec::name, Codec::workspace};
   }
 }
+struct NoBlocks {
+  static constexpr int blocks = 1;
+};
 struct NoBuckets {
   static constexpr long bytes = 0;
 };

@@ -16,7 +16,7 @@
 namespace cleave::plan {
 
 using kinds = meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, StageKind, MeshKind,
-                         PrecisionKind, SumKind, CompressKind, RouteKind, BucketKind, WorkspaceKind, ConversionKind,
+                         PrecisionKind, SumKind, BlockKind, CompressKind, RouteKind, BucketKind, WorkspaceKind, ConversionKind,
                          InputKind, PassKind, FreezeKind, optim::LossScaleKind, optim::OptimizerKind>;
 template <class P, class Kinds> inline constexpr bool is_policy = false;
 template <Policy P, class... Kinds>

@@ -268,6 +268,19 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     }
   }
 
+  /// visit(way, merges): summands one after the other; of a plan with Blocks each is a branch of a tree.
+  template <class Visit> constexpr void each_way(int ways, Visit visit) const {
+    TreeSum tree{ways};
+    for (int w = 0; w < ways; ++w) {
+      int merges = w > 0;
+      if (program.blocks > 1) {
+        merges = 0;
+        tree.push({w, 1}, [&](int, int) { ++merges; });
+      }
+      visit(w, merges);
+    }
+  }
+
   /// A rank needs a box of the result: it copies what others hold of it, or sums it over all. What another stage has is
   /// in the same boxes there. Behind a smaller part than others have it writes zeros.
   constexpr void convert(Step const& step) {
@@ -286,15 +299,17 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     Box const need = box_of(program, n, sharding.to, share, rank, accumulation);
     if (verb == op::Verb::AllReduce) {
       return all_reduce(sum_over_ranks(program, step, share, rank, accumulation), [&](Strided own) {
-        for (int w = 0; w < g.size; ++w) v.source(Source{g.rank(w), from, own, w > 0});
+        each_way(g.size, [&](int w, int merges) { v.source(Source{g.rank(w), from, own, merges}); });
       });
     }
     v.round();
     if (zeros(need).size() > 0) v.write(Write{Opcode::Clear, to, zeros(need)});
     if (verb == op::Verb::ReduceScatter) {
-      one(Opcode::Reduce, to, lines(need, need), g.rank(0), from, lines(need, has(0)));
-      for (int w = 1; w < g.size && need.rows > 0; ++w) v.source(Source{g.rank(w), from, lines(need, has(w)), 1});
-      return;
+      if (lines(need, need).size() == 0) return;
+      v.write(Write{Opcode::Reduce, to, lines(need, need)});
+      return each_way(g.size, [&](int w, int merges) {
+        v.source(Source{g.rank(w), from, lines(need, has(w)), merges});
+      });
     }
     for (int w = 0; w < g.size; ++w) {
       if (verb == op::Verb::Slice && w != g.mine) continue;

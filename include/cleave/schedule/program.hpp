@@ -68,7 +68,7 @@ struct Program : Chains<Program> {
   Shape input;                // one sample
   bool tokens = false;        // which are whole numbers, in 32 bits
   place::DeviceMesh mesh;     // of unknown replicas
-  int rows = 1, rounds = 1;
+  int rows = 1, rounds = 1, blocks = 1;
   bool waits_for_norm = false, served = false;
   Format format;
   optim::ParameterRuns groups;  // of weights, that the optimizer tells apart
@@ -212,6 +212,7 @@ template <class P> class ProgramOf {
     p.mesh = P::request.mesh;
     p.rows = P::request.rows;
     p.rounds = P::request.rounds;
+    p.blocks = P::request.blocks;
     p.waits_for_norm = P::waits_for_norm;
     p.served = P::served;
     p.format = P::format;

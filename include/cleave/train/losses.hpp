@@ -73,6 +73,7 @@ template <class P> constexpr std::string_view stays_on_host() {
     coded = backend::gpu::Coded<typename P::codec, tensor::accumulate_t<typename P::number>>::here;
   bool const by_server = P::served;  // pushes are prepared on the host
   if (P::pipeline.stages > 1) return "layers in stages (SplitLayers)";
+  if (P::blocks > 1) return "sums of products in blocks (Blocks)";
   return coded || by_server ? "" : "gradients compressed by a codec without a kernel (backend/gpu/kernels/coder.hpp)";
 }
 

@@ -10,7 +10,8 @@
 namespace cleave::backend::host {
 
 /// Where sums are stored. `in_place`: C itself, (M, Stride) of the accumulator's type, holds them between blocks of k.
-/// Otherwise `done` receives each finished tile. An output may have both: then `done` receives the tile in C.
+/// Otherwise `done` receives each finished tile. An output may have both: then `done` receives the tile in C. One with
+/// a member `one_chain` takes no sums in another order than that of k.
 template <class E, long Stride> struct Store {
   static constexpr bool in_place = true, ends = false;
   static constexpr long stride = Stride;
@@ -36,7 +37,6 @@ template <class S, class E, long M, long N, long K, bool Add, long Most, class A
   static constexpr bool b_in_place = b_may_lie && Most == 1;
   static constexpr bool a_in_place = readable<E, A>() && (panels <= 4 || M * K * long{sizeof(E)} <= (32L << 10));
   // Sums that cannot wait in C stay in their tile, if a panel of all k fits half the space for them: A is packed once.
-  static constexpr long long_panel_bytes = 2 * panel_bytes + sums_bytes / 2;
   static constexpr bool whole_depth = !Out::in_place && K * width * long{sizeof(E)} <= long_panel_bytes;
   static constexpr long most_depth = whole_depth ? K : panel_bytes / (width * long{sizeof(E)});
   static constexpr long lying = a_in_place ? K : smaller(K, rows_bytes / (tile.rows * long{sizeof(E)}));  // of B
@@ -61,7 +61,7 @@ template <class S, class E, long M, long N, long K, bool Add, long Most, class A
 
   // A single row times a matrix that is contiguous along k: nothing is used twice, so nothing is packed.
   static constexpr bool lone_row = [] {
-    if constexpr (readable<E, A>() && readable<E, B>() && Out::in_place) {
+    if constexpr (readable<E, A>() && readable<E, B>() && Out::in_place && !requires { Out::one_chain; }) {
       return S::whole_transpose && M == 1 && A::step == 1 && B::step == 1 && N % lanes == 0 && K % lanes == 0;
     }
     return false;

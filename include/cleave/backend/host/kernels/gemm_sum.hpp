@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "branches.hpp"
 #include "gemm.hpp"
@@ -13,18 +14,21 @@ namespace cleave::backend::host {
 
 /// dW (M, N) over slices of K steps of k each, which lie side by side in A and B. Of some slices the whole depth is
 /// packed; a tile goes from slice to slice and merges its sums. Branches that were there, and those that stay, are in
-/// memory. T is what gradients are rounded to where the branches say so.
-template <class S, class E, long M, long N, long K, class T, class A, class B> struct GemmSum {
+/// memory. T is what gradients are rounded to where the branches say so. Of `Whole` > 0 slices all are packed at once,
+/// and M is the rows of one of several products that lie one after the other in A and in the branches.
+template <class S, class E, long M, long N, long K, class T, int Whole, class A, class B> struct GemmSum {
   static constexpr int lanes = S::template lanes<E>;
   static constexpr long vectors = (N + lanes - 1) / lanes;
-  static constexpr long most_vectors = 2 * panel_bytes / (K * lanes * long{sizeof(E)});  // in which one slice fits
+  static constexpr long space = Whole > 0 ? long_panel_bytes : 2 * panel_bytes;  // of the panel
+  static constexpr long least = Whole > 0 ? Whole : 1;                           // slices that must fit
+  static constexpr long most_vectors = space / (least * K * lanes * long{sizeof(E)});
   static constexpr Tile tile = best_tile(M, smaller(vectors, most_vectors), S::most_registers);
   static constexpr int width = tile.vectors * lanes, rest = static_cast<int>(M % tile.rows);
   static constexpr int side = static_cast<int>(N % width), side_vectors = (side + lanes - 1) / lanes;
   static constexpr bool a_in_place = readable<E, A>() && (N + width - 1) / width <= 2;
   static constexpr long fitting = panel_bytes / (width * K * long{sizeof(E)});
-  static constexpr long together = fitting < 1 ? 1 : fitting < 64 ? fitting : 64;  // slices
-  static_assert(together * K * width * long{sizeof(E)} <= 2 * panel_bytes);
+  static constexpr long together = Whole > 0 ? Whole : fitting < 1 ? 1 : fitting < 64 ? fitting : 64;  // slices
+  static_assert(together * K * width * long{sizeof(E)} <= space);
   static_assert(16L * tile.rows * width * long{sizeof(E)} <= sums_bytes);
 
   A a;
@@ -32,19 +36,21 @@ template <class S, class E, long M, long N, long K, class T, class A, class B> s
   Stack<E> const& to;
   E *rows, *panel, *sums;
   bool rounded;
+  long times = 1;
   // Of the slices that are packed: the first and how many; where in the branches the first goes, and the merges.
   long slice = 0, slices = 0;
   int top = 0, last = 0;  // where the branch that is on top in the end goes
   std::uint64_t merges = 0;
 
-  static void run(std::byte* workspace, A a, B b, Branches<E> const& to, long slices) {
+  static void run(std::byte* workspace, A a, B b, Branches<E> const& to, long slices, long times = 1) {
     GemmSum g{a,
               b,
               to.dw0,
               reinterpret_cast<E*>(workspace),
               reinterpret_cast<E*>(workspace + rows_bytes),
-              reinterpret_cast<E*>(workspace + rows_bytes + 2 * panel_bytes),
-              sizeof(T) < sizeof(E) && to.rounded};
+              reinterpret_cast<E*>(workspace + rows_bytes + space),
+              sizeof(T) < sizeof(E) && to.rounded,
+              times};
     g.top = to.depth;
     g.merges = to.merges;
     for (; g.slice < slices; g.slice += g.slices) {
@@ -63,30 +69,38 @@ template <class S, class E, long M, long N, long K, class T, class A, class B> s
 
  private:
   void all() const {
-    long const steps = slices * K, limit = a_in_place ? M : down(rows_bytes / (steps * long{sizeof(E)}), tile.rows);
-    for (long i = 0; i < M; i += limit) {
-      long const m = smaller(limit, M - i);
-      if constexpr (!a_in_place) pack_rows(i, m, steps);
-      long j = 0;
-      for (; j + width <= N; j += width) columns<tile.vectors, width>(i, m, j, steps);
-      if constexpr (side > 0) columns<side_vectors, side>(i, m, j, steps);
+    long const steps = slices * K, most = down(rows_bytes / (steps * long{sizeof(E)}), tile.rows);
+    long const limit = a_in_place ? M * times : most >= M ? down(most, M) : most, chunk = limit < M ? M : M * times;
+    for (long first = 0; first < M * times; first += chunk) {
+      for (long i = first; i < first + chunk; i += limit) {
+        long const m = smaller(limit, first + chunk - i);
+        if constexpr (!a_in_place) pack_rows(i, m, steps);
+        long j = 0;
+        for (; j + width <= N; j += width) columns<tile.vectors, width>(i, m, j, steps);
+        if constexpr (side > 0) columns<side_vectors, side>(i, m, j, steps);
+      }
     }
   }
   void pack_rows(long i0, long m, long steps) const {
-    long i = 0;
-    for (; i + tile.rows <= m; i += tile.rows) {
-      a.template pack<S, E, tile.rows>(rows + i * steps, i0 + i, tile.rows, slice * K, steps);
-    }
-    if constexpr (rest > 0) {
-      if (i < m) a.template pack<S, E, rest>(rows + i * steps, i0 + i, rest, slice * K, steps);
-    }
+    each_tile(m, [&]<int R>(std::integral_constant<int, R>, long i) {
+      a.template pack<S, E, R>(rows + i * steps, i0 + i, R, slice * K, steps);
+    });
   }
   template <int V, int Columns> void columns(long i0, long m, long j, long steps) const {
     b.template pack<S, E, V * lanes>(panel, j, Columns, slice * K, steps);
-    long i = 0;
-    for (; i + tile.rows <= m; i += tile.rows) one<tile.rows, V, Columns>(i0 + i, rows + i * steps, j);
-    if constexpr (rest > 0) {
-      if (i < m) one<rest, V, Columns>(i0 + i, rows + i * steps, j);
+    each_tile(m, [&]<int R>(std::integral_constant<int, R>, long i) {
+      one<R, V, Columns>(i0 + i, rows + i * steps, j);
+    });
+  }
+  /// visit(rows of a tile, the first) for m rows, of products of M rows each.
+  template <class Visit> static void each_tile(long m, Visit visit) {
+    for (long i = 0; i < m;) {
+      long const end = smaller(i + M, m);
+      for (; i + tile.rows <= end; i += tile.rows) visit(std::integral_constant<int, tile.rows>{}, i);
+      if constexpr (rest > 0) {
+        if (i < end) visit(std::integral_constant<int, rest>{}, i);
+      }
+      i = end;
     }
   }
 
@@ -148,7 +162,7 @@ template <class E, long K> inline constexpr bool sums_in_tiles = K* long{sizeof(
 /// Branches of C (M, N), the sum of A B over slices of K.
 template <class E, long M, long N, long K, class T, class A, class B>
 void gemm_sum(std::byte* workspace, A a, B b, Branches<E> const& to, long slices) {
-  with_simd([&]<class S>(S) { GemmSum<S, E, M, N, K, T, A, B>::run(workspace, a, b, to, slices); });
+  with_simd([&]<class S>(S) { GemmSum<S, E, M, N, K, T, 0, A, B>::run(workspace, a, b, to, slices); });
 }
 
 }  // namespace cleave::backend::host

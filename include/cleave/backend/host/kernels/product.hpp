@@ -6,6 +6,7 @@
 #include "factor.hpp"
 #include "finish.hpp"
 #include "gemm.hpp"
+#include "gemm_blocks.hpp"
 #include "gemm_sum.hpp"
 #include "kernel.hpp"
 #include "update.hpp"
@@ -46,7 +47,11 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
     if (!folds<L, T> && t.slices > 1) {
       return each_slice<L>(t, [&](op::Operands<T> const& one) { forward<L, WithBias, Map>(c, one); });
     }
-    if constexpr (by_library<T>) {
+    if constexpr (L.in_blocks > 1) {
+      gemm_in_blocks<E, L.rows, out, in, L.in_blocks, most_folded<L, T>>(
+          c.workspace, rows<in>(t.x, factor_x<L>(t)), columns<out>(t.w0, factor_w<L>(t)),
+          Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias}, t.slices);
+    } else if constexpr (by_library<T>) {
       library_product(false, false, L.rows, out, in, t.x, in, t.w0, out, t.y);
       tensor::each(L.rows * out, [&](long e) {
         E v = t.y[e];
@@ -66,7 +71,16 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
     if (!folds<L, T> && t.slices > 1) {
       return each_slice<L>(t, [&](op::Operands<T> const& one) { backward_input<L>(c, one); });
     }
-    if constexpr (by_library<T>) {
+    if constexpr (L.out_blocks > 1 && L.out_runs > 1) {
+      gemm_in_blocks<E, L.rows, in, out, L.out_blocks, most_folded<L, T>>(
+          c.workspace, rows_in_runs<out, L.out_runs, L.out_blocks>(t.dy, factor_dy<L>(t)),
+          rows_in_runs<out, L.out_runs, L.out_blocks>(t.w0, factor_w<L>(t)), Finish<E, T, in, 1, false, void>{t.dx, nullptr},
+          t.slices);
+    } else if constexpr (L.out_blocks > 1) {
+      gemm_in_blocks<E, L.rows, in, out, L.out_blocks, most_folded<L, T>>(
+          c.workspace, rows<out>(t.dy, factor_dy<L>(t)), rows<out>(t.w0, factor_w<L>(t)),
+          Finish<E, T, in, 1, false, void>{t.dx, nullptr}, t.slices);
+    } else if constexpr (by_library<T>) {
       library_product(false, true, L.rows, in, out, t.dy, out, t.w0, out, t.dx);
     } else if constexpr (is_sliver<L>) {
       auto const fdy = factor_dy<L>(t);

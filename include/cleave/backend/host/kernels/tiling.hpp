@@ -50,5 +50,7 @@ constexpr long even_block(long k, long most) {
 /// Sizes in the workspace, in bytes: packed rows of A for the second-level cache, one panel of B for the first, and
 /// sums that cannot stay in C.
 inline constexpr long rows_bytes = 512L << 10, panel_bytes = 32L << 10, sums_bytes = 256L << 10;
+/// Of a panel of all k, which takes half of the space for sums.
+inline constexpr long long_panel_bytes = 2 * panel_bytes + sums_bytes / 2;
 
 }  // namespace cleave::backend::host

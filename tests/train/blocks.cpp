@@ -1,0 +1,123 @@
+// train/blocks.cpp - sums of products in blocks: columns and rows on 2, 4 and 8 ways give the bits of one rank.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "sequences.hpp"
+#include "triples.hpp"
+
+using namespace cleave;
+using plan::BitsDifference;
+
+namespace {
+
+template <class N, class... Ps> using In = triples::Of<N, MicroBatches<12>, Ps...>;
+
+/// Weights, moments and losses after four steps.
+template <class P> std::vector<double> after(int replicas) {
+  triples::TrainerOf<P> t(replicas, 7);
+  std::vector<double> all = t.train(0, 4, signs::feed<P>());
+  for (double v : values(t)) all.push_back(v);
+  return all;
+}
+/// Training on ranks of other plans gives the bits of `One` on one rank, and those of another number of blocks do not.
+template <class One> struct Same {
+  std::vector<double> wanted = after<One>(1);
+
+  template <class P> Same& on(int replicas) {
+    INFO(schedule::listing<P>(P::ranks_of(replicas)));
+    static_assert(same_bits<One, P> && same_bits<P, One>);
+    CHECK(after<P>(replicas) == wanted);
+    return *this;
+  }
+};
+
+struct Deep : Sequential<Vector<16>, Linear<32>, LayerNorm, Relu, Linear<24>, Tanh, Residual<Linear<24>, Relu>,
+                         Linear<4>, CrossEntropy> {};
+/// Several products read one value, whose gradient is then summed for each of them.
+struct Readers : Sequential<Vector<16>, Linear<8>, Branches<Plus, Path<Linear<16>, Relu>, Path<Linear<16>, Tanh>>,
+                            Residual<Linear<16>>, Linear<4>, CrossEntropy> {};
+/// No bias and a map that are computed at once with the product on one rank, and a pooled image before it.
+struct Pictures : Sequential<Image<2, 6, 6>, Conv<4, 3>, Relu, MaxPool<2>, Linear<12, NoBias>, Sigmoid, Linear<8>,
+                             GeluTanh, Linear<4>, CrossEntropy> {};
+struct Clipped : Momentum {
+  static constexpr float clip_norm = 0.05f;
+};
+
+}  // namespace
+
+TEST_CASE("dense layers in columns and rows, of four blocks") {
+  using B = Blocks<4>;
+  Same<In<Deep, B>>{}
+      .on<In<Deep, B, ModelParallel<SplitColsRows>>>(1)
+      .on<In<Deep, B, ModelParallel<SplitCols>>>(1)
+      .on<In<Deep, B, ModelParallel<SplitRows>>>(1)
+      .on<In<Deep, B, ModelParallel<SplitRows, Ways<4>>>>(1)
+      .on<In<Deep, B, ModelParallel<SplitCols, Ways<4>>>>(1)
+      .on<In<Deep, B, DataParallel<Sync>, ModelParallel<SplitColsRows, Ways<4>>>>(2)
+      .on<In<Deep, B, DataParallel<Sync, Zero<1>>, ModelParallel<SplitCols>>>(3)
+      .on<In<Deep, B, DataParallel<Sync, Zero<2>>, ModelParallel<SplitColsRows>>>(4)
+      .on<In<Deep, B, DataParallel<Sync, Zero<3>>, ModelParallel<SplitRows, Ways<4>>>>(2)
+      .on<In<Deep, B, DataParallel<Sync>, Accumulate<2>, ModelParallel<SplitColsRows>>>(2);
+}
+TEST_CASE("more blocks than ways, and three ways of six blocks") {
+  using Eight = Blocks<8>;
+  Same<In<triples::Net, Eight>>{}
+      .on<In<triples::Net, Eight, ModelParallel<SplitRows>>>(1)
+      .on<In<triples::Net, Eight, ModelParallel<SplitColsRows, Ways<4>>>>(1);
+  struct Thirds : Sequential<Vector<24>, Linear<12>, Relu, Linear<18>, Tanh, Linear<6>, CrossEntropy> {};
+  Same<In<Thirds, Blocks<6>>>{}
+      .on<In<Thirds, Blocks<6>, ModelParallel<SplitColsRows, Ways<3>>>>(1)
+      .on<In<Thirds, Blocks<6>, DataParallel<Sync>, ModelParallel<SplitRows, Ways<3>>>>(2)
+      .on<In<Thirds, Blocks<6>, ModelParallel<SplitCols, Ways<6>>>>(1);
+}
+TEST_CASE("one sample in a micro-batch, f64, and a clipped norm") {
+  using Alone = triples::Of<Deep, MicroBatches<24>, Blocks<4>>;
+  Same<Alone>{}
+      .on<triples::Of<Deep, MicroBatches<24>, Blocks<4>, ModelParallel<SplitColsRows>>>(1)
+      .on<triples::Of<Deep, MicroBatches<24>, Blocks<4>, ModelParallel<SplitCols, Ways<4>>>>(1)
+      .on<triples::Of<Deep, MicroBatches<24>, Blocks<4>, ModelParallel<SplitRows, Ways<4>>>>(1);
+  struct One : Plan<Deep, Batch<24>, MicroBatches<12>, Clipped, Blocks<4>, Precision<f64>> {};
+  struct Two : Plan<Deep, Batch<24>, MicroBatches<12>, Clipped, Blocks<4>, Precision<f64>, DataParallel<Sync, Zero<2>>,
+                    ModelParallel<SplitColsRows>> {};
+  Same<One>{}.on<Two>(2);
+}
+TEST_CASE("several products that read one value") {
+  using B = Blocks<4>;
+  Same<In<Readers, B>>{}
+      .on<In<Readers, B, ModelParallel<SplitCols>>>(1)
+      .on<In<Readers, B, ModelParallel<SplitColsRows, Ways<4>>>>(1)
+      .on<In<Readers, B, DataParallel<Sync>, ModelParallel<SplitRows>>>(2);
+}
+TEST_CASE("images before products") {
+  struct OnWays : Sequential<Image<2, 6, 6>, Conv<4, 3>, Relu, MaxPool<2>, Linear<12, NoBias, ModelParallel<SplitRows>>,
+                             Sigmoid, Linear<8, ModelParallel<SplitCols>>, GeluTanh,
+                             Linear<4, ModelParallel<SplitRows>>, CrossEntropy> {};
+  Same<In<Pictures, Blocks<4>>>{}.on<In<OnWays, Blocks<4>, ModelParallel<Whole, Ways<2>>>>(1);
+}
+TEST_CASE("attention by heads, gated layers, tables of tokens") {
+  using namespace sequences;
+  auto const same = []<class N>(meta::type<N>) {
+    using One = Train<N, Blocks<4>>;
+    std::vector<double> const wanted = sequences::trained<One>(Trainer<One>(1, 7));
+    auto const on = [&]<class P>(meta::type<P>, int replicas) {
+      INFO(schedule::listing<P>(P::ranks_of(replicas)));
+      static_assert(same_bits<One, P>);
+      CHECK(sequences::trained<P>(Trainer<P>(replicas, 7)) == wanted);
+    };
+    on(meta::type<Train<N, Blocks<4>, ModelParallel<SplitColsRows>>>{}, 1);
+    on(meta::type<Train<N, Blocks<4>, DataParallel<Sync, Zero<2>>, ModelParallel<SplitColsRows>>>{}, 3);
+  };
+  same(meta::type<Gpt>{});
+  same(meta::type<Grouped>{});
+}
+TEST_CASE("what is not a whole branch of the tree is told apart") {
+  constexpr auto by = []<class N, class... Ps>(meta::type<N>, meta::list<Ps...>) {
+    return plan::bits_differ_by<In<N, Blocks<4>>, In<N, Blocks<4>, Ps...>>();
+  };
+  CHECK(by(meta::type<Deep>{}, meta::list<ModelParallel<SplitCols, Ways<3>>>{}) == BitsDifference::Split);
+  CHECK(by(meta::type<Deep>{}, meta::list<ModelParallel<SplitRows, Ways<5>>>{}) == BitsDifference::Split);
+  CHECK(by(meta::type<Pictures>{}, meta::list<ModelParallel<SplitCols>>{}) == BitsDifference::Split);  // of filters
+  CHECK(plan::bits_differ_by<In<Deep>, In<Deep, Blocks<4>>>() == BitsDifference::Blocks);
+  CHECK(plan::bits_differ_by<In<Deep, Blocks<2>>, In<Deep, Blocks<4>>>() == BitsDifference::Blocks);
+  CHECK(after<In<Deep, Blocks<2>>>(1) != after<In<Deep, Blocks<4>>>(1));
+  CHECK(after<In<Deep>>(1) != after<In<Deep, Blocks<4>>>(1));
+  CHECK(after<In<Deep, ModelParallel<SplitRows>>>(1) != after<In<Deep>>(1));
+}
