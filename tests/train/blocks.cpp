@@ -1,5 +1,6 @@
 // train/blocks.cpp - sums of products in blocks: columns and rows on 2, 4 and 8 ways give the bits of one rank.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "many_axes.hpp"
 #include "sequences.hpp"
 #include "triples.hpp"
 
@@ -39,6 +40,15 @@ struct Pictures : Sequential<Image<2, 6, 6>, Conv<4, 3>, Relu, MaxPool<2>, Linea
                              GeluTanh, Linear<4>, CrossEntropy> {};
 struct Clipped : Momentum {
   static constexpr float clip_norm = 0.05f;
+};
+/// Cuts over 2 x 2 ways: over one axis, over the other, or over both.
+struct Columns {
+  static constexpr place::DeviceMesh mesh{0, 2, 2};
+  static constexpr char const* letters[] = {"o.", ".i", "oi"};
+};
+struct Crossed {
+  static constexpr place::DeviceMesh mesh{0, 2, 2};
+  static constexpr char const* letters[] = {"io", "oi", "i."};
 };
 
 }  // namespace
@@ -87,9 +97,9 @@ TEST_CASE("several products that read one value") {
       .on<In<Readers, B, DataParallel<Sync>, ModelParallel<SplitRows>>>(2);
 }
 TEST_CASE("images before products") {
-  struct OnWays : Sequential<Image<2, 6, 6>, Conv<4, 3>, Relu, MaxPool<2>, Linear<12, NoBias, ModelParallel<SplitRows>>,
-                             Sigmoid, Linear<8, ModelParallel<SplitCols>>, GeluTanh,
-                             Linear<4, ModelParallel<SplitRows>>, CrossEntropy> {};
+  struct OnWays
+      : Sequential<Image<2, 6, 6>, Conv<4, 3>, Relu, MaxPool<2>, Linear<12, NoBias, ModelParallel<SplitRows>>, Sigmoid,
+                   Linear<8, ModelParallel<SplitCols>>, GeluTanh, Linear<4, ModelParallel<SplitRows>>, CrossEntropy> {};
   Same<In<Pictures, Blocks<4>>>{}.on<In<OnWays, Blocks<4>, ModelParallel<Whole, Ways<2>>>>(1);
 }
 TEST_CASE("attention by heads, gated layers, tables of tokens") {
@@ -107,6 +117,30 @@ TEST_CASE("attention by heads, gated layers, tables of tokens") {
   };
   same(meta::type<Gpt>{});
   same(meta::type<Grouped>{});
+}
+TEST_CASE("a table of tokens by rows, which the last layer reads by columns") {
+  using namespace sequences;
+  struct Parts
+      : Sequential<Vector<positions>, Embedding<letters, 8, Tied, ModelParallel<SplitRows>>, PositionEmbedding, Block,
+                   PerPosition<LayerNorm, Linear<letters, Tied, ModelParallel<SplitCols>>, CrossEntropy>> {};
+  using Whole = Train<Tables, Blocks<4>>;
+  using OnTwo = Train<Parts, Blocks<4>, DataParallel<Sync>, ModelParallel<SplitColsRows, Ways<2>>>;
+  auto const wanted = sequences::trained<Whole>(Trainer<Whole>(1, 7));
+  CHECK(sequences::trained<OnTwo>(Trainer<OnTwo>(2, 7)) == wanted);
+  CHECK(sequences::trained<OnTwo>(Trainer<OnTwo>(1, 7)) == wanted);
+}
+TEST_CASE("columns over one axis and rows over another") {
+  using One = In<triples::Net, Blocks<4>, DataParallel<Sync>>;
+  auto const wanted = after<One>(1);
+  auto const on = [&]<class Cuts>(meta::type<Cuts>) {
+    struct P : CutPlan<In<triples::Net, Blocks<4>, DataParallel<Sync>, ModelParallel<SplitCols, Ways<4>>>, Cuts> {};
+    static_assert(P::is_placed);
+    INFO(schedule::listing<P>(P::ranks_of(2)));
+    CHECK(after<P>(1) == wanted);
+    CHECK(after<P>(2) == wanted);
+  };
+  on(meta::type<Columns>{});
+  on(meta::type<Crossed>{});
 }
 TEST_CASE("what is not a whole branch of the tree is told apart") {
   constexpr auto by = []<class N, class... Ps>(meta::type<N>, meta::list<Ps...>) {

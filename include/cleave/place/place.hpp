@@ -62,8 +62,8 @@ struct Contraction {
   bool is_whole = true, is_branch = false;
 };
 /// The sum over the letters of a weight that `kept` lacks. `on`: where the weight is.
-constexpr Contraction contraction(Signature const& s, op::Subscripts const& kept, Sharding const& on, Shape const& local,
-                                  DeviceMesh const& mesh, int blocks) {
+constexpr Contraction contraction(Signature const& s, op::Subscripts const& kept, Sharding const& on,
+                                  Shape const& local, DeviceMesh const& mesh, int blocks) {
   Contraction out;
   int cuts = 0, last = -1;
   long whole = 1, own = 1;

@@ -252,15 +252,17 @@ template <int Blocks, int Said> struct there_are_2_to_64_blocks {
 template <bool InBlocks, bool Ordered> struct blocks_are_in_order {
   static constexpr bool holds = !InBlocks || Ordered;
   template <bool Holds> struct tell {
-    static_assert(Holds, "Blocks: they are for the same bits on any ranks, which Fastest gives up; leave one of them out");
+    static_assert(Holds,
+                  "Blocks: they are for the same bits on any ranks, which Fastest gives up; leave one of them out");
   };
 };
 template <bool InBlocks, bool Wide> struct blocks_are_of_f32_or_f64 {
   static constexpr bool holds = !InBlocks || Wide;
   template <bool Holds> struct tell {
-    static_assert(Holds,
-                  "Blocks: parts of a product's sum would be rounded as they are sent in a narrow format, and not on one "
-                  "rank; say Precision<f32> or <f64>, or leave Blocks out");
+    static_assert(
+        Holds,
+        "Blocks: parts of a product's sum would be rounded as they are sent in a narrow format, and not on one "
+        "rank; say Precision<f32> or <f64>, or leave Blocks out");
   };
 };
 template <int Vocabulary> struct tokens_are_whole_as_they_are_read {

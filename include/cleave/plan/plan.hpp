@@ -169,8 +169,8 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::workspace_is_for_libraries<ordered, workspaces>>,
       meta::enforce<plan::there_are_2_to_64_blocks<blocks, plan::said<plan::BlockKind, Policies...>>>,
       meta::enforce<plan::blocks_are_in_order<says<plan::BlockKind>, ordered>>,
-      meta::enforce<plan::blocks_are_of_f32_or_f64<says<plan::BlockKind>, std::is_same_v<number, f32> ||
-                                                                              std::is_same_v<number, f64>>,
+      meta::enforce<plan::blocks_are_of_f32_or_f64<says<plan::BlockKind>,
+                                                   std::is_same_v<number, f32> || std::is_same_v<number, f64>>,
                     number>>;
 
   static constexpr cleave::schedule::Pipeline pipeline = plan::pipeline_of<stage_policy, meta::holds<word_law>>(rounds);

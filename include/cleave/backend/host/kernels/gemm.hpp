@@ -35,7 +35,12 @@ template <class S, class E, long M, long N, long K, bool Add, long Most, class A
   // its last columns reach into the next row, and with half a vector or more of columns not beyond that.
   static constexpr bool b_may_lie = readable_across<E, B>() && tiles <= 2 && N >= lanes / 2;
   static constexpr bool b_in_place = b_may_lie && Most == 1;
-  static constexpr bool a_in_place = readable<E, A>() && (panels <= 4 || M * K * long{sizeof(E)} <= (32L << 10));
+  // Many rows pass through all k for some columns of a wide B at a time, so that its pages are few; then A is read in
+  // place. Fewer rows would wait for A more often than they now wait for B.
+  static constexpr bool some_columns = Out::in_place && panels > 8 &&
+                                       K* width* long{sizeof(E)} > panel_bytes&& M >= (lies_along_k<B>() ? 64 : 128);
+  static constexpr bool a_in_place =
+      readable<E, A>() && (some_columns || panels <= 4 || M * K * long{sizeof(E)} <= (32L << 10));
   // Sums that cannot wait in C stay in their tile, if a panel of all k fits half the space for them: A is packed once.
   static constexpr bool whole_depth = !Out::in_place && K * width * long{sizeof(E)} <= long_panel_bytes;
   static constexpr long most_depth = whole_depth ? K : panel_bytes / (width * long{sizeof(E)});
@@ -51,7 +56,9 @@ template <class S, class E, long M, long N, long K, bool Add, long Most, class A
                                                          : limit;
   static constexpr long at_once = block_rows < M ? M : block_rows;  // rows that are multiplied before the next
   static constexpr long block_columns =
-      sums_wait ? smaller(down(sums_bytes / (up(block_rows, tile.rows) * long{sizeof(E)}), width), up(N, width)) : N;
+      some_columns ? 8 * width
+      : sums_wait  ? smaller(down(sums_bytes / (up(block_rows, tile.rows) * long{sizeof(E)}), width), up(N, width))
+                   : N;
 
   A a;
   B b;

@@ -75,7 +75,7 @@ struct GemmInBlocks {
       M * Most >= 16 && (panel_vectors >= 3 || panel_vectors * lanes >= N) && Blocks <= 32 && panel_vectors >= 1;
 
   // Else a part of C that has room for the sums of the tree.
-  static constexpr long room = down(sums_bytes / (tree.depth * long{sizeof(E)}), lanes);
+  static constexpr long room = down(sums_bytes / 2 / (tree.depth * long{sizeof(E)}), lanes);
   static constexpr long most_columns = down(room / smaller(M, 128), lanes);
   static constexpr long columns = smaller(N, most_columns < lanes ? lanes : most_columns);
   static constexpr long rows = smaller(M, room / columns);
@@ -112,7 +112,7 @@ struct GemmInBlocks {
     if constexpr (M % rows > 0) part<M % rows, C>(workspace, a, b, out, first + i, j);
   }
   template <long R, long C> static void part(std::byte* workspace, A a, B b, Out const& out, long i, long j) {
-    E* const sums = reinterpret_cast<E*>(workspace + rows_bytes + 2 * panel_bytes);
+    E* const sums = reinterpret_cast<E*>(workspace + rows_bytes + long_panel_bytes);
     int held = 0;
     for (int q = 0; q < Blocks; ++q) {
       if constexpr (lone_row) {
@@ -131,11 +131,14 @@ struct GemmInBlocks {
   }
   template <long C> static void along(E const* row, B b, long j, long k, E* to) {
     long n = 0;
-    for (; n + lanes <= C; n += lanes) S::template row_times_rows<E>(to + n, row, b.at(j + n, k), B::line, depth, false);
-    E alike[lanes];  // of a row that is read as if it were as many
-    for (; n < C; ++n) {
-      S::template row_times_rows<E>(alike, row, b.at(j + n, k), 0, depth, false);
-      to[n] = alike[0];
+    for (; n + lanes <= C; n += lanes)
+      S::template row_times_rows<E>(to + n, row, b.at(j + n, k), B::line, depth, false);
+    if constexpr (C % lanes > 0) {
+      E alike[lanes];  // of a row that is read as if it were as many
+      for (; n < C; ++n) {
+        S::template row_times_rows<E>(alike, row, b.at(j + n, k), 0, depth, false);
+        to[n] = alike[0];
+      }
     }
   }
 };
@@ -143,7 +146,8 @@ struct GemmInBlocks {
 /// C (M, N) = A B in blocks of k. E is the type of the sums and of C.
 template <class E, long M, long N, long K, int Blocks, long Most = 1, class A, class B, class Out>
 void gemm_in_blocks(std::byte* workspace, A a, B b, Out out, long times = 1) {
-  with_simd([&]<class S>(S) { GemmInBlocks<S, E, M, N, K, Blocks, Most, A, B, Out>::run(workspace, a, b, out, times); });
+  with_simd(
+      [&]<class S>(S) { GemmInBlocks<S, E, M, N, K, Blocks, Most, A, B, Out>::run(workspace, a, b, out, times); });
 }
 
 }  // namespace cleave::backend::host

@@ -88,9 +88,8 @@ template <class S, class E, long M, long N, long K, class T, int Whole, class A,
   }
   template <int V, int Columns> void columns(long i0, long m, long j, long steps) const {
     b.template pack<S, E, V * lanes>(panel, j, Columns, slice * K, steps);
-    each_tile(m, [&]<int R>(std::integral_constant<int, R>, long i) {
-      one<R, V, Columns>(i0 + i, rows + i * steps, j);
-    });
+    each_tile(m,
+              [&]<int R>(std::integral_constant<int, R>, long i) { one<R, V, Columns>(i0 + i, rows + i * steps, j); });
   }
   /// visit(rows of a tile, the first) for m rows, of products of M rows each.
   template <class Visit> static void each_tile(long m, Visit visit) {

@@ -57,6 +57,12 @@ template <class E, class Operand> constexpr bool readable() {
   return false;
 }
 
+/// Whether the steps of a line are neighbours in memory.
+template <class Operand> constexpr bool lies_along_k() {
+  if constexpr (requires { Operand::step; }) return Operand::step == 1;
+  return false;
+}
+
 /// Whether it can be B in place: its lines are neighbours.
 template <class E, class Operand> constexpr bool readable_across() {
   if constexpr (readable<E, Operand>()) return Operand::line == 1;

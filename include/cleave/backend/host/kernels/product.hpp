@@ -74,8 +74,8 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
     if constexpr (L.out_blocks > 1 && L.out_runs > 1) {
       gemm_in_blocks<E, L.rows, in, out, L.out_blocks, most_folded<L, T>>(
           c.workspace, rows_in_runs<out, L.out_runs, L.out_blocks>(t.dy, factor_dy<L>(t)),
-          rows_in_runs<out, L.out_runs, L.out_blocks>(t.w0, factor_w<L>(t)), Finish<E, T, in, 1, false, void>{t.dx, nullptr},
-          t.slices);
+          rows_in_runs<out, L.out_runs, L.out_blocks>(t.w0, factor_w<L>(t)),
+          Finish<E, T, in, 1, false, void>{t.dx, nullptr}, t.slices);
     } else if constexpr (L.out_blocks > 1) {
       gemm_in_blocks<E, L.rows, in, out, L.out_blocks, most_folded<L, T>>(
           c.workspace, rows<out>(t.dy, factor_dy<L>(t)), rows<out>(t.w0, factor_w<L>(t)),
