@@ -31,14 +31,14 @@ struct HugeAlone : Sequential<Vector<784>, Linear<4096>, Relu, Linear<4096>, Rel
 
 // The plans.
 struct C1 : Plan<Small, Batch<1>, Sgd> {};
-template <int B> struct C2 : Plan<Digits, Batch<B>, Sgd> {};
+template <int B, class... Ps> struct C2 : Plan<Digits, Batch<B>, Sgd, Ps...> {};
 struct C3 : Plan<Mnist, Batch<64>, DataParallel<Sync>, Momentum> {};  // of 01_mnist_mlp
-struct C4 : Plan<Wide, Batch<512>, Sgd> {};
+template <class... Ps> struct C4 : Plan<Wide, Batch<512>, Sgd, Ps...> {};
 struct C4Two : Plan<Wide, Batch<512>, DataParallel<Sync>, MicroBatches<2>, Fastest, Sgd> {};
 struct C6 : Plan<LeNet, Batch<32>, Sgd> {};
 template <int B> struct C9 : Plan<Digits, Batch<2 * B>, DataParallel<Sync>, MicroBatches<2>, Fastest, Sgd> {};
 struct C10Alone : Plan<HugeAlone, Batch<64>, Sgd> {};
-template <class Split> struct C10 : Plan<Huge, Batch<64>, ModelParallel<Split>, Sgd> {};
+template <class Split, class... Ps> struct C10 : Plan<Huge, Batch<64>, ModelParallel<Split>, Sgd, Ps...> {};
 
 /// A batch that lies in memory. Ours pays for copying it in at every step; the peers read it where it is.
 template <class P> struct Data {
@@ -109,7 +109,10 @@ std::map<std::string, double (*)()> const rows{
     {"C2.32", step<C2<32>>},
     {"C3", step<C3>},
     {"C3.two", step<C3, 2>},
-    {"C4", step<C4>},
+    {"C4", step<C4<>>},
+    {"C2.1.blocks", step<C2<1, Blocks<8>>>},
+    {"C2.32.blocks", step<C2<32, Blocks<8>>>},
+    {"C4.blocks", step<C4<Blocks<8>>>},
     {"C4.two", step<C4Two, 2>},
     {"C6", step<C6>},
     {"C9.1.alone", step<C2<1>>},
@@ -124,6 +127,8 @@ std::map<std::string, double (*)()> const rows{
     {"C10.cols", step<C10<SplitCols>>},
     {"C10.rows", step<C10<SplitRows>>},
     {"C10.colsrows", step<C10<SplitColsRows>>},
+    {"C10.cols.blocks", step<C10<SplitCols, Blocks<8>>>},
+    {"C10.rows.blocks", step<C10<SplitRows, Blocks<8>>>},
     {"C15.one", call<C1>},
     {"C15.one.long", step<C1>},
     {"C15.two", call<C9<1>, 2>},

@@ -92,6 +92,7 @@ template <class F> void each_pipeline(F f) {
 }
 template <class F> void each_sum(F f) {
   f("data", meta::type<Of<Mlp, Replicas>>{});
+  f("blocks_columns_rows", meta::type<Of<Mlp, Replicas, Blocks<4>, ModelParallel<SplitColsRows, Ways<4>>, Momentum>>{});
   f("data_fastest", meta::type<Of<Mlp, Replicas, Fastest>>{});
   f("data_f64", meta::type<Of<Mlp, Replicas, Precision<f64>, Momentum>>{});
   f("data_bf16", meta::type<Of<Mlp, Replicas, Precision<bf16>, Nesterov>>{});

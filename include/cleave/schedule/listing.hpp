@@ -156,6 +156,7 @@ template <class = void>
     out = meta::joined({"in each of ", p.rounds, " rounds, but ",
                         p.waits_for_norm ? "start, norm and update" : "start and update", " in the last alone:\n"});
   }
+  if (p.blocks > 1) meta::append(out, {"sums of products are trees of at most ", p.blocks, " blocks:\n"});
   for (int k = 0; k < p.steps; ++k) {
     Step const s = p.step[k];
     bool const bucket = is_of_bucket(s.what);

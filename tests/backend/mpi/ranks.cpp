@@ -157,6 +157,8 @@ int main(int argc, char** argv) {
     same<Of<Net, ModelParallel<SplitRows>>>(process, "by rows");
     same<Of<Net, ModelParallel<SplitColsRows, Ways<4>>>>(process, "by columns and rows");
     same<Of<Net, ModelParallel<SplitColsRows, Ways<3>>>>(process, "by unequal columns and rows");
+    same<Of<Net, Blocks<4>, ModelParallel<SplitColsRows, Ways<4>>>>(process, "by columns and rows, in blocks");
+    same<Of<Net, Blocks<3>, ModelParallel<SplitRows, Ways<3>>>>(process, "by rows of three ways, in blocks");
     same<Of<Net, ModelParallel<SplitBatch>>>(process, "by batch");
     same<Of<Mixed, OneWeirdTrick<2>>>(process, "one weird trick");
     same<Of<Net, ModelParallel<SplitLayers<2>>>>(process, "in stages");
