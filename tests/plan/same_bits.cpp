@@ -44,6 +44,14 @@ static_assert(plan::bits_differ_by<One, Of<Other, MicroBatches<12>, Momentum>>()
 struct Fork : Sequential<Vector<8>, Linear<4>, Branches<Plus, Path<Linear<4>>, Path<Linear<4>>>, CrossEntropy> {};
 template <class... Ps> using InColumns = Of<Fork, MicroBatches<12>, ModelParallel<SplitCols, Ways<2>>, Ps...>;
 template <int First> using From = ModelParallel<SplitLayers<2, GPipe, FirstLayers<First>>>;
+// Two products read a value whole that a map reads in parts of the batch: the gradients of the two are added first.
+struct Wide : Sequential<Vector<16>, Linear<16>, Branches<Plus, Path<Linear<16>>, Path<Tanh>, Path<Linear<16>>>,
+                         Linear<4>, CrossEntropy> {};
+struct InParts : Sequential<Vector<16>, Linear<16, ModelParallel<SplitBatch>>,
+                            Branches<Plus, Path<Linear<16>>, Path<Tanh>, Path<Linear<16>>>, Linear<4>, CrossEntropy> {};
+static_assert(
+    plan::bits_differ_by<Of<Wide, MicroBatches<12>>, Of<InParts, MicroBatches<12>, ModelParallel<Whole, Ways<2>>>>() ==
+    BitsDifference::Readers);
 static_assert(plan::bits_differ_by<InColumns<>, InColumns<From<2>>>() == BitsDifference::Stages);
 static_assert(same_bits<InColumns<>, InColumns<From<1>>> && same_bits<InColumns<From<2>>, InColumns<From<2>>>);
 static_assert(std::is_same_v<layer::ops_of<Alike>, layer::ops_of<Connected>>);

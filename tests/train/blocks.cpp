@@ -38,6 +38,22 @@ struct Readers : Sequential<Vector<16>, Linear<8>, Branches<Plus, Path<Linear<16
 /// No bias and a map that are computed at once with the product on one rank, and a pooled image before it.
 struct Pictures : Sequential<Image<2, 6, 6>, Conv<4, 3>, Relu, MaxPool<2>, Linear<12, NoBias>, Sigmoid, Linear<8>,
                              GeluTanh, Linear<4>, CrossEntropy> {};
+struct Deeper
+    : Sequential<Image<4, 9, 9>, Conv<8, 3, Pad<1>, Stride<2>>, Relu, Conv<12, 3, Pad<2>, Dilation<2>, NoBias>,
+                 GroupNorm<2>, Tanh, Conv<8, 1>, Relu, GlobalAvgPool, Linear<4>, CrossEntropy> {};
+/// In two groups, of which each way may have one; the next convolution reads all.
+struct Towers : Sequential<Image<4, 7, 7>, Conv<8, 3, Groups<2>>, Relu, Conv<8, 3>, Relu, Linear<4>, CrossEntropy> {};
+/// Of one sample: few columns, and a number of rows that does not fill vectors.
+struct Sliver : Sequential<Vector<16>, Linear<20>, Relu, Linear<64>, Tanh, Linear<48>, Relu, Linear<4>, CrossEntropy> {
+};
+/// Some readers of a value read it in parts, others whole; a residual goes around both.
+struct Many : Sequential<Vector<16>, Linear<16>, Branches<Plus, Path<LayerNorm>, Path<Tanh>, Path<LayerNorm>>,
+                         Residual<Branches<Plus, Path<LayerNorm, Linear<16>>, Path<LayerNorm, Linear<16>>>>, Linear<4>,
+                         CrossEntropy> {};
+struct Mine : op::Product<16> {
+  static constexpr auto name = "mine";
+};
+struct Own : Sequential<Vector<16>, Linear<32>, Relu, layer::Chain<Mine>, Tanh, Linear<4>, CrossEntropy> {};
 struct Clipped : Momentum {
   static constexpr float clip_norm = 0.05f;
 };
@@ -78,16 +94,19 @@ TEST_CASE("more blocks than ways, and three ways of six blocks") {
       .on<In<Thirds, Blocks<6>, DataParallel<Sync>, ModelParallel<SplitRows, Ways<3>>>>(2)
       .on<In<Thirds, Blocks<6>, ModelParallel<SplitCols, Ways<6>>>>(1);
 }
-TEST_CASE("one sample in a micro-batch, f64, and a clipped norm") {
+TEST_CASE("one sample in a micro-batch, and f64") {
   using Alone = triples::Of<Deep, MicroBatches<24>, Blocks<4>>;
   Same<Alone>{}
       .on<triples::Of<Deep, MicroBatches<24>, Blocks<4>, ModelParallel<SplitColsRows>>>(1)
       .on<triples::Of<Deep, MicroBatches<24>, Blocks<4>, ModelParallel<SplitCols, Ways<4>>>>(1)
       .on<triples::Of<Deep, MicroBatches<24>, Blocks<4>, ModelParallel<SplitRows, Ways<4>>>>(1);
-  struct One : Plan<Deep, Batch<24>, MicroBatches<12>, Clipped, Blocks<4>, Precision<f64>> {};
-  struct Two : Plan<Deep, Batch<24>, MicroBatches<12>, Clipped, Blocks<4>, Precision<f64>, DataParallel<Sync, Zero<2>>,
-                    ModelParallel<SplitColsRows>> {};
-  Same<One>{}.on<Two>(2);
+  Same<triples::Of<Sliver, MicroBatches<24>, Blocks<2>>>{}
+      .on<triples::Of<Sliver, MicroBatches<24>, Blocks<2>, ModelParallel<SplitCols>>>(1);
+  using Long = triples::Of<Sliver, MicroBatches<24>, Blocks<4>, Precision<f64>>;
+  Same<Long>{}
+      .on<triples::Of<Sliver, MicroBatches<24>, Blocks<4>, Precision<f64>, ModelParallel<SplitColsRows, Ways<4>>>>(1)
+      .on<triples::Of<Sliver, MicroBatches<24>, Blocks<4>, Precision<f64>, DataParallel<Sync, Zero<2>>,
+                      ModelParallel<SplitColsRows>>>(2);
 }
 TEST_CASE("several products that read one value") {
   using B = Blocks<4>;
@@ -96,11 +115,41 @@ TEST_CASE("several products that read one value") {
       .on<In<Readers, B, ModelParallel<SplitColsRows, Ways<4>>>>(1)
       .on<In<Readers, B, DataParallel<Sync>, ModelParallel<SplitRows>>>(2);
 }
+TEST_CASE("readers of a value in parts, and of all of it") {
+  using B = Blocks<4>;
+  Same<In<Many, B>>{}
+      .on<In<Many, B, ModelParallel<SplitCols>>>(1)
+      .on<In<Many, B, ModelParallel<SplitRows, Ways<4>>>>(1)
+      .on<In<Many, B, DataParallel<Sync>, ModelParallel<SplitColsRows>>>(2);
+}
 TEST_CASE("images before products") {
   struct OnWays
       : Sequential<Image<2, 6, 6>, Conv<4, 3>, Relu, MaxPool<2>, Linear<12, NoBias, ModelParallel<SplitRows>>, Sigmoid,
                    Linear<8, ModelParallel<SplitCols>>, GeluTanh, Linear<4, ModelParallel<SplitRows>>, CrossEntropy> {};
   Same<In<Pictures, Blocks<4>>>{}.on<In<OnWays, Blocks<4>, ModelParallel<Whole, Ways<2>>>>(1);
+}
+TEST_CASE("convolutions by filters and channels") {
+  using B = Blocks<4>;
+  Same<In<Pictures, B>>{}
+      .on<In<Pictures, B, ModelParallel<SplitCols>>>(1)
+      .on<In<Pictures, B, DataParallel<Sync, Zero<2>>, ModelParallel<SplitColsRows>>>(2)
+      .on<In<Pictures, B, ModelParallel<SplitRows, Ways<2>>>>(1);
+  Same<In<Deeper, B>>{}
+      .on<In<Deeper, B, ModelParallel<SplitColsRows, Ways<4>>>>(1)
+      .on<In<Deeper, B, ModelParallel<SplitRows, Ways<4>>>>(1)
+      .on<In<Deeper, B, DataParallel<Sync>, ModelParallel<SplitCols>>>(3);
+  struct OnTwo
+      : Sequential<Image<4, 7, 7>, Conv<8, 3, Groups<2>, ModelParallel<SplitGroups>>, Relu,
+                   Conv<8, 3, ModelParallel<SplitCols>>, Relu, Linear<4, ModelParallel<SplitRows>>, CrossEntropy> {};
+  Same<In<Towers, B>>{}.on<In<OnTwo, B, DataParallel<Sync>, ModelParallel<Whole, Ways<2>>>>(2);
+  auto const near = []<class N>(meta::type<N>) {
+    auto const plain = after<In<N>>(1), blocks = after<In<N, B>>(1);
+    CHECK(triples::difference(blocks, plain) <= 1e-5);
+    CHECK(triples::difference(blocks, plain) > 0);
+  };
+  near(meta::type<Pictures>{});
+  near(meta::type<Deeper>{});
+  near(meta::type<Deep>{});
 }
 TEST_CASE("attention by heads, gated layers, tables of tokens") {
   using namespace sequences;
@@ -148,7 +197,10 @@ TEST_CASE("what is not a whole branch of the tree is told apart") {
   };
   CHECK(by(meta::type<Deep>{}, meta::list<ModelParallel<SplitCols, Ways<3>>>{}) == BitsDifference::Split);
   CHECK(by(meta::type<Deep>{}, meta::list<ModelParallel<SplitRows, Ways<5>>>{}) == BitsDifference::Split);
-  CHECK(by(meta::type<Pictures>{}, meta::list<ModelParallel<SplitCols>>{}) == BitsDifference::Split);  // of filters
+  CHECK(by(meta::type<Own>{}, meta::list<ModelParallel<SplitCols>>{}) == BitsDifference::Split);
+  struct One : Plan<Deep, Batch<24>, Clipped, Blocks<4>> {};
+  struct Two : Plan<Deep, Batch<24>, Clipped, Blocks<4>, ModelParallel<SplitCols>> {};
+  CHECK(plan::bits_differ_by<One, Two>() == BitsDifference::Norm);
   CHECK(plan::bits_differ_by<In<Deep>, In<Deep, Blocks<4>>>() == BitsDifference::Blocks);
   CHECK(plan::bits_differ_by<In<Deep, Blocks<2>>, In<Deep, Blocks<4>>>() == BitsDifference::Blocks);
   CHECK(after<In<Deep, Blocks<2>>>(1) != after<In<Deep, Blocks<4>>>(1));

@@ -101,5 +101,7 @@ struct Convolve : Base {
     });
   }
 };
+template <int Out, int K, int Stride, int Pad, int Groups, Start How, int Dilation>
+inline constexpr bool sums_in_blocks<Convolve<Out, K, Stride, Pad, Groups, How, Dilation>> = true;
 
 }  // namespace cleave::op

@@ -18,8 +18,8 @@ struct Local {
   Shape w0, w1;
   int labels = 1;  // classes that a sample of a loss is compared with
   // Of a product in a plan with Blocks: sums over its inputs, and over its outputs on the way back, are trees of so
-  // many equal blocks on this rank; outputs lie in runs, of each of which a block has a part.
-  int in_blocks = 1, out_blocks = 1, out_runs = 1;
+  // many equal blocks on this rank, from 1; outputs lie in runs, of each of which a block has a part. 0: without.
+  int in_blocks = 0, out_blocks = 0, out_runs = 1;
   friend constexpr bool operator==(Local const&, Local const&) = default;
 };
 
@@ -116,6 +116,13 @@ constexpr int blocks_of(long terms, int most) {
   return most;
 }
 
+/// Whether the kernels of Op, which contracts, sum in Local::in_blocks and out_blocks. One that is derived from such an
+/// operation has kernels of its own.
+template <class Op> inline constexpr bool sums_in_blocks = false;
+template <class Op>
+requires requires { typename Op::runs_as; }
+inline constexpr bool sums_in_blocks<Op> = sums_in_blocks<typename Op::runs_as>;
+
 /// The defaults of an operation. Every operation derives from this.
 struct Base {
   static constexpr int inputs = 1;
@@ -135,8 +142,6 @@ struct Base {
   static constexpr Target loss_target = Target::Class;     // of a loss
   static constexpr bool sums_batch = false;                // y has no batch letter: it is a sum over the batch
   static constexpr bool reads_x = false, reads_y = false;  // in the backward pass; of a join, x is both its inputs
-  /// Of what contracts: its kernels sum in Local::in_blocks and out_blocks.
-  static constexpr bool sums_in_blocks = false;
   /// The gradients of the weights are computed from what backward_input leaves in `aux`, so it is always called.
   static constexpr bool weights_after_input = false;
   static constexpr int tokens = 0;              // if set, it reads whole numbers below this, which come from the data

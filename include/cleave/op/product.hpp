@@ -13,7 +13,7 @@ template <int Out, Start How = Start::He> struct Product : Base {
   static constexpr auto name = "product";
   static constexpr auto equation = "bi,io->bo";
   static constexpr int weights = 1;
-  static constexpr bool linear = true, contracts = true, reads_x = true, sums_in_blocks = true;
+  static constexpr bool linear = true, contracts = true, reads_x = true;
   static constexpr Shape output(Shape) { return Shape(Out); }
   static constexpr Weight weight(int, Shape x) {
     return {Shape(static_cast<int>(x.size()), Out), How, static_cast<int>(x.size()), Out};
@@ -53,5 +53,6 @@ template <int Out, Start How = Start::He> struct Product : Base {
     });
   }
 };
+template <int Out, Start How> inline constexpr bool sums_in_blocks<Product<Out, How>> = true;
 
 }  // namespace cleave::op

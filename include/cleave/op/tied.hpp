@@ -16,7 +16,7 @@ template <int Out> struct TransposedProduct : Base {
   static constexpr auto name = "tied_product";
   static constexpr auto equation = "bi,oi->bo";
   static constexpr int weights = 1;
-  static constexpr bool linear = true, contracts = true, reads_x = true, sums_in_blocks = true;
+  static constexpr bool linear = true, contracts = true, reads_x = true;
   static constexpr Shape output(Shape) { return Shape(Out); }
   static constexpr Weight weight(int, Shape x) {
     return {Shape(Out, static_cast<int>(x.size())), Start::He, 2 * static_cast<int>(x.size()), Out};
@@ -57,6 +57,7 @@ template <int Out> struct TransposedProduct : Base {
   }
 };
 template <int Out> inline constexpr Tie tie_of<TransposedProduct<Out>> = Tie::Reads;
+template <int Out> inline constexpr bool sums_in_blocks<TransposedProduct<Out>> = true;
 
 /// Lookup of a table whose gradient has two parts: first that of the TransposedProduct that reads it too, whose x and
 /// dy are those of `tail`, then the rows of its own dy, in the order of the tokens.

@@ -61,14 +61,14 @@ struct Contraction {
   int runs = 1;    // in which the terms lie
   bool is_whole = true, is_branch = false;
 };
-/// The sum over the letters of a weight that `kept` lacks. `on`: where the weight is.
+/// The sum over the letters of a weight that `kept` lacks, of all of a window each. `on`: where the weight is.
 constexpr Contraction contraction(Signature const& s, op::Subscripts const& kept, Sharding const& on,
                                   Shape const& local, DeviceMesh const& mesh, int blocks) {
   Contraction out;
   int cuts = 0, last = -1;
   long whole = 1, own = 1;
   for (int d = 0; d < s.w_at.count; ++d) {
-    if (kept.has(s.w_at[d])) continue;
+    if (kept.has(s.w_at[d]) || (!s.x_at.has(s.w_at[d]) && !s.y_at.has(s.w_at[d]))) continue;
     bool const first = last < 0;
     if (!first && last != d - 1) blocks = 1;  // they do not lie together
     last = d;
@@ -191,9 +191,8 @@ template <int Ops> struct Placer {
     n.x = n.y = placement(from);
     n.y.on[axis] = to.on[axis];
     n.conversion = convert(n.x.on[axis], n.y.on[axis]);
-    // In blocks the gradients of all readers are sums of their own, as they are on one rank.
-    bool const sums = n.conversion.backward == op::Verb::AllReduce || n.conversion.backward == op::Verb::ReduceScatter;
-    for (int k = from + 1; k < out.count && !(sums && request.blocks > 1); ++k) {
+    // In blocks the gradients of all readers are converted alone and then added, in the order of one rank.
+    for (int k = from + 1; k < out.count && request.blocks == 1; ++k) {
       if (out.node[k].op < 0 && out.node[k].in0 == from && out.node[k].y == n.y) return k;
     }
     return moved(n, whole, part(from));

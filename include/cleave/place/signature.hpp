@@ -168,7 +168,7 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.elementwise = Op::elementwise;
   s.pointwise = Op::elementwise && Op::pointwise && Op::weights + Op::states == 0 && !Op::is_loss;
   s.contracts = Op::contracts;
-  s.sums_in_blocks = Op::sums_in_blocks;
+  s.sums_in_blocks = op::sums_in_blocks<Op>;
   s.is_loss = Op::is_loss;
   s.target = Op::loss_target;
   s.sums_batch = Op::sums_batch;

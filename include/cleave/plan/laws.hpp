@@ -256,6 +256,14 @@ template <bool InBlocks, bool Ordered> struct blocks_are_in_order {
                   "Blocks: they are for the same bits on any ranks, which Fastest gives up; leave one of them out");
   };
 };
+template <bool InBlocks, bool Written> struct blocks_are_summed_behind_products {
+  static constexpr bool holds = !InBlocks || !Written;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "Blocks: partial sums are summed over the ranks right behind their product, as on one rank; leave "
+                  "Conversions<Written> out");
+  };
+};
 template <bool InBlocks, bool Wide> struct blocks_are_of_f32_or_f64 {
   static constexpr bool holds = !InBlocks || Wide;
   template <bool Holds> struct tell {

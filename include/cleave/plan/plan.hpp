@@ -169,6 +169,7 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::workspace_is_for_libraries<ordered, workspaces>>,
       meta::enforce<plan::there_are_2_to_64_blocks<blocks, plan::said<plan::BlockKind, Policies...>>>,
       meta::enforce<plan::blocks_are_in_order<says<plan::BlockKind>, ordered>>,
+      meta::enforce<plan::blocks_are_summed_behind_products<says<plan::BlockKind>, says<plan::ConversionKind>>>,
       meta::enforce<plan::blocks_are_of_f32_or_f64<says<plan::BlockKind>,
                                                    std::is_same_v<number, f32> || std::is_same_v<number, f64>>,
                     number>>;

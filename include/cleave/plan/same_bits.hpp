@@ -23,6 +23,8 @@ enum class BitsDifference : unsigned char {
   Frozen,        // other layers learn
   Split,         // a product is split by other columns, rows or groups: parts of its sums are added in another order
                  // (not in plans with Blocks, where each rank has whole branches of the tree of blocks)
+  Norm,          // clip_norm or LossScale: each of another number of ways rounds the squares of its gradients
+  Readers,       // several operations read a value's conversion, and others the value: its gradient has another order
   Stages,        // a part of a pipeline converts a value that another converts too: its gradient has another order
   Rounding       // of a narrow format: a value is rounded between two operations that the other computes at once
 };
@@ -76,6 +78,21 @@ template <class P> constexpr bool converts_in_several_parts() {
   return false;
 }
 
+/// Whether several operations read one conversion of a value that others read too: their gradients are added first.
+template <class P> constexpr bool adds_some_gradients_first() {
+  auto const& p = P::placed;
+  auto const readers = [&](int of) {
+    int count = 0;
+    for (int k = 0; k < p.count; ++k) count += (p.node[k].in0 == of) + (p.node[k].in1 == of);
+    return count;
+  };
+  for (int k = 0; k < p.count; ++k) {
+    place::Node const& n = p.node[k];
+    if (n.op < 0 && !n.is_send() && n.in0 >= 0 && readers(k) > 1 && readers(n.in0) > 1) return true;
+  }
+  return false;
+}
+
 template <class P, class Q> constexpr BitsDifference bits_differ_by() {
   using enum BitsDifference;
   if constexpr (!legal<P> || !legal<Q>) {
@@ -104,6 +121,10 @@ template <class P, class Q> constexpr BitsDifference bits_differ_by() {
     for (int k = 0; k < BitsOf<P>::ops; ++k) {
       if (p.of[k].dim != q.of[k].dim || p.of[k].parts != q.of[k].parts) return Split;
     }
+    constexpr bool other_ways = P::request.mesh.ways() != Q::request.mesh.ways();
+    if ((P::waits_for_norm || Q::waits_for_norm) && other_ways) return Norm;
+    constexpr bool first = adds_some_gradients_first<P>() || adds_some_gradients_first<Q>();
+    if (first && !std::is_same_v<P, Q>) return Readers;
     constexpr bool apart = converts_in_several_parts<P>() || converts_in_several_parts<Q>();
     if (apart && !std::is_same_v<P, Q>) return Stages;
     bool const narrow = P::format.data < P::format.sum;

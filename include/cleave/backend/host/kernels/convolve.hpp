@@ -33,7 +33,7 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How, Dilation>> {
   template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups, k = in * K * K;
-    if constexpr (convolves_by_library<T>) {
+    if constexpr (L.in_blocks == 0 && convolves_by_library<T>) {
       by_library_pass<L, LibraryConvolution::Pass::Forward>(t.x, t.w0, t.y);
       if constexpr (WithBias || !std::is_void_v<Map>) {
         tensor::each(L.rows * L.y.size(), [&](long e) {
@@ -50,7 +50,7 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How, Dilation>> {
     auto const fw = factor_w<L>(t);
     with_simd([&]<class S>(S) {
       using A = Rows<T, k>;
-      using Run = Correlate<S, E, g, out, A, T>;
+      using Run = Correlate<S, E, g, out, A, T, (L.in_blocks > 1 ? L.in_blocks : 1)>;
       static_assert(Run::fits, "a row of this image is wider than the workspace");
       for (int q = 0; q < groups; ++q) {
         Run const run(c.workspace, A{t.w0 + long{q} * out * k, fw});
@@ -65,13 +65,14 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How, Dilation>> {
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr int in = L.w0[1], groups = L.x[0] / in, out = L.y[0] / groups;
-    if constexpr (convolves_by_library<T>) return by_library_pass<L, LibraryConvolution::Pass::Input>(t.dy, t.w0, t.dx);
+    if constexpr (L.out_blocks == 0 && convolves_by_library<T>)
+      return by_library_pass<L, LibraryConvolution::Pass::Input>(t.dy, t.w0, t.dx);
     constexpr Geometry g{out, L.y[1], L.y[2], K, 1, Op::reach - 1 - Pad, Stride, L.x[1], L.x[2], Dilation};
     auto const fdy = factor_dy<L>(t);
     auto const fw = factor_w<L>(t);
     with_simd([&]<class S>(S) {
       using A = Turned<T, in, K * K>;
-      using Run = Correlate<S, E, g, in, A, T>;
+      using Run = Correlate<S, E, g, in, A, T, (L.out_blocks > 1 ? L.out_blocks : 1)>;
       static_assert(Run::fits, "a row of this image is wider than the workspace");
       for (int q = 0; q < groups; ++q) {
         Run const run(c.workspace, A{t.w0 + long{q} * out * in * K * K, fw});

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "block_tree.hpp"
 #include "image.hpp"
 #include "pack.hpp"
 
@@ -11,8 +12,9 @@ namespace cleave::backend::host {
 
 /// C (M, windows) = A (M, K) patches (K, windows), K = channels * kernel * kernel in that order. A panel of patches is
 /// gathered from a padded band of the image into the first-level cache; A is packed once for all images. Every sum is
-/// one chain in the order of K, as in gemm.hpp.
-template <class S, class E, Geometry G, int M, class A, class T> struct Correlate {
+/// one chain in the order of K, as in gemm.hpp, or the tree of those over `Blocks` equal parts of the channels.
+template <class S, class E, Geometry G, int M, class A, class T, int Blocks = 1> struct Correlate {
+  static_assert(G.channels % Blocks == 0);
   static constexpr long kib = 1024, rows_room = 448 * kib, panel_room = 96 * kib, image_room = 224 * kib;
   static constexpr long K = long{G.channels} * G.window(), windows = long{G.out_h} * G.out_w, size = sizeof(E);
   static constexpr int lanes = S::template lanes<E>;
@@ -23,14 +25,21 @@ template <class S, class E, Geometry G, int M, class A, class T> struct Correlat
   static constexpr bool resident = up(M, tile.rows) * K * size <= rows_room;  // all of A stays packed
   static constexpr bool a_in_place = !resident && readable<E, A>();
   static constexpr bool sums_in_place =
-      std::is_same_v<E, T>;  // otherwise they stay in the workspace until the last block
-  static constexpr long sums_room = 224 * kib, slack = 2 * lanes * size;
+      std::is_same_v<E, T> && Blocks == 1;  // otherwise they stay in the workspace until the last step
+  static constexpr BlockTree<Blocks> tree{};
+  static constexpr long sums_room = down(224 * kib / tree.depth, lanes*size), slack = 2 * lanes * size;
   static constexpr long rows_limit = resident || a_in_place ? M : down(rows_room / (depth * size), tile.rows);
   static constexpr long sums_limit = sums_in_place ? M : down(sums_room / (up(G.out_w, lanes) * size), tile.rows);
   static constexpr long limit = rows_limit < sums_limit ? rows_limit : sums_limit;
   static constexpr long block_rows = M <= limit ? M : limit < tile.rows ? tile.rows : limit;
+  static constexpr int block_channels = G.channels / Blocks;
+  static constexpr Geometry block = [] {
+    Geometry of = G;
+    of.channels = block_channels;
+    return of;
+  }();
   static constexpr Band band =
-      best_band(G, (image_room - slack) / size,
+      best_band(block, (image_room - slack) / size,
                 sums_in_place ? windows : sums_room / (up(block_rows, tile.rows) * size) - lanes, 128);
   static constexpr bool fits = G.plane(band.rows) * band.channels * size + slack <= image_room &&
                                (sums_in_place || block_rows * up(band.rows * G.out_w, lanes) * size <= sums_room);
@@ -42,6 +51,7 @@ template <class S, class E, Geometry G, int M, class A, class T> struct Correlat
 
   A a;
   E *rows, *panel, *image, *sums;
+  long begin = 0;  // the first step of a chain
 
   Correlate(std::byte* workspace, A from)
       : a(from),
@@ -57,16 +67,40 @@ template <class S, class E, Geometry G, int M, class A, class T> struct Correlat
     for (long i = 0; i < M; i += block_rows) {
       for (int first = 0; first < G.out_h; first += band.rows) {
         int const out_rows = static_cast<int>(smaller(band.rows, G.out_h - first));
-        for (int c = 0; c < G.channels; c += band.channels) {
-          int const held = static_cast<int>(smaller(band.channels, G.channels - c));
-          pad_image<G>(image, x + long{c} * G.h * G.w, held, first, out_rows, f);
-          steps(i, smaller(block_rows, M - i), first, out_rows, long{c} * G.window(), long{held} * G.window(), out);
+        if constexpr (Blocks == 1) {
+          channels(0, x, f, i, first, out_rows, out);
+        } else {
+          blocks(x, f, i, first, out_rows, out);
         }
       }
     }
   }
 
  private:
+  /// Those of one block, from `from` on, for some rows of A and of the image.
+  template <class F, class Out>
+  void channels(int from, T const* x, F f, long i, int first, int out_rows, Out out) const {
+    for (int c = from; c < from + block_channels; c += band.channels) {
+      int const held = static_cast<int>(smaller(band.channels, from + block_channels - c));
+      pad_image<G>(image, x + long{c} * G.h * G.w, held, first, out_rows, f);
+      steps(i, smaller(block_rows, M - i), first, out_rows, long{c} * G.window(), long{held} * G.window(), out);
+    }
+  }
+  template <class F, class Out> void blocks(T const* x, F f, long i, int first, int out_rows, Out out) const {
+    constexpr long stride = up(band.rows * G.out_w, lanes);
+    long const m = smaller(block_rows, M - i);
+    Correlate at = *this;
+    for (int q = 0; q < Blocks; ++q) {
+      at.begin = long{q} * block_channels * G.window();
+      at.channels(q * block_channels, x, f, i, first, out_rows, out);
+      for (int merges = tree.merges[q]; merges > 0; --merges) {
+        at.sums -= sums_room / size;
+        S::add(at.sums, 0, at.sums, 0, at.sums + sums_room / size, 0, 1, static_cast<int>(m * stride));
+      }
+      at.sums += sums_room / size;
+    }
+    out.template done<S>(sums, stride, i, long{first} * G.out_w, static_cast<int>(m), out_rows * G.out_w);
+  }
   void pack_rows(E* to, long i0, long m, long k, long count) const {
     long i = 0;
     for (; i + tile.rows <= m; i += tile.rows)
@@ -127,20 +161,20 @@ template <class S, class E, Geometry G, int M, class A, class T> struct Correlat
   void one(long i0, long i, int first, long j, int count, long k, long n, Out out) const {
     auto const multiply = [&](E* c, long stride) {
       if constexpr (a_in_place) {
-        S::template tile<E, R, V, A::line>(n, a.at(i0 + i, k), A::step, panel, V * lanes, c, stride, k > 0);
+        S::template tile<E, R, V, A::line>(n, a.at(i0 + i, k), A::step, panel, V * lanes, c, stride, k > begin);
       } else if constexpr (resident) {
         long const block = k / depth * depth, length = smaller(depth, K - block);
         E const* const left = rows + block * M + (i0 + i) * length + (k - block) * R;
-        S::template tile<E, R, V, 1>(n, left, R, panel, V * lanes, c, stride, k > 0);
+        S::template tile<E, R, V, 1>(n, left, R, panel, V * lanes, c, stride, k > begin);
       } else {
-        S::template tile<E, R, V, 1>(n, rows + i * n, R, panel, V * lanes, c, stride, k > 0);
+        S::template tile<E, R, V, 1>(n, rows + i * n, R, panel, V * lanes, c, stride, k > begin);
       }
     };
     long const place = long{first} * G.out_w + j;
     if constexpr (!sums_in_place) {
       constexpr long stride = up(band.rows * G.out_w, lanes);
       multiply(sums + i * stride + j, stride);
-      if (k + n == K) out.template done<S>(sums + i * stride + j, stride, i0 + i, place, R, count);
+      if (Blocks == 1 && k + n == K) out.template done<S>(sums + i * stride + j, stride, i0 + i, place, R, count);
     } else {
       E* const c = out.at(i0 + i, place);
       if (count == V * lanes) {

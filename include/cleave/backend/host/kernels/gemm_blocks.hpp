@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "../../../schedule/slices.hpp"
+#include "block_tree.hpp"
 #include "gemm_sum.hpp"
 
 namespace cleave::backend::host {
@@ -48,17 +48,6 @@ template <long Stride, int Runs, int Blocks, class T> auto rows_in_runs(T const*
   static_assert(Stride % (Runs * Blocks) == 0);
   return RowsInRuns<T, Stride, Stride / Runs / Blocks, Runs, Blocks>{p, f};
 }
-
-/// The order in which blocks meet, as instructions: `depth` sums are held at once, behind block q `merges[q]` pairs
-/// are added.
-template <int Blocks> struct BlockTree {
-  int depth = 0, merges[Blocks]{};
-  constexpr BlockTree() {
-    schedule::TreeSum tree{Blocks};
-    for (int q = 0; q < Blocks; ++q) tree.push({q, 1}, [&](int, int) { ++merges[q]; });
-    depth = tree.deepest;
-  }
-};
 
 /// C (M, N), of up to `Most` times M rows: each element is the tree's sum of chains over K / Blocks steps of k. It has
 /// the same bits, whatever M and N, and where a rank has some of the blocks, the tree goes on over the ranks.

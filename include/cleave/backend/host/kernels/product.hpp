@@ -47,7 +47,7 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
     if (!folds<L, T> && t.slices > 1) {
       return each_slice<L>(t, [&](op::Operands<T> const& one) { forward<L, WithBias, Map>(c, one); });
     }
-    if constexpr (L.in_blocks > 1) {
+    if constexpr (L.in_blocks > 0) {
       gemm_in_blocks<E, L.rows, out, in, L.in_blocks, most_folded<L, T>>(
           c.workspace, rows<in>(t.x, factor_x<L>(t)), columns<out>(t.w0, factor_w<L>(t)),
           Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias}, t.slices);
@@ -71,12 +71,12 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
     if (!folds<L, T> && t.slices > 1) {
       return each_slice<L>(t, [&](op::Operands<T> const& one) { backward_input<L>(c, one); });
     }
-    if constexpr (L.out_blocks > 1 && L.out_runs > 1) {
+    if constexpr (L.out_blocks > 0 && L.out_runs > 1) {
       gemm_in_blocks<E, L.rows, in, out, L.out_blocks, most_folded<L, T>>(
           c.workspace, rows_in_runs<out, L.out_runs, L.out_blocks>(t.dy, factor_dy<L>(t)),
           rows_in_runs<out, L.out_runs, L.out_blocks>(t.w0, factor_w<L>(t)),
           Finish<E, T, in, 1, false, void>{t.dx, nullptr}, t.slices);
-    } else if constexpr (L.out_blocks > 1) {
+    } else if constexpr (L.out_blocks > 0) {
       gemm_in_blocks<E, L.rows, in, out, L.out_blocks, most_folded<L, T>>(
           c.workspace, rows<out>(t.dy, factor_dy<L>(t)), rows<out>(t.w0, factor_w<L>(t)),
           Finish<E, T, in, 1, false, void>{t.dx, nullptr}, t.slices);

@@ -18,7 +18,7 @@ template <int Out> struct Kernel<op::TransposedProduct<Out>> {
     if (!folds<L, T> && t.slices > 1) {
       return each_slice<L>(t, [&](op::Operands<T> const& one) { forward<L, WithBias, Map>(c, one); });
     }
-    if constexpr (L.in_blocks > 1) {
+    if constexpr (L.in_blocks > 0) {
       gemm_in_blocks<E, L.rows, out, in, L.in_blocks, most_folded<L, T>>(
           c.workspace, rows<in>(t.x, factor_x<L>(t)), rows<in>(t.w0, factor_w<L>(t)),
           Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias}, t.slices);
@@ -42,7 +42,7 @@ template <int Out> struct Kernel<op::TransposedProduct<Out>> {
     if (!folds<L, T> && t.slices > 1) {
       return each_slice<L>(t, [&](op::Operands<T> const& one) { backward_input<L>(c, one); });
     }
-    if constexpr (L.out_blocks > 1) {
+    if constexpr (L.out_blocks > 0) {
       gemm_in_blocks<E, L.rows, in, out, L.out_blocks, most_folded<L, T>>(
           c.workspace, rows<out>(t.dy, factor_dy<L>(t)), columns<in>(t.w0, factor_w<L>(t)),
           Finish<E, T, in, 1, false, void>{t.dx, nullptr}, t.slices);
