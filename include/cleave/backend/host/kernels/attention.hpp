@@ -17,14 +17,14 @@ template <bool Causal, bool Padded> struct Kernel<op::Attend<Causal, Padded>> {
 
   template <op::Local L, bool, class, class T> static void forward(Context c, op::Operands<T> const& t) {
     for (long n = 0; n < L.rows * Op::template OneHead<L>::heads; ++n) {
-      each_block<L>([&]<int Rows>(Constant<Rows>, long q) { Blocks<L, T>{c, t, n}.template outputs<Rows>(q); });
+      each_block<L>([&]<int Rows>(Constant<Rows>, long q) { BlocksOfHead<L, T>{c, t, n}.template outputs<Rows>(q); });
     }
   }
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
     if constexpr (Padded) op::Masked::clear_mask_gradient<L>(c, t);
     using Of = typename Op::template OneHead<L>;
     for (long n = 0; n < L.rows * Of::heads; n += Of::queries) {  // the first head of each group
-      Blocks<L, T> const first{c, t, n};
+      BlocksOfHead<L, T> const first{c, t, n};
       if constexpr (L.x[0] <= block<L>) {
         first.gradients();
       } else {
@@ -46,7 +46,7 @@ template <bool Causal, bool Padded> struct Kernel<op::Attend<Causal, Padded>> {
     if constexpr (rest > 0) f(Constant<rest>{}, long{positions - rest});
   }
 
-  template <op::Local L, class T> struct Blocks {
+  template <op::Local L, class T> struct BlocksOfHead {
     using A = tensor::accumulate_t<T>;
     using Of = typename Op::template OneHead<L>;
     static constexpr int most = block<L>, width = Of::width, lanes = 16;
@@ -56,10 +56,10 @@ template <bool Causal, bool Padded> struct Kernel<op::Attend<Causal, Padded>> {
     Of at;
     T const* mask;  // of the sample, if it has padding
 
-    Blocks(Context context, op::Operands<T> const& operands, long n)
+    BlocksOfHead(Context context, op::Operands<T> const& operands, long n)
         : c(context), t(operands), number(n), at(n), mask(Of::mask(operands, n)) {}
     /// The j-th head from this one on.
-    Blocks head(int j) const { return {c, t, number + j}; }
+    BlocksOfHead head(int j) const { return {c, t, number + j}; }
 
     /// Block (rows, keys) of query . key, unscaled.
     template <int R, int K> void scores(A* s, long q, long k) const {
@@ -186,7 +186,7 @@ template <bool Causal, bool Padded> struct Kernel<op::Attend<Causal, Padded>> {
     template <int K> void of_keys(long k) const {
       alignas(64) A p[most * most], ds[most * most], dk[K * width] = {}, dv[K * width] = {};
       for (int j = 0; j < Of::queries; ++j) {
-        Blocks const one = head(j);
+        BlocksOfHead const one = head(j);
         each_block<L>([&]<int R>(Constant<R>, long q) {
           if (seen(q + R - 1, k, K) == 0) return;
           one.template slopes<R, K>(p, ds, q, k);
@@ -201,7 +201,7 @@ template <bool Causal, bool Padded> struct Kernel<op::Attend<Causal, Padded>> {
       alignas(64) A p[most * most], ds[most * most], dk[most * width] = {}, dv[most * width] = {};
       for (int j = 0; j < Of::queries; ++j) {
         alignas(64) A dq[most * width] = {};
-        Blocks const one = head(j);
+        BlocksOfHead const one = head(j);
         one.template slopes<most, most>(p, ds, 0, 0);
         one.template add_query<most, most>(dq, ds, 0);
         one.template add_key<most, most>(dk, dv, p, ds, 0);

@@ -33,13 +33,13 @@ template <class S, class E, Geometry G, int M, class A, class T, int Blocks = 1>
   static constexpr long limit = rows_limit < sums_limit ? rows_limit : sums_limit;
   static constexpr long block_rows = M <= limit ? M : limit < tile.rows ? tile.rows : limit;
   static constexpr int block_channels = G.channels / Blocks;
-  static constexpr Geometry block = [] {
+  static constexpr Geometry of_block = [] {
     Geometry of = G;
     of.channels = block_channels;
     return of;
   }();
   static constexpr Band band =
-      best_band(block, (image_room - slack) / size,
+      best_band(of_block, (image_room - slack) / size,
                 sums_in_place ? windows : sums_room / (up(block_rows, tile.rows) * size) - lanes, 128);
   static constexpr bool fits = G.plane(band.rows) * band.channels * size + slack <= image_room &&
                                (sums_in_place || block_rows * up(band.rows * G.out_w, lanes) * size <= sums_room);
