@@ -77,7 +77,8 @@ void compare(place::Signatures<N> const& model, place::Placed<N> const& placed, 
     CHECK((n.op < 0 && n.x.on[1] == place::shard(place::batch)) == o.from_rows);
     CHECK(n.whole == o.whole);
     op::Local local = n.local;
-    local.labels = 1;  // there was no more
+    local.labels = 1;  // there was no more, and there were no blocks
+    local.in_blocks = local.out_blocks = 0;
     CHECK(local == o.local);
     CHECK((old(n.x, 1) == o.x));
     bool const sums = n.op >= 0 && model.op[n.op].sums_batch;
