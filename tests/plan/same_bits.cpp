@@ -38,12 +38,19 @@ template <class P> std::vector<double> trained(int replicas) {
 
 // Both ways round, and of a plan with itself.
 static_assert(same_bits<One, One> && same_bits<One, With<Accumulate<3>>> && same_bits<With<Accumulate<3>>, One>);
+// A norm over gradients whose weights no way has in parts is rounded once.
+struct Clip : Momentum {
+  static constexpr float clip_norm = 0.05f;
+};
+static_assert(same_bits<Of<Net, MicroBatches<12>, Clip>, Of<Net, MicroBatches<12>, Clip, ModelParallel<SplitBatch>>>);
 static_assert(plan::bits_differ_by<Slower, One>() == BitsDifference::Rate);
 static_assert(plan::bits_differ_by<One, Of<Other, MicroBatches<12>, Momentum>>() == BitsDifference::Model);
 // Both products read a value that columns make whole: in one part once, in two parts twice.
 struct Fork : Sequential<Vector<8>, Linear<4>, Branches<Plus, Path<Linear<4>>, Path<Linear<4>>>, CrossEntropy> {};
 template <class... Ps> using InColumns = Of<Fork, MicroBatches<12>, ModelParallel<SplitCols, Ways<2>>, Ps...>;
 template <int First> using From = ModelParallel<SplitLayers<2, GPipe, FirstLayers<First>>>;
+static_assert(plan::bits_differ_by<InColumns<>, InColumns<From<2>>>() == BitsDifference::Stages);
+static_assert(same_bits<InColumns<>, InColumns<From<1>>> && same_bits<InColumns<From<2>>, InColumns<From<2>>>);
 // Two products read a value whole that a map reads in parts of the batch: the gradients of the two are added first.
 struct Wide : Sequential<Vector<16>, Linear<16>, Branches<Plus, Path<Linear<16>>, Path<Tanh>, Path<Linear<16>>>,
                          Linear<4>, CrossEntropy> {};
@@ -52,8 +59,6 @@ struct InParts : Sequential<Vector<16>, Linear<16, ModelParallel<SplitBatch>>,
 static_assert(
     plan::bits_differ_by<Of<Wide, MicroBatches<12>>, Of<InParts, MicroBatches<12>, ModelParallel<Whole, Ways<2>>>>() ==
     BitsDifference::Readers);
-static_assert(plan::bits_differ_by<InColumns<>, InColumns<From<2>>>() == BitsDifference::Stages);
-static_assert(same_bits<InColumns<>, InColumns<From<1>>> && same_bits<InColumns<From<2>>, InColumns<From<2>>>);
 static_assert(std::is_same_v<layer::ops_of<Alike>, layer::ops_of<Connected>>);
 static_assert(plan::bits_differ_by<Of<Alike>, Of<Connected>>() == BitsDifference::Model);
 // The same operations, of layers with other numbers: Freeze and ParameterGroup read these.

@@ -17,8 +17,8 @@ struct Local {
   Shape x, x2, y;  // one sample
   Shape w0, w1;
   int labels = 1;  // classes that a sample of a loss is compared with
-  // Of a product in a plan with Blocks: sums over its inputs, and over its outputs on the way back, are trees of so
-  // many equal blocks on this rank, from 1; outputs lie in runs, of each of which a block has a part. 0: without.
+  // Of a product in a plan with Blocks: the number of equal blocks on this rank in the sum over its inputs, and in that
+  // over its outputs on the way back, from 1. Outputs lie in runs, and a block has a part of each. 0: no such plan.
   int in_blocks = 0, out_blocks = 0, out_runs = 1;
   friend constexpr bool operator==(Local const&, Local const&) = default;
 };
@@ -110,7 +110,7 @@ struct Weight {
   int unit = 1;  // found by the library: indices of its first dimension that are cut together, as a channel's pixels
 };
 
-/// In how many equal blocks so many terms are summed in a plan of Blocks<most>: `most`, halved until it divides them.
+/// The number of equal blocks of a sum in a plan of Blocks<most>: `most`, halved until it divides the terms; else 1.
 constexpr int blocks_of(long terms, int most) {
   while (most > 1 && terms % most != 0) most = most % 2 == 0 ? most / 2 : 1;
   return most;

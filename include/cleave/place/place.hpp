@@ -54,12 +54,11 @@ constexpr Shape cut(Shape s, Sharding const& sharding, DeviceMesh const& mesh, i
   return s;
 }
 
-/// A contraction of a product in a plan with Blocks: of all its terms a rank has those of some of the blocks, whose sum
-/// is a branch of the tree of all. Not so where other parts of it are cut.
+/// A rank's part of a product's sum in a plan with Blocks.
 struct Contraction {
-  int blocks = 1;  // that a rank has
-  int runs = 1;    // in which the terms lie
-  bool is_whole = true, is_branch = false;
+  int blocks = 1;          // that a rank has
+  int runs = 1;            // in which the terms lie
+  bool is_branch = false;  // of the tree of all blocks, or all of it
 };
 /// The sum over the letters of a weight that `kept` lacks, of all of a window each. `on`: where the weight is.
 constexpr Contraction contraction(Signature const& s, op::Subscripts const& kept, Sharding const& on,
@@ -80,12 +79,11 @@ constexpr Contraction contraction(Signature const& s, op::Subscripts const& kept
     own *= local[d];
     for (int a = 0; a < mesh.axes; ++a) cuts += mesh.size[a] > 1 && on.on[a] == shard(d);
   }
-  out.is_whole = cuts == 0;
   int const all = op::blocks_of(whole, s.sums_in_blocks ? blocks : 1);
   long const parts = whole / own;
   bool const even = cuts < 2 && parts * own == whole && all % parts == 0;
   int const each = even ? all / static_cast<int>(parts) : 1;
-  out.is_branch = out.is_whole || (even && (each & (each - 1)) == 0);
+  out.is_branch = cuts == 0 || (even && (each & (each - 1)) == 0);
   out.blocks = out.is_branch ? each : 1;
   return out;
 }
@@ -158,7 +156,7 @@ template <int Ops> struct Placer {
     return out.count++;
   }
 
-  /// The node that holds `from`'s value as `to`; each conversion is created once, however many read it, but in blocks.
+  /// The node that holds `from`'s value as `to`; each conversion is created once, or, in blocks, for each reader.
   constexpr int converted(int from, Sharding to, Shape whole, Signature const& s, int part) {
     from = sent(from, part, whole);
     for (int a = 0; a < mesh.axes && from < 0 && !request.input_gradient; ++a) {  // without a gradient these are alike

@@ -246,7 +246,7 @@ template <int Blocks, int Said> struct there_are_2_to_64_blocks {
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "Blocks<n>: a product's sums are cut into 2 to 64 blocks; for the same bits on any ranks, as many as "
-                  "the most ranks that share a product");
+                  "the most ways of a plan");
   };
 };
 template <bool InBlocks, bool Ordered> struct blocks_are_in_order {

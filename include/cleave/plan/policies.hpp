@@ -131,11 +131,10 @@ struct Fastest {
   static constexpr bool ordered = false;
 };
 
-/// `Blocks<8>`: a product sums over its inputs, and over its outputs on the way back, in so many equal blocks, and
-/// these in a tree, on one rank as on several: then columns and rows on 2, 4 or 8 ranks give the bits of one rank
-/// (`same_bits`). Of n blocks 2^k lie on each of n / 2^k ranks. A sum of so many terms that n does not divide them has
-/// n / 2 blocks, or n / 4, and so on; one over an odd number has none. Those of convolutions are of channels. For f32
-/// and f64, with `Ordered`, on CPUs.
+/// `Blocks<8>`: a product sums over its inputs, and over its outputs on the way back, in 8 equal blocks, and these in a
+/// tree, on one rank as on several: then columns and rows on 2, 4 or 8 ranks give the bits of one rank (`same_bits`).
+/// Of n blocks 2^k lie on each of n / 2^k ranks. Where n does not divide the number of terms, a sum has n / 2 blocks,
+/// or n / 4, and so on, or one. Those of convolutions are of channels. For f32 and f64, with `Ordered`, on CPUs.
 template <int N> struct Blocks {
   using kind = plan::BlockKind;
   static constexpr int blocks = N;

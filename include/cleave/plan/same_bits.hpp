@@ -23,18 +23,22 @@ enum class BitsDifference : unsigned char {
   Frozen,        // other layers learn
   Split,         // a product is split by other columns, rows or groups: parts of its sums are added in another order
                  // (not in plans with Blocks, where each rank has whole branches of the tree of blocks)
-  Norm,          // clip_norm or LossScale: each of another number of ways rounds the squares of its gradients
+  Norm,          // clip_norm: each way's sum of squares is rounded, and the ways have other parts of the weights
   Readers,       // several operations read a value's conversion, and others the value: its gradient has another order
   Stages,        // a part of a pipeline converts a value that another converts too: its gradient has another order
   Rounding       // of a narrow format: a value is rounded between two operations that the other computes at once
 };
 
-/// How an operation is computed: how a product's weights are split, and whether a bias and a map are added before its
-/// sums are rounded. What else is computed at once reads rounded values.
-struct HowComputed {
+/// The last dimension of a weight that is cut, and into how many parts all are.
+struct WeightCut {
   int dim = -1, parts = 1;
+  friend constexpr bool operator==(WeightCut const&, WeightCut const&) = default;
+};
+/// How an operation is computed: how its weights are cut, and so its sums if they are no branches of a tree of blocks;
+/// and whether a bias and a map are added before these are rounded. What else is computed at once reads rounded values.
+struct HowComputed {
+  WeightCut weights, sums;
   bool bias = false, map = false;
-  friend constexpr bool operator==(HowComputed const&, HowComputed const&) = default;
 };
 /// What of a plan its bits depend on beyond its words.
 template <class P> struct BitsOf {
@@ -50,12 +54,13 @@ template <class P> struct BitsOf {
       auto const in_tree = [&](op::Subscripts const& kept) {
         return place::algebra::contraction(s, kept, n.w, n.local.w0, P::request.mesh, P::request.blocks).is_branch;
       };
-      bool const by_branches = P::request.blocks > 1 && s.sums_in_blocks && in_tree(s.y_at) && in_tree(s.x_at);
       for (int a = place::data_axis + 1; a < P::request.mesh.axes; ++a) {
-        if (!s.contracts || n.w.on[a].kind != place::Kind::Shard || by_branches) continue;
-        c.dim = n.w.on[a].dim;
-        c.parts *= P::request.mesh.size[a];
+        if (n.w.on[a].kind != place::Kind::Shard) continue;
+        c.weights.dim = n.w.on[a].dim;
+        c.weights.parts *= P::request.mesh.size[a];
       }
+      bool const by_branches = P::request.blocks > 1 && s.sums_in_blocks && in_tree(s.y_at) && in_tree(s.x_at);
+      if (s.contracts && !by_branches) c.sums = c.weights;
       c.bias = P::schedule.bias[k] >= 0;
       c.map = P::schedule.map[k] >= 0;
     }
@@ -119,17 +124,20 @@ template <class P, class Q> constexpr BitsDifference bits_differ_by() {
     constexpr BitsOf<P> p;
     constexpr BitsOf<Q> q;
     for (int k = 0; k < BitsOf<P>::ops; ++k) {
-      if (p.of[k].dim != q.of[k].dim || p.of[k].parts != q.of[k].parts) return Split;
+      if (!(p.of[k].sums == q.of[k].sums)) return Split;
     }
-    constexpr bool other_ways = P::request.mesh.ways() != Q::request.mesh.ways();
-    if ((P::waits_for_norm || Q::waits_for_norm) && other_ways) return Norm;
+    bool const other_ways = P::request.mesh.ways() != Q::request.mesh.ways();
+    for (int k = 0; P::clips && k < BitsOf<P>::ops; ++k) {
+      WeightCut const &a = p.of[k].weights, &b = q.of[k].weights;
+      if (!(a == b) || (a.parts > 1 && other_ways)) return Norm;
+    }
     constexpr bool first = adds_some_gradients_first<P>() || adds_some_gradients_first<Q>();
     if (first && !std::is_same_v<P, Q>) return Readers;
     constexpr bool apart = converts_in_several_parts<P>() || converts_in_several_parts<Q>();
     if (apart && !std::is_same_v<P, Q>) return Stages;
     bool const narrow = P::format.data < P::format.sum;
     for (int k = 0; narrow && k < BitsOf<P>::ops; ++k) {
-      if (!(p.of[k] == q.of[k])) return Rounding;
+      if (p.of[k].bias != q.of[k].bias || p.of[k].map != q.of[k].map) return Rounding;
     }
     return None;
   }

@@ -268,17 +268,9 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     }
   }
 
-  /// visit(way, merges): summands one after the other; of a plan with Blocks each is a branch of a tree.
+  /// visit(way, merges): partial sums one after the other, or, in a plan with Blocks, as the branches of a tree.
   template <class Visit> constexpr void each_way(int ways, Visit visit) const {
-    TreeSum tree{ways};
-    for (int w = 0; w < ways; ++w) {
-      int merges = w > 0;
-      if (program.blocks > 1) {
-        merges = 0;
-        tree.push({w, 1}, [&](int, int) { ++merges; });
-      }
-      visit(w, merges);
-    }
+    each_leaf(ways, [&](int w, int merges) { visit(w, program.blocks > 1 ? merges : int{w > 0}); });
   }
 
   /// A rank needs a box of the result: it copies what others hold of it, or sums it over all. What another stage has is

@@ -116,6 +116,17 @@ template <int Capacity> struct Tree {
 inline constexpr int most_branches = 40;
 using TreeSum = Tree<most_branches>;
 
+/// visit(leaf, merges) from left to right: behind a leaf `merges` pairs of sums are complete. The most sums at once.
+template <class Visit> constexpr int each_leaf(int leaves, Visit visit) {
+  TreeSum tree{leaves};
+  for (int leaf = 0; leaf < leaves; ++leaf) {
+    int merges = 0;
+    tree.push({leaf, 1}, [&](int, int) { ++merges; });
+    visit(leaf, merges);
+  }
+  return tree.deepest;
+}
+
 /// The number of branches that a rank ends with, holds at most at once, and holds between rounds.
 struct Held {
   int branches, deepest, kept;

@@ -10,9 +10,7 @@ namespace cleave::backend::host {
 template <int Blocks> struct BlockTree {
   int depth = 0, merges[Blocks]{};
   constexpr BlockTree() {
-    schedule::TreeSum tree{Blocks};
-    for (int q = 0; q < Blocks; ++q) tree.push({q, 1}, [&](int, int) { ++merges[q]; });
-    depth = tree.deepest;
+    depth = schedule::each_leaf(Blocks, [&](int q, int merged) { merges[q] = merged; });
   }
 };
 

@@ -35,8 +35,8 @@ template <class S, class E, long M, long N, long K, bool Add, long Most, class A
   // its last columns reach into the next row, and with half a vector or more of columns not beyond that.
   static constexpr bool b_may_lie = readable_across<E, B>() && tiles <= 2 && N >= lanes / 2;
   static constexpr bool b_in_place = b_may_lie && Most == 1;
-  // Many rows pass through all k for some columns of a wide B at a time, so that its pages are few; then A is read in
-  // place. Fewer rows would wait for A more often than they now wait for B.
+  // Many rows pass through all k for some columns of a wide B at a time, which lie on few pages, and A is read in
+  // place. With fewer rows than these that is slower.
   static constexpr bool some_columns = Out::in_place && panels > 8 &&
                                        K* width* long{sizeof(E)} > panel_bytes&& M >= (lies_along_k<B>() ? 64 : 128);
   static constexpr bool a_in_place =

@@ -27,8 +27,7 @@ template <class E, long Stride> struct BlockSum : Store<E, Stride> { static cons
 /// Rows<T, Stride> in blocks that do not lie side by side: one is `Length` steps of each of several runs, which are
 /// `Length * Blocks` apart.
 template <class T, long Stride, long Length, int Runs, int Blocks> struct RowsInRuns {
-  struct Nowhere {};  // the steps of a block are not neighbours
-  using value = Nowhere;
+  using value = void;  // no kernel reads it in place
   static constexpr bool in_place = false;
   static constexpr long line = 0, step = 0, apart = Length * Blocks;
   T const* p;
@@ -42,7 +41,6 @@ template <class T, long Stride, long Length, int Runs, int Blocks> struct RowsIn
       to += some * Width, k += some, depth -= some;
     }
   }
-  value const* at(long, long) const { return nullptr; }
 };
 template <long Stride, int Runs, int Blocks, class T> auto rows_in_runs(T const* p, tensor::Factor<T> f) {
   static_assert(Stride % (Runs * Blocks) == 0);
@@ -132,11 +130,16 @@ struct GemmInBlocks {
   }
 };
 
-/// C (M, N) = A B in blocks of k. E is the type of the sums and of C.
+/// C (M, N) = A B in blocks of k; 0: in one chain, by gemm(). E is the type of the sums, and of C where there are
+/// blocks.
 template <class E, long M, long N, long K, int Blocks, long Most = 1, class A, class B, class Out>
 void gemm_in_blocks(std::byte* workspace, A a, B b, Out out, long times = 1) {
-  with_simd(
-      [&]<class S>(S) { GemmInBlocks<S, E, M, N, K, Blocks, Most, A, B, Out>::run(workspace, a, b, out, times); });
+  if constexpr (Blocks == 0) {
+    gemm<E, M, N, K, false, Most>(workspace, a, b, out, times);
+  } else {
+    with_simd(
+        [&]<class S>(S) { GemmInBlocks<S, E, M, N, K, Blocks, Most, A, B, Out>::run(workspace, a, b, out, times); });
+  }
 }
 
 }  // namespace cleave::backend::host

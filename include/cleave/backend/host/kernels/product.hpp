@@ -47,11 +47,7 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
     if (!folds<L, T> && t.slices > 1) {
       return each_slice<L>(t, [&](op::Operands<T> const& one) { forward<L, WithBias, Map>(c, one); });
     }
-    if constexpr (L.in_blocks > 0) {
-      gemm_in_blocks<E, L.rows, out, in, L.in_blocks, most_folded<L, T>>(
-          c.workspace, rows<in>(t.x, factor_x<L>(t)), columns<out>(t.w0, factor_w<L>(t)),
-          Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias}, t.slices);
-    } else if constexpr (by_library<T>) {
+    if constexpr (L.in_blocks == 0 && by_library<T>) {
       library_product(false, false, L.rows, out, in, t.x, in, t.w0, out, t.y);
       tensor::each(L.rows * out, [&](long e) {
         E v = t.y[e];
@@ -60,9 +56,9 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
         t.y[e] = v;
       });
     } else {
-      gemm<E, L.rows, out, in, false, most_folded<L, T>>(c.workspace, rows<in>(t.x, factor_x<L>(t)),
-                                                         columns<out>(t.w0, factor_w<L>(t)),
-                                                         Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias}, t.slices);
+      gemm_in_blocks<E, L.rows, out, in, L.in_blocks, most_folded<L, T>>(
+          c.workspace, rows<in>(t.x, factor_x<L>(t)), columns<out>(t.w0, factor_w<L>(t)),
+          Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias}, t.slices);
     }
   }
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
@@ -71,18 +67,9 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
     if (!folds<L, T> && t.slices > 1) {
       return each_slice<L>(t, [&](op::Operands<T> const& one) { backward_input<L>(c, one); });
     }
-    if constexpr (L.out_blocks > 0 && L.out_runs > 1) {
-      gemm_in_blocks<E, L.rows, in, out, L.out_blocks, most_folded<L, T>>(
-          c.workspace, rows_in_runs<out, L.out_runs, L.out_blocks>(t.dy, factor_dy<L>(t)),
-          rows_in_runs<out, L.out_runs, L.out_blocks>(t.w0, factor_w<L>(t)),
-          Finish<E, T, in, 1, false, void>{t.dx, nullptr}, t.slices);
-    } else if constexpr (L.out_blocks > 0) {
-      gemm_in_blocks<E, L.rows, in, out, L.out_blocks, most_folded<L, T>>(
-          c.workspace, rows<out>(t.dy, factor_dy<L>(t)), rows<out>(t.w0, factor_w<L>(t)),
-          Finish<E, T, in, 1, false, void>{t.dx, nullptr}, t.slices);
-    } else if constexpr (by_library<T>) {
+    if constexpr (L.out_blocks == 0 && by_library<T>) {
       library_product(false, true, L.rows, in, out, t.dy, out, t.w0, out, t.dx);
-    } else if constexpr (is_sliver<L>) {
+    } else if constexpr (L.out_blocks == 0 && is_sliver<L>) {
       auto const fdy = factor_dy<L>(t);
       auto const fw = factor_w<L>(t);
       for (long i = 0; i < in; ++i) {
@@ -91,9 +78,16 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
         t.dx[i] = static_cast<T>(sum);
       }
     } else {
-      gemm<E, L.rows, in, out, false, most_folded<L, T>>(c.workspace, rows<out>(t.dy, factor_dy<L>(t)),
-                                                         rows<out>(t.w0, factor_w<L>(t)),
-                                                         Finish<E, T, in, 1, false, void>{t.dx, nullptr}, t.slices);
+      auto const lines = [](auto* p, auto f) {
+        if constexpr (L.out_blocks > 0 && L.out_runs > 1) {
+          return rows_in_runs<out, L.out_runs, L.out_blocks>(p, f);
+        } else {
+          return rows<out>(p, f);
+        }
+      };
+      gemm_in_blocks<E, L.rows, in, out, L.out_blocks, most_folded<L, T>>(
+          c.workspace, lines(t.dy, factor_dy<L>(t)), lines(t.w0, factor_w<L>(t)),
+          Finish<E, T, in, 1, false, void>{t.dx, nullptr}, t.slices);
     }
   }
   template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {

@@ -18,11 +18,7 @@ template <int Out> struct Kernel<op::TransposedProduct<Out>> {
     if (!folds<L, T> && t.slices > 1) {
       return each_slice<L>(t, [&](op::Operands<T> const& one) { forward<L, WithBias, Map>(c, one); });
     }
-    if constexpr (L.in_blocks > 0) {
-      gemm_in_blocks<E, L.rows, out, in, L.in_blocks, most_folded<L, T>>(
-          c.workspace, rows<in>(t.x, factor_x<L>(t)), rows<in>(t.w0, factor_w<L>(t)),
-          Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias}, t.slices);
-    } else if constexpr (by_library<T>) {
+    if constexpr (L.in_blocks == 0 && by_library<T>) {
       library_product(false, true, L.rows, out, in, t.x, in, t.w0, in, t.y);
       tensor::each(L.rows * out, [&](long e) {
         E v = t.y[e];
@@ -31,9 +27,9 @@ template <int Out> struct Kernel<op::TransposedProduct<Out>> {
         t.y[e] = v;
       });
     } else {
-      gemm<E, L.rows, out, in, false, most_folded<L, T>>(c.workspace, rows<in>(t.x, factor_x<L>(t)),
-                                                         rows<in>(t.w0, factor_w<L>(t)),
-                                                         Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias}, t.slices);
+      gemm_in_blocks<E, L.rows, out, in, L.in_blocks, most_folded<L, T>>(
+          c.workspace, rows<in>(t.x, factor_x<L>(t)), rows<in>(t.w0, factor_w<L>(t)),
+          Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias}, t.slices);
     }
   }
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
@@ -42,16 +38,12 @@ template <int Out> struct Kernel<op::TransposedProduct<Out>> {
     if (!folds<L, T> && t.slices > 1) {
       return each_slice<L>(t, [&](op::Operands<T> const& one) { backward_input<L>(c, one); });
     }
-    if constexpr (L.out_blocks > 0) {
+    if constexpr (L.out_blocks == 0 && by_library<T>) {
+      library_product(false, false, L.rows, in, out, t.dy, out, t.w0, in, t.dx);
+    } else {
       gemm_in_blocks<E, L.rows, in, out, L.out_blocks, most_folded<L, T>>(
           c.workspace, rows<out>(t.dy, factor_dy<L>(t)), columns<in>(t.w0, factor_w<L>(t)),
           Finish<E, T, in, 1, false, void>{t.dx, nullptr}, t.slices);
-    } else if constexpr (by_library<T>) {
-      library_product(false, false, L.rows, in, out, t.dy, out, t.w0, in, t.dx);
-    } else {
-      gemm<E, L.rows, in, out, false, most_folded<L, T>>(c.workspace, rows<out>(t.dy, factor_dy<L>(t)),
-                                                         columns<in>(t.w0, factor_w<L>(t)),
-                                                         Finish<E, T, in, 1, false, void>{t.dx, nullptr}, t.slices);
     }
   }
   template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
