@@ -41,7 +41,7 @@ struct BiasOfHeads : Reshaped<BiasOfHeads, Bias> {
   static constexpr std::string_view weight_names[] = {"in_proj_bias"};
   static constexpr Weight weight(int, Shape x) { return {x.below(), Start::Zeros, 1, 1}; }
   CLEAVE_HD static constexpr Local as(Local l) {
-    Shape const each = l.x.below().flat();
+    Shape each = l.x.below().flat();  // const: for g++ another value, and a kernel that nvcc's device code does not have
     return {l.rows * l.x[0], l.batch * l.x[0], each, {}, each, each, {}};
   }
 };
@@ -56,7 +56,7 @@ template <Start How> struct OutOfHeads : Reshaped<OutOfHeads<How>, Product<1, Ho
     return {Shape(x[1], x[2], n), How, n, n};
   }
   CLEAVE_HD static constexpr Local as(Local l) {
-    Shape const in = l.x.below().flat();
+    Shape in = l.x.below().flat();  // not const, see BiasOfHeads
     return {l.rows * l.x[0], l.batch * l.x[0], in,        {}, l.y.below(), Shape(in[0], l.y[1]), {}, 1,
             l.in_blocks,     l.out_blocks,     l.out_runs};
   }

@@ -15,12 +15,12 @@ template <class Op, class Of> struct Reshaped : Of {
     Of::template forward<Op::as(L)>(ctx, t);
   }
   template <Local L, class Ctx, class T>
-  requires requires { &Of::template backward_input<L, Ctx, T>; }
+  requires requires(Ctx c, Operands<T> const& o) { Of::template backward_input<L>(c, o); }
   CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
     Of::template backward_input<Op::as(L)>(ctx, t);
   }
   template <Local L, class Ctx, class T>
-  requires requires { &Of::template backward_weight<L, Ctx, T>; }
+  requires requires(Ctx c, Operands<T> const& o) { Of::template backward_weight<L>(c, o); }
   CLEAVE_HD static void backward_weight(Ctx ctx, Operands<T> const& t) {
     Of::template backward_weight<Op::as(L)>(ctx, t);
   }

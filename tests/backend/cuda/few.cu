@@ -4,6 +4,7 @@
 #include <cleave/backend/gpu/kernels/convolve.hpp>
 #include <cleave/backend/gpu/kernels/norms.hpp>
 #include <cleave/backend/gpu/kernels/product.hpp>
+#include <cleave/op/pool.hpp>
 
 #include "../../train/on_device.hpp"
 #include "../gpu/compare.hpp"
@@ -14,6 +15,12 @@ using namespace cleave::testing;
 TEST_CASE("a product: plain, by tensor cores") {
   compare<op::Product<37>, local<op::Product<37>>(13, Shape(21)), float, true, layer::ReluFunction>(1e-5);
   compare<op::Product<72>, local<op::Product<72>>(72, Shape(136)), bf16, true>(1e-2);
+}
+TEST_CASE("a product by warpgroups, in parts too") {
+  compare<op::Product<136>, local<op::Product<136>>(72, Shape(520)), bf16, true, layer::ReluFunction>(1e-2);
+}
+TEST_CASE("what has no kernel, by its definition, forward and back") {
+  compare<op::MeanWindow<2>, local<op::MeanWindow<2>>(2, Shape(3, 8, 6)), float>(1e-5);
 }
 TEST_CASE("a convolution") {
   using Op = op::Convolve<5, 3, 1, 1>;

@@ -8,6 +8,7 @@
 
 #include "../gpu/kernels/context.hpp"
 #include "../gpu/kernels/fragment.hpp"
+#include "warpgroup.hpp"
 
 namespace cleave::backend::cuda {
 
@@ -21,6 +22,7 @@ template <int Threads> struct Context {
   __device__ int blocks() const { return static_cast<int>(gridDim.x); }
   __device__ std::byte* shared() const { return shared_; }
   __device__ void barrier() const { __syncthreads(); }
+  __device__ void warp_barrier() const { __syncwarp(); }
   template <class F> __device__ void each(long n, F const& f) const {
     long const step = long{Threads} * gridDim.x;
     for (long i = long{blockIdx.x} * Threads + threadIdx.x; i < n; i += step) f(i);
@@ -50,12 +52,44 @@ template <int Threads> struct Context {
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
   }
+
+  __device__ void copy_async(std::byte* to, void const* from, bool there) const {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(there ? 16 : 0)
+                 : "memory");
+  }
+  __device__ void commit_copies() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
+  template <int N> __device__ void wait_copies() const { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
+  __device__ void share_copies() const { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+  template <int N, bool AlongA, bool AlongB, int Depth, class Tile>
+  __device__ void multiply_group(Tile tile, float (&d)[N / 2], std::byte const* a, std::byte const* b, bool add) const {
+    cuda::multiply<N, AlongA, AlongB>(tile, d, operand<AlongA, Depth>(shared_address(a)),
+                                      operand<AlongB, Depth>(shared_address(b)), add);
+  }
+  __device__ void begin_products() const { begin_multiplying(); }
+  __device__ void commit_products() const { commit_multiplied(); }
+  template <int N, int E> __device__ void wait_products(float (&d)[E]) const { wait_multiplied<N>(d); }
+
+ private:
+  __device__ static std::uint32_t shared_address(void const* p) {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
+  }
 };
+
+/// Blocks that are to share a multiprocessor: each then has as many registers less.
+template <class K> constexpr int at_once() {
+  if constexpr (requires { K::at_once; }) return K::at_once;
+  return 1;
+}
+/// What a block may share without asking. More is dynamic, begins on a boundary of 1024 bytes, and is asked for at launch.
+inline constexpr int static_shared_bytes = 48 << 10;
 
 /// The one __global__ function: kernel K, named in profiles by its type.
 template <class K>
-__global__ void __launch_bounds__(K::threads, 1) entry(__grid_constant__ typename K::Args const args) {
-  if constexpr (K::shared_bytes > 0) {
+__global__ void __launch_bounds__(K::threads, at_once<K>()) entry(__grid_constant__ typename K::Args const args) {
+  if constexpr (K::shared_bytes > static_shared_bytes) {
+    extern __shared__ __align__(1024) std::byte dynamic_shared[];
+    K::run(Context<K::threads>{dynamic_shared}, args);
+  } else if constexpr (K::shared_bytes > 0) {
     __shared__ alignas(16) std::byte shared[K::shared_bytes];
     K::run(Context<K::threads>{shared}, args);
   } else {

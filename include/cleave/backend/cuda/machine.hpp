@@ -48,6 +48,13 @@ struct Probe {
   static constexpr int threads = gpu::lanes, shared_bytes = 0;
   template <class Ctx> CLEAVE_HD static void run(Ctx const&, Args const&) {}
 };
+/// Whether that code has the instructions of sm_90a, which sm_90 lacks: its limit of threads says so.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+inline constexpr int warpgroup_threads = 128;
+#else
+inline constexpr int warpgroup_threads = 32;
+#endif
+template <class K> __global__ void __launch_bounds__(warpgroup_threads) warpgroup_probe() {}
 
 class Machine {
  public:
@@ -86,6 +93,8 @@ class Machine {
       throw Error({title_, ": this program has no code for it; compile with -arch=sm_", of.major, of.minor,
                    (of.major >= 9 ? "a" : "")});
     }
+    check(cudaFuncGetAttributes(&has, warpgroup_probe<Probe>), "ask what a kernel may have");
+    has_warpgroups_ = of.major == 9 && has.maxThreadsPerBlock >= 128;
   }
   static int current() {
     int device = 0;
@@ -108,6 +117,8 @@ class Machine {
     cudaGetLastError();
   }
   std::string const& title() const { return title_; }
+  /// Whether kernels whose warpgroups multiply can run: compiled for sm_90a, and on such a device.
+  bool has_warpgroups() const { return has_warpgroups_; }
   /// Call before the first call by another thread than the one that created it.
   void adopt() const { check(cudaSetDevice(device_), "set the device"); }
 
@@ -143,7 +154,13 @@ class Machine {
   }
 
   template <class K> void launch(Stream s, int blocks, typename K::Args const& args) {
-    entry<K><<<static_cast<unsigned>(blocks), K::threads, 0, s>>>(args);
+    if constexpr (K::shared_bytes > static_shared_bytes) {
+      check(cudaFuncSetAttribute(entry<K>, cudaFuncAttributeMaxDynamicSharedMemorySize, K::shared_bytes),
+            "ask for a block's shared memory");
+      entry<K><<<static_cast<unsigned>(blocks), K::threads, K::shared_bytes, s>>>(args);
+    } else {
+      entry<K><<<static_cast<unsigned>(blocks), K::threads, 0, s>>>(args);
+    }
     check(cudaGetLastError(), "launch a kernel");
     ++launches_;
   }
@@ -231,7 +248,7 @@ class Machine {
   std::vector<Stream> streams_;
   std::vector<Event> events_;
   Stream origin_ = nullptr;
-  bool capturing_ = false;
+  bool capturing_ = false, has_warpgroups_ = false;
   long launches_ = 0;
 };
 

@@ -41,6 +41,25 @@ class Threads {
   int count_;
 };
 
+/// What a thread has begun and not waited for. It is done as late as may be, so that who does not wait reads the past.
+class Deferred {
+ public:
+  void add(std::function<void()> work) { open_.push_back(std::move(work)); }
+  void commit() {
+    groups_.push_back(std::move(open_));
+    open_.clear();
+  }
+  void wait(std::size_t but) {
+    for (; groups_.size() > but; groups_.pop_front()) {
+      for (auto const& work : groups_.front()) work();
+    }
+  }
+
+ private:
+  std::vector<std::function<void()>> open_;
+  std::deque<std::vector<std::function<void()>>> groups_;
+};
+
 /// One block: the shared memory of its threads, and their barriers.
 template <class Runner> struct Block {
   int threads, blocks, block = 0;
@@ -48,15 +67,19 @@ template <class Runner> struct Block {
   std::vector<std::uint64_t> exchange;  // for each thread: a word that others of its warp read, then fragments
   typename Runner::Meeting all;
   std::vector<typename Runner::Meeting> warp;
+  std::vector<Deferred> copies, products;  // of each thread
   Runner* runner = nullptr;
   static constexpr int words = 8;
+  static constexpr std::size_t boundary = 1024;
 
   Block(int threads_, int blocks_, std::size_t shared_bytes)
       : threads(threads_),
         blocks(blocks_),
-        shared(shared_bytes + 16),
+        shared(shared_bytes + boundary),
         exchange(static_cast<std::size_t>(threads_ * words)),
-        warp(static_cast<std::size_t>((threads_ + gpu::lanes - 1) / gpu::lanes)) {
+        warp(static_cast<std::size_t>((threads_ + gpu::lanes - 1) / gpu::lanes)),
+        copies(static_cast<std::size_t>(threads_)),
+        products(static_cast<std::size_t>(threads_)) {
     if constexpr (std::is_same_v<Runner, Threads>) {
       all.make(threads);
       for (std::size_t w = 0; w < warp.size(); ++w) warp[w].make(in_warp(w));
@@ -68,7 +91,7 @@ template <class Runner> struct Block {
   }
   std::byte* shared_at() {
     auto const at = reinterpret_cast<std::uintptr_t>(shared.data());
-    return shared.data() + (16 - at % 16) % 16;
+    return shared.data() + (boundary - at % boundary) % boundary;
   }
 };
 
@@ -120,7 +143,45 @@ template <class Runner> struct Context {
     warp_barrier();
   }
 
+  void copy_async(std::byte* to, void const* from, bool there) const {
+    mine(of->copies).add([=] {
+      if (there) {
+        std::memcpy(to, from, 16);
+      } else {
+        std::memset(to, 0, 16);
+      }
+    });
+  }
+  void commit_copies() const { mine(of->copies).commit(); }
+  template <int N> void wait_copies() const { mine(of->copies).wait(N); }
+  static void share_copies() {}
+  static void begin_products() {}
+  /// A model of wgmma on lines of 128 bytes: products in f32, summed in the order of k. Source: PTX ISA 9.0, "Shared
+  /// memory matrix layout" and "Matrix fragments for wgmma.mma_async.m64nNk16".
+  template <int N, bool AlongA, bool AlongB, int Depth, class Tile>
+  void multiply_group(Tile, float (&d)[N / 2], std::byte const* a, std::byte const* b, bool add) const {
+    using E = typename Tile::element;
+    auto const element = [begin = shared()](std::byte const* operand, bool along, int line, int k) {
+      auto at = static_cast<std::uintptr_t>(operand - begin);
+      at += static_cast<std::uintptr_t>(along ? line * 128 + k * 2 : line / 64 * Depth * 128 + k * 128 + line % 64 * 2);
+      E e;
+      std::memcpy(&e, begin + (at ^ (at >> 7 & 7) << 4), sizeof e);
+      return static_cast<float>(e);
+    };
+    mine(of->products).add([=, sums = &d[0], thread = thread_ % 128] {
+      for (int v = 0; v < N / 2; ++v) {
+        int const row = thread / 32 * 16 + thread % 32 / 4 + v / 2 % 2 * 8, column = v / 4 * 8 + thread % 4 * 2 + v % 2;
+        float sum = add ? sums[v] : 0;
+        for (int k = 0; k < 16; ++k) sum += element(a, AlongA, row, k) * element(b, AlongB, column, k);
+        sums[v] = sum;
+      }
+    });
+  }
+  void commit_products() const { mine(of->products).commit(); }
+  template <int N, int E> void wait_products(float (&)[E]) const { mine(of->products).wait(N); }
+
  private:
+  Deferred& mine(std::vector<Deferred>& all) const { return all[static_cast<std::size_t>(thread_)]; }
   std::uint64_t* slot(int thread) const {
     return of->exchange.data() + static_cast<std::size_t>(thread * Block<Runner>::words);
   }

@@ -34,6 +34,7 @@ class Machine {
   static std::string title() { return "an emulated device: kernels run as the threads of blocks"; }
 
   explicit Machine(std::uint64_t of = 1) : order_(of) {}
+  static bool has_warpgroups() { return true; }
 
   /// Device memory, filled with NaNs of every format, owned by the machine.
   std::byte* allocate(long bytes) {

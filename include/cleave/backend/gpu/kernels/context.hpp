@@ -23,10 +23,17 @@ namespace cleave::backend::gpu {
 // The context has
 //   thread(), threads(), block(), blocks()   int
 //   each(n, f)                               f(i) for every i below n, distributed over all threads of all blocks
-//   barrier()                                for all threads of the block, without exception
+//   barrier(), warp_barrier()                for all threads of the block, of the warp, without exception
 //   shuffle_xor(v, mask)                     the v of lane ^ mask of this warp; all 32 lanes take part
 //   shared()                                 shared_bytes, aligned to 16
 //   multiply(d, a, b)                        d += a b by tensor cores, in the fragments of mma.sync (fragment.hpp)
+// and, asynchronously (warpgroups.hpp):
+//   copy_async(to, from, there)              16 bytes to shared memory, or zeros; commit_copies() ends a group of copies
+//   wait_copies<N>(), share_copies()         all groups of this thread but N are there; products may read them, after a
+//                                            barrier
+//   multiply_group<N>(d, a, b, add)          d (64, N) of a warpgroup of 128 threads = or += a (64, 16) b (16, N), which
+//                                            lie in shared memory; between begin_products() and commit_products()
+//   wait_products<N>(d)                      all groups of products but N are done
 // On a device it compiles to what one would write by hand (cuda/device.hpp). On the host the same code runs as the
 // threads of a block (emulate/block.hpp), so that every kernel is compared with its definition, under AddressSanitizer
 // and ThreadSanitizer, on machines without a GPU.

@@ -5,6 +5,7 @@
 #include "contraction.hpp"
 #include "kernel.hpp"
 #include "library.hpp"
+#include "warpgroups.hpp"
 
 namespace cleave::backend::gpu {
 
@@ -37,12 +38,51 @@ template <class Case, class A, int Splits> struct Join {
   }
 };
 
+/// Sums in parts: as many slices in one launch as have room for their parts.
+template <class Case, class K, int S, class Queue, class A>
+void in_parts(Queue q, ContractArgs<Case, A> now, int blocks, long left) {
+  constexpr bool sums = Case::grows == Extent::K;
+  Extents<Case> const size(now.slices);
+  int const slices = now.slices;
+  long const fit = room<Case, A>(left) / S;
+  int const most = sums && fit < slices ? static_cast<int>(fit) : slices;
+  for (; now.first < slices; now.first += most) {
+    now.slices = slices - now.first < most ? slices - now.first : most;
+    q.template launch<K>(blocks * S * (sums ? now.slices : 1), now);
+    q.template launch<Join<Case, A, S>>(blocks_each(long{size.m} * size.n * Case::groups), now);
+  }
+}
+
+/// By warpgroups; false if the operands are not aligned to 16 bytes, as the weights of odd layers are not.
+template <class Case, class Queue> bool in_group_tiles(Queue q, typename Case::Args const& args) {
+  using A = tensor::accumulate_t<typename Case::T>;
+  constexpr GroupTile how = group_tile<Case>();
+  auto const lies = [](void const* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; };
+  if (!lies(Case::a_from(args)) || !lies(Case::b_from(args))) return false;
+  ContractArgs<Case, A> now{args, reinterpret_cast<A*>(q.workspace), 0, args.slices};
+  Extents<Case> const size(args.slices);
+  int const blocks = blocks_for(size.m, how.rows) * blocks_for(size.n, how.columns);
+  constexpr int s = group_splits<Case, A>(how, Queue::workspace_bytes);
+  using K = GroupContract<Case, A, how, s>;
+  if constexpr (s > 1) {
+    in_parts<Case, K, s>(q, now, blocks, Queue::workspace_bytes);
+  } else if constexpr (Case::grows == Extent::K) {
+    for (; now.first < args.slices; ++now.first) q.template launch<K>(blocks, now);
+  } else {
+    q.template launch<K>(blocks, now);
+  }
+  return true;
+}
+
 /// By our kernels, all slices in one launch. For sums in parts: as many slices as have room for theirs.
 template <class Case, class Queue> void in_tiles(Queue q, typename Case::Args const& args) {
   using T = typename Case::T;
   using A = tensor::accumulate_t<T>;
   using Tile = tile_of<T>;
   using P = PeaksOf<Case>;
+  if constexpr (by_groups<Case>()) {
+    if (q.machine->has_warpgroups() && in_group_tiles<Case>(q, args)) return;
+  }
   constexpr bool sums = Case::grows == Extent::K;
   constexpr long left = Queue::workspace_bytes - P::bytes;
   static_assert(left >= Queue::workspace_bytes / 2, "more micro-batches than there is room to remember the maxima of");
@@ -60,16 +100,10 @@ template <class Case, class Queue> void in_tiles(Queue q, typename Case::Args co
   ContractArgs<Case, A> now{args, reinterpret_cast<A*>(q.workspace + P::bytes), 0, args.slices};
   Extents<Case> const size(args.slices);
   int const blocks = blocks_for(size.m, K::BM) * blocks_for(size.n, K::BN) * Case::groups;
-  if constexpr (!apart) {
-    q.template launch<K>(blocks, now);
+  if constexpr (apart) {
+    in_parts<Case, K, s>(q, now, blocks, left);
   } else {
-    constexpr long fit = room<Case, A>(left) / s;
-    int const most = sums && fit < args.slices ? static_cast<int>(fit) : args.slices;
-    for (; now.first < args.slices; now.first += most) {
-      now.slices = args.slices - now.first < most ? args.slices - now.first : most;
-      q.template launch<K>(blocks * s * (sums ? now.slices : 1), now);
-      q.template launch<Join<Case, A, s>>(blocks_each(long{size.m} * size.n * Case::groups), now);
-    }
+    q.template launch<K>(blocks, now);
   }
 }
 

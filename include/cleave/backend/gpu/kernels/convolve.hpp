@@ -23,6 +23,29 @@ template <op::Local L, int K, int Stride, int Pad, int Dilation, class T_> struc
     if (h < 0 || h >= H || w < 0 || w >= W) return T{};
     return t.x[((long{b} * L.x[0] + g * in + q / (K * K)) * H + h) * W + w];
   }
+  // Pieces of 8 neighbours, in 16-bit formats, where windows are side by side and rows are whole pieces.
+  static constexpr bool pieces = sizeof(T) == 2 && groups == 1 && Stride == 1 && L.y[2] % 8 == 0 && W % 8 == 0;
+  /// Elements w .. w + 7 of a row of `width`, zeros outside: pairs, which are aligned, or halves of two of them.
+  CLEAVE_HD static Piece of_row(T const* row, int w, int width) {
+    std::uint32_t pair[5], two[4];
+    int const first = w & ~1, shift = (w & 1) * 16;
+    CLEAVE_UNROLL
+    for (int i = 0; i < 5; ++i) {
+      int const at = first + 2 * i;
+      pair[i] = at >= 0 && at < width ? reinterpret_cast<Pair const*>(row + at)->v : 0;
+    }
+    CLEAVE_UNROLL
+    for (int i = 0; i < 4; ++i)
+      two[i] = static_cast<std::uint32_t>((std::uint64_t{pair[i + 1]} << 32 | pair[i]) >> shift);
+    return {{two[0] | std::uint64_t{two[1]} << 32, two[2] | std::uint64_t{two[3]} << 32}};
+  }
+  /// x under tap q of the windows at positions p .. p + 7.
+  CLEAVE_HD static Piece patches(op::Operands<T> const& t, int q, int p) {
+    int const b = p / positions, at = p % positions;
+    int const h = at / L.y[2] - Pad + q / K % K * Dilation, w = at % L.y[2] - Pad + q % K * Dilation;
+    if (h < 0 || h >= H) return {};
+    return of_row(t.x + ((long{b} * L.x[0] + q / (K * K)) * H + h) * W, w, W);
+  }
   CLEAVE_HD static T dy(op::Operands<T> const& t, int g, int o, int p) {
     return t.dy[(long{p / positions} * L.y[0] + g * out + o) * positions + p % positions];
   }
@@ -50,13 +73,19 @@ struct ConvolveForward : Patches<L, K, Stride, Pad, Dilation, T_> {
   CLEAVE_HD static T const* a_at(Args const& t, int g, int o, int q) { return t.w0 + (long{g} * m + o) * k + q; }
   CLEAVE_HD static T a(Args const& t, int g, int o, int q) { return *a_at(t, g, o, q); }
   CLEAVE_HD static T b(Args const& t, int g, int q, int p) { return P::patch(t, g, q, p); }
-  CLEAVE_HD static void store(Args const& t, int g, int o, int p, A v) {
-    int const channel = g * m + o;
+  CLEAVE_HD static Piece b_piece(Args const& t, int q, int p) { return P::patches(t, q, p); }
+  CLEAVE_HD static T ended(Args const& t, int channel, int, A v) {
     if constexpr (WithBias) v += static_cast<A>(t.bias[channel]);
     if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
-    long const e = (long{p / P::positions} * L.y[0] + channel) * P::positions + p % P::positions;
-    t.y[e] = static_cast<T>(v);
-    t.tail(e);
+    return static_cast<T>(v);
+  }
+  CLEAVE_HD static T* place(Args const& t, int channel, int p) {
+    return t.y + (long{p / P::positions} * L.y[0] + channel) * P::positions + p % P::positions;
+  }
+  CLEAVE_HD static void store(Args const& t, int g, int o, int p, A v) {
+    T* const at = place(t, g * m + o, p);
+    *at = ended(t, g * m + o, p, v);
+    t.tail(at - t.y);
   }
   CLEAVE_HD static void finish(Args const& t, long e) {
     A v = static_cast<A>(t.y[e]);
@@ -99,10 +128,20 @@ struct ConvolveInput : Patches<L, K, Stride, Pad, Dilation, T_> {
     return t.dy[(long{p / (P::H * P::W)} * L.y[0] + g * P::out + q / (K * K)) * P::positions + h / Stride * L.y[2] +
                 w / Stride];
   }
+  CLEAVE_HD static Piece b_piece(Args const& t, int q, int p) {
+    int const at = p % (P::H * P::W), h = at / P::W + Pad - q / K % K * Dilation, w = at % P::W + Pad - q % K * Dilation;
+    if (h < 0 || h >= L.y[1]) return {};
+    long const image = long{p / (P::H * P::W)} * L.y[0] + q / (K * K);
+    return P::of_row(t.dy + image * P::positions + h * L.y[2], w, L.y[2]);
+  }
+  CLEAVE_HD static T ended(Args const&, int, int, A v) { return static_cast<T>(v); }
+  CLEAVE_HD static T* place(Args const& t, int channel, int p) {
+    return t.dx + (long{p / (P::H * P::W)} * L.x[0] + channel) * (P::H * P::W) + p % (P::H * P::W);
+  }
   CLEAVE_HD static void store(Args const& t, int g, int i, int p, A v) {
-    long const e = (long{p / (P::H * P::W)} * L.x[0] + g * m + i) * (P::H * P::W) + p % (P::H * P::W);
-    t.dx[e] = static_cast<T>(v);
-    t.tail(e);
+    T* const at = place(t, g * m + i, p);
+    *at = ended(t, g * m + i, p, v);
+    t.tail(at - t.dx);
   }
   using Behind = Tail;
   static constexpr End end = End::None;
@@ -128,6 +167,11 @@ struct ConvolveWeight : Patches<L, K, Stride, Pad, Dilation, T_> {
   static constexpr int a_width = 1, b_width = 1;
   CLEAVE_HD static T a(Args const& t, int g, int o, int p) { return P::dy(t, g, o, p); }
   CLEAVE_HD static T b(Args const& t, int g, int p, int q) { return P::patch(t, g, q, p); }
+  CLEAVE_HD static Piece a_piece(Args const& t, int o, int p) {
+    return *reinterpret_cast<Piece const*>(t.dy + (long{p / P::positions} * L.y[0] + o) * P::positions +
+                                           p % P::positions);
+  }
+  CLEAVE_HD static Piece b_piece(Args const& t, int p, int q) { return P::patches(t, q, p); }
   CLEAVE_HD static Branches<A> const& to(Args const& t) { return t.to; }
   CLEAVE_HD static long at(int g, int o, int q) { return (long{g} * m + o) * n + q; }
   using Behind = NoTail;

@@ -29,7 +29,7 @@ template <class Machine> struct Queue {
 
   template <class K> void launch(int blocks, typename K::Args const& args) const {
     static_assert(K::threads % lanes == 0 && K::threads <= 1024);
-    static_assert(K::shared_bytes <= 48 << 10, "what a block may share without asking");
+    static_assert(K::shared_bytes <= 227 << 10, "what a block may share");
     if constexpr (with_library<Machine>) {
       if (library == Library::Learning) return;
     }
@@ -45,10 +45,15 @@ CLEAVE_HD void define(Ctx const& c, op::Operands<T> const& t) {
   if constexpr (What == Part::BackwardInput) Op::template backward_input<L>(c, t);
   if constexpr (What == Part::BackwardWeight) Op::template backward_weight<L>(c, t);
 }
+/// Whether an operation has this part. Asked by a call: for nvcc's front end `&Op::template backward_input<L, int, T>` is
+/// never valid, so that the device's code would lack kernels which the host's code launches.
 template <class Op, op::Local L, Part What, class T>
-concept defined = What == Part::Forward ||
-                  (What == Part::BackwardInput && requires { &Op::template backward_input<L, int, T>; }) ||
-                  (What == Part::BackwardWeight && requires { &Op::template backward_weight<L, int, T>; });
+concept defined =
+    What == Part::Forward || (What == Part::BackwardInput && requires(int c, op::Operands<T> const& t) {
+      Op::template backward_input<L>(c, t);
+    }) || (What == Part::BackwardWeight && requires(int c, op::Operands<T> const& t) {
+      Op::template backward_weight<L>(c, t);
+    });
 
 /// The blocks that work on one of several slices.
 template <class Ctx> struct OfSlice {

@@ -25,10 +25,14 @@ template <op::Local L, bool WithBias, class Map, class T_, class Tail = NoTail> 
   CLEAVE_HD static T const* b_at(Args const& t, int, int q, int j) { return t.w0 + long{q} * n + j; }
   CLEAVE_HD static T a(Args const& t, int g, int i, int q) { return *a_at(t, g, i, q); }
   CLEAVE_HD static T b(Args const& t, int g, int q, int j) { return *b_at(t, g, q, j); }
-  CLEAVE_HD static void store(Args const& t, int, int i, int j, A v) {
+  CLEAVE_HD static T ended(Args const& t, int, int j, A v) {
     if constexpr (WithBias) v += static_cast<A>(t.bias[j]);
     if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
-    t.y[long{i} * n + j] = static_cast<T>(v);
+    return static_cast<T>(v);
+  }
+  CLEAVE_HD static T* place(Args const& t, int i, int j) { return t.y + long{i} * n + j; }
+  CLEAVE_HD static void store(Args const& t, int, int i, int j, A v) {
+    *place(t, i, j) = ended(t, i, j, v);
     t.tail(long{i} * n + j);
   }
   using Behind = Tail;
@@ -55,8 +59,10 @@ template <op::Local L, class T_, class Tail = NoTail> struct ProductInput {
   CLEAVE_HD static T const* b_at(Args const& t, int, int q, int j) { return t.w0 + long{j} * k + q; }
   CLEAVE_HD static T a(Args const& t, int g, int i, int q) { return *a_at(t, g, i, q); }
   CLEAVE_HD static T b(Args const& t, int g, int q, int j) { return *b_at(t, g, q, j); }
+  CLEAVE_HD static T ended(Args const&, int, int, A v) { return static_cast<T>(v); }
+  CLEAVE_HD static T* place(Args const& t, int i, int j) { return t.dx + long{i} * n + j; }
   CLEAVE_HD static void store(Args const& t, int, int i, int j, A v) {
-    t.dx[long{i} * n + j] = static_cast<T>(v);
+    *place(t, i, j) = ended(t, i, j, v);
     t.tail(long{i} * n + j);
   }
   using Behind = Tail;

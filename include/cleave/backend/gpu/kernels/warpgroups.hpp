@@ -1,0 +1,277 @@
+// backend/gpu/kernels/warpgroups.hpp - the kernel of C = A B in 16-bit formats by warpgroups, whose tensor cores read shared memory.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "blocking.hpp"
+#include "branches.hpp"
+#include "contraction.hpp"
+
+namespace cleave::backend::gpu {
+
+// Operands are copied to shared memory asynchronously, 16 bytes at a time, in lines of 128 bytes: along k, one line for
+// each row or column; otherwise one line for each k, 64 rows or columns in it. Within a line, the piece of 16 bytes
+// number c is at c ^ (line % 8), so that neither a copy nor a product has two threads at one bank.
+
+/// How such a contraction is tiled: rows and columns of a block's tile, stages of shared memory for tiles of k, blocks
+/// that share a multiprocessor.
+struct GroupTile {
+  int rows, columns, stages, blocks;
+};
+
+template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits > 1)> struct GroupContract {
+  static_assert(Apart || Splits == 1);
+  using Args = ContractArgs<Case, A>;
+  using Size = Extents<Case>;
+  using T = typename Case::T;
+  using Tile = tile_of<T>;
+  static constexpr bool alone = false, sums = Case::grows == Extent::K;
+  static constexpr int BM = How.rows, BN = How.columns, BK = 64, Stages = How.stages;
+  static constexpr int threads = BM / 64 * 128, at_once = How.blocks;
+  static constexpr int a_bytes = BM * 128, b_bytes = BN * 128, stage_bytes = a_bytes + b_bytes;
+  static constexpr int shared_bytes = Stages * stage_bytes;
+  static constexpr int ahead = Stages - 2;  // tiles that are copied while one is multiplied
+  static constexpr int part = (blocks_for(Case::k, BK) + Splits - 1) / Splits * BK;
+  static_assert(sizeof(T) == 2 && ahead >= 1);
+  using Sums = float[BN / 2];
+
+  struct Place {
+    int i, j;
+  };
+  /// Where a thread's pieces of 16 bytes are in an operand's tile: its lines are `step` apart.
+  template <bool AlongK, int Across> struct Pieces {
+    static constexpr int step = threads / 8, count = Across * 8 / threads;
+    static_assert(step % 8 == 0 && BK % step == 0 && Across * 8 % threads == 0);
+    int to, across, k;  // bytes from the beginning of the tile, rows or columns and k from its first
+
+    CLEAVE_HD explicit Pieces(int thread) {
+      int const line = thread / 8, piece = thread % 8;
+      to = line * 128 + (piece ^ line % 8) * 16;
+      across = AlongK ? line : piece * 8;
+      k = AlongK ? piece * 8 : line;
+    }
+    /// How far piece x is from the first.
+    CLEAVE_HD static constexpr int down(int x) { return AlongK ? 0 : x * step % BK; }
+    CLEAVE_HD static constexpr int right(int x) { return AlongK ? x * step : x * step / BK * 64; }
+  };
+  /// A dense operand is copied. `Pitch`: elements from line to line in memory.
+  template <bool AlongK, int Across, long Pitch> struct Dense : Pieces<AlongK, Across> {
+    using P = Pieces<AlongK, Across>;
+    T const* from;  // of the first tile
+    int limit;
+
+    /// From its element (across, k0) on; `left` elements across are there.
+    CLEAVE_HD Dense(int thread, T const* at, int first, int k0, int left) : P(thread), limit(left - this->across) {
+      long const i = long{first} + this->across, q = long{k0} + this->k;
+      from = at + (AlongK ? i * Pitch + q : q * Pitch + i);
+    }
+    /// The tile that begins at k0 of `terms`.
+    template <class Ctx> CLEAVE_HD void fetch(Ctx const& c, std::byte* tile, int k0, int terms) const {
+      T const* const at = from + (AlongK ? long{k0} : k0 * Pitch);
+      CLEAVE_UNROLL
+      for (int x = 0; x < P::count; ++x) {
+        c.copy_async(tile + this->to + x * P::step * 128,
+                     at + (AlongK ? P::right(x) * Pitch : P::down(x) * Pitch + P::right(x)),
+                     k0 + this->k + P::down(x) < terms && P::right(x) < limit);
+      }
+    }
+  };
+  /// Another operand is gathered, through registers: piece(across, k).
+  template <bool AlongK, int Across, class Get> struct Gathered : Pieces<AlongK, Across> {
+    using P = Pieces<AlongK, Across>;
+    Get piece;
+    int first, begin, limit;
+
+    CLEAVE_HD Gathered(int thread, Get p, int first_, int k0, int left)
+        : P(thread), piece(p), first(first_ + this->across), begin(k0 + this->k), limit(left - this->across) {}
+    template <class Ctx> CLEAVE_HD void fetch(Ctx const&, std::byte* tile, int k0, int terms) const {
+      CLEAVE_UNROLL
+      for (int x = 0; x < P::count; ++x) {
+        bool const there = k0 + this->k + P::down(x) < terms && P::right(x) < limit;
+        *reinterpret_cast<Piece*>(tile + this->to + x * P::step * 128) =
+            there ? piece(first + P::right(x), begin + k0 + P::down(x)) : Piece{};
+      }
+    }
+  };
+  CLEAVE_HD static auto of_a(int thread, Args const& args, Place const& p, int k0, Size const& size) {
+    if constexpr (Case::a_width == 8) {
+      return Dense<Case::a_along_k, BM, Case::a_along_k ? Case::k : Case::m>(thread, Case::a_from(args.of), p.i, k0,
+                                                                            size.m - p.i);
+    } else {
+      auto const piece = [&args](int i, int q) {
+        if constexpr (requires { Case::a_piece(args.of, i, q); }) {
+          return Case::a_piece(args.of, i, q);
+        } else {
+          Piece p{};
+          CLEAVE_UNROLL
+          for (int e = 0; e < 8; ++e) {
+            T const v = q + e < Case::k ? Case::a(args.of, 0, i, q + e) : T{};
+            std::uint16_t bits;
+            memcpy(&bits, &v, sizeof bits);
+            p.v[e / 4] |= std::uint64_t{bits} << e % 4 * 16;
+          }
+          return p;
+        }
+      };
+      return Gathered<Case::a_along_k, BM, decltype(piece)>(thread, piece, p.i, k0, size.m - p.i);
+    }
+  }
+  CLEAVE_HD static auto of_b(int thread, Args const& args, Place const& p, int k0, Size const& size) {
+    if constexpr (Case::b_width == 8) {
+      return Dense<!Case::b_along_n, BN, Case::b_along_n ? Case::n : Case::k>(thread, Case::b_from(args.of), p.j, k0,
+                                                                             size.n - p.j);
+    } else {
+      auto const piece = [&args](int j, int q) { return Case::b_piece(args.of, q, j); };
+      return Gathered<!Case::b_along_n, BN, decltype(piece)>(thread, piece, p.j, k0, size.n - p.j);
+    }
+  }
+
+  /// The sums over [begin, end) of k. Each warpgroup has 64 rows of the tile.
+  template <class Ctx>
+  CLEAVE_HD static void multiply(Ctx const& c, Args const& args, Size const& size, Place const& p, int begin, int end,
+                                 Sums& sum) {
+    std::byte* const shared = c.shared();
+    int const terms = end - begin, tiles = (terms + BK - 1) / BK, group = c.thread() / 128;
+    auto const tile_a = of_a(c.thread(), args, p, begin, size);
+    auto const tile_b = of_b(c.thread(), args, p, begin, size);
+    auto const fetch = [&](int t, int stage) {
+      tile_a.fetch(c, shared + stage * stage_bytes, t * BK, terms);
+      tile_b.fetch(c, shared + stage * stage_bytes + a_bytes, t * BK, terms);
+    };
+    for (int t = 0; t < ahead; ++t) {
+      if (t < tiles) fetch(t, t);
+      c.commit_copies();
+    }
+    if constexpr (Apart) {
+      if (tiles <= 0) {
+        for (int e = 0; e < BN / 2; ++e) sum[e] = 0;
+      }
+    }
+    int now = 0, next = ahead;  // stages: of this tile, of the one that is fetched
+    for (int t = 0; t < tiles; ++t) {
+      c.template wait_copies<ahead - 1>();
+      c.share_copies();
+      c.barrier();  // all have copied this tile, and all have multiplied the tile before last
+      std::byte const* const a = shared + now * stage_bytes + (Case::a_along_k ? group * 64 * 128 : group * BK * 128);
+      std::byte const* const b = shared + now * stage_bytes + a_bytes;
+      c.begin_products();
+      CLEAVE_UNROLL
+      for (int k = 0; k < BK; k += 16) {
+        c.template multiply_group<BN, Case::a_along_k, !Case::b_along_n, BK>(
+            Tile{}, sum, a + (Case::a_along_k ? k * 2 : k * 128), b + (Case::b_along_n ? k * 128 : k * 2), t + k > 0);
+      }
+      c.commit_products();
+      if (t + ahead < tiles) fetch(t + ahead, next);
+      c.commit_copies();
+      c.template wait_products<1>(sum);
+      now = now + 1 == Stages ? 0 : now + 1;
+      next = next + 1 == Stages ? 0 : next + 1;
+    }
+    c.template wait_products<0>(sum);
+  }
+  /// f(i, j, sum) for each element that a thread holds and that is inside C.
+  template <class Ctx, class F>
+  CLEAVE_HD static void each(Ctx const& c, Size const& size, Place const& p, Sums& sum, F const& f) {
+    int const warp = c.thread() / lanes, lane = c.thread() % lanes;
+    int const i0 = p.i + warp * 16 + lane / 4, j0 = p.j + lane % 4 * 2;
+    CLEAVE_UNROLL
+    for (int e = 0; e < BN / 2; ++e) {
+      int const i = i0 + e / 2 % 2 * 8, j = j0 + e / 4 * 8 + e % 2;
+      if (i < size.m && j < size.n) f(i, j, sum[e]);
+    }
+  }
+
+  /// What is stored at (i, j) is a value of its own, and 8 neighbours of a row are stored at a time.
+  static constexpr bool packs = Case::n % 8 == 0 && requires(Args const& args, A v) { Case::ended(args.of, 0, 0, v); } &&
+                                Case::Behind::size == 0;
+  /// Through shared memory, where a warp turns its 16 rows: a thread holds two neighbours in each 8 columns.
+  template <class Ctx>
+  CLEAVE_HD static void store_packs(Ctx const& c, Args const& args, Size const& size, Place const& p, Sums const& sum) {
+    constexpr int line = BN * 2 + 16, in_line = BN / 8;
+    static_assert(threads / lanes * 16 * line <= shared_bytes);
+    int const warp = c.thread() / lanes, lane = c.thread() % lanes;
+    std::byte* const own = c.shared() + warp * 16 * line;
+    c.barrier();  // all have multiplied the last tiles
+    CLEAVE_UNROLL
+    for (int e = 0; e < BN / 2; e += 2) {
+      int const row = lane / 4 + e / 2 % 2 * 8, j = e / 4 * 8 + lane % 4 * 2;
+      int const i = p.i + warp * 16 + row;
+      if (i < size.m && p.j + j < size.n) {
+        *reinterpret_cast<Pack<T, 2>*>(own + row * line + j * 2) = {
+            {Case::ended(args.of, i, p.j + j, static_cast<A>(sum[e])),
+             Case::ended(args.of, i, p.j + j + 1, static_cast<A>(sum[e + 1]))}};
+      }
+    }
+    c.warp_barrier();
+    CLEAVE_UNROLL
+    for (int x = 0; x < 16 * in_line / lanes; ++x) {
+      int const at = lane + x * lanes, row = at / in_line, j = at % in_line * 8, i = p.i + warp * 16 + row;
+      if (i < size.m && p.j + j < size.n) {
+        store<8>(Case::place(args.of, i, p.j + j), *reinterpret_cast<Pack<T, 8> const*>(own + row * line + j * 2));
+      }
+    }
+  }
+
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& args) {
+    Size const size(args.slices);
+    int const down = (size.m + BM - 1) / BM, right = (size.n + BN - 1) / BN;
+    // Tiles in groups of rows, so that blocks that run at the same time read few rows and columns.
+    constexpr int near = 2048 / BM;
+    int const plane = down * right, t = c.block() % plane, which = c.block() / plane;
+    int const first = t / (near * right) * near, high = down - first < near ? down - first : near;
+    Place const p{(first + t % (near * right) % high) * BM, t % (near * right) / high * BN};
+    Sums sum;
+    if constexpr (Apart) {
+      int const slice = args.first + which / Splits, begin = slice * Case::k + which % Splits * part;
+      int const last = (slice + 1) * Case::k;
+      multiply(c, args, size, p, begin, begin + part < last ? begin + part : last, sum);
+      A* const to = args.parts + long{which} * size.m * size.n;
+      each(c, size, p, sum, [&](int i, int j, auto v) { to[long{i} * size.n + j] = v; });
+    } else if constexpr (sums) {
+      multiply(c, args, size, p, args.first * Case::k, (args.first + 1) * Case::k, sum);
+      Turn<T> turn(Case::to(args.of), args.first);
+      turn.put(weights(Case::to(args.of).dw0, [&](auto f) {
+        each(c, size, p, sum, [&](int i, int j, auto& v) { f(Case::at(0, i, j), v); });
+      }));
+    } else {
+      multiply(c, args, size, p, 0, Case::k, sum);
+      if constexpr (packs) {
+        store_packs(c, args, size, p, sum);
+      } else {
+        each(c, size, p, sum, [&](int i, int j, auto v) { Case::store(args.of, 0, i, j, static_cast<A>(v)); });
+      }
+    }
+  }
+};
+
+/// Whether warpgroups can multiply a contraction: operands are dense matrices, with rows of whole pieces of 16 bytes, or
+/// the case gathers pieces.
+template <class Case> constexpr bool gathers_pieces() {
+  if constexpr (requires { Case::pieces; }) return Case::pieces;
+  return false;
+}
+template <class Case> constexpr bool by_groups() {
+  using T = typename Case::T;
+  constexpr bool halves = std::is_same_v<T, bf16> || std::is_same_v<T, f16>;
+  constexpr bool dense = Case::a_width == 8 && Case::b_width == 8 && Case::n >= 64;
+  return halves && (dense || gathers_pieces<Case>()) && Case::groups == 1 && Case::k >= 64 &&
+         Case::m * (Case::grows == Extent::M ? Case::all_slices : 1) >= 64;
+}
+/// By the extents of the whole batch, so that every bit is the same on any number of ranks.
+template <class Case> constexpr GroupTile group_tile() {
+  if (gathers_pieces<Case>()) return {64, 128, 3, 3};
+  constexpr int slices = Case::all_slices < 1 ? 1 : Case::all_slices;
+  constexpr long m = long{Case::m} * (Case::grows == Extent::M ? slices : 1);
+  if (long{blocks_for(m, 128)} * blocks_for(Case::n, 256) >= 132) return {128, 256, 4, 1};
+  if (long{blocks_for(m, 128)} * blocks_for(Case::n, 128) >= 132) return {128, 128, 3, 2};
+  return {64, 64, 4, 3};
+}
+/// Number of parts into which k is split where tiles are too few to fill a device. See splits().
+template <class Case, class A> constexpr int group_splits(GroupTile how, long workspace_bytes) {
+  constexpr long all = Case::all_slices < 1 ? 1 : Case::all_slices;
+  int const tiles = blocks_for(Case::m, how.rows) * blocks_for(Case::n, how.columns);
+  int s = 1;
+  while (tiles * s < 132 && Case::k / (2 * s) >= 128 && 2 * s * all <= room<Case, A>(workspace_bytes)) s *= 2;
+  return s;
+}
+
+}  // namespace cleave::backend::gpu
