@@ -140,7 +140,7 @@ template <class T> struct Fill : cleave::backend::gpu::Each {
 struct Bench {
   Machine machine;
   cleave::backend::gpu::Queue<Machine> q{&machine, machine.stream(),
-                                         machine.allocate(cleave::schedule::workspace_bytes)};
+                                         machine.allocate(cleave::backend::gpu::workspace_bytes)};
   template <class T> T* tensor(long n, float scale = 1) {
     auto* const at = reinterpret_cast<T*>(machine.allocate(n * static_cast<long>(sizeof(T))));
     q.template launch<Fill<T>>(cleave::backend::gpu::blocks_each(n), {at, n, scale});

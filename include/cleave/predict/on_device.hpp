@@ -35,7 +35,8 @@ template <class Net, class Number, class Machine> class DeviceBlocks {
     return r;
   }();
   static constexpr schedule::Ranks ranks{1, 1};
-  static constexpr auto layout = schedule::layout(Block::schedule, Block::lives, request, Block::format, ranks);
+  static constexpr auto layout =
+      schedule::layout(Block::schedule, Block::lives, request, backend::gpu::on_device(Block::format), ranks);
 
  public:
   static constexpr schedule::Memory memory = layout.memory;

@@ -61,7 +61,7 @@ class DeviceTrainer : public session::SampleTraining<session::sent_whole_t<Plan>
         ranks_(P::ranks_of(session::checked_replicas<P>(replicas))),
         machine_(std::move(machine)),
         link_(std::move(link)),
-        layout_(schedule::layout(P::schedule, P::lives, P::request, P::format, ranks_)),
+        layout_(schedule::layout(P::schedule, P::lives, P::request, backend::gpu::on_device(P::format), ranks_)),
         fleet_(lower::device_executable<P, Machine, Link>, (prepare(), *machine_), *link_, ranks_, P::share(ranks_),
                layout_, seed),
         losses_(P::micro_batches) {

@@ -23,7 +23,7 @@ struct Bench {
   Fake::Log log;
   Choices choices{""};
   std::unique_ptr<Helped> machine;
-  Many<std::byte> workspace = Many<std::byte>(schedule::workspace_bytes);
+  Many<std::byte> workspace = Many<std::byte>(backend::gpu::workspace_bytes);
   explicit Bench(Pin pin = Pin::Measured, std::string const& file = "")
       : choices(file), machine(helped(log, choices, pin)) {}
   Queue queue(gpu::Library how) { return {machine.get(), machine->stream(), workspace.data(), how}; }

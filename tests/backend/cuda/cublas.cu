@@ -63,7 +63,7 @@ template <class T, bool WithBias, class Map> void multiplies(double tolerance, c
   constexpr op::Local all = local<Op>(96, Shape(264)), slice{48, 96, all.x, {}, all.y, all.w0, {}};
   cublas::Choices choices("");
   Helped machine(Api{}, choices, pin);
-  as_own<Op, all, slice, T, WithBias, Map>(machine, schedule::workspace_bytes, tolerance);
+  as_own<Op, all, slice, T, WithBias, Map>(machine, backend::gpu::workspace_bytes, tolerance);
 }
 
 /// Our own keeps a NaN through a relu; what the library does with one is told, not asked for.
@@ -72,7 +72,7 @@ void tell_of_nan() {
   constexpr op::Local l = local<Op>(16, Shape(16));
   cublas::Choices choices("");
   Helped machine(Api{}, choices, cublas::Pin::Library);
-  gpu::Queue<Helped> q{&machine, machine.stream(), machine.allocate(schedule::workspace_bytes), gpu::Library::Learning};
+  gpu::Queue<Helped> q{&machine, machine.stream(), machine.allocate(backend::gpu::workspace_bytes), gpu::Library::Learning};
   Tensors<Op, l, float> t;
   auto const put = [&] {
     gpu::Kernel<Op>::forward<l, true, layer::ReluFunction, float>(q, t.operands());

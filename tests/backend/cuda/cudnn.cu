@@ -67,7 +67,7 @@ void described() {
     return some;
   };
   for (Number of : {Number::F32, Number::Tf32, Number::Bf16}) {
-    for (std::size_t room : {std::size_t{schedule::workspace_bytes}, std::size_t{roomy}}) {
+    for (std::size_t room : {std::size_t{backend::gpu::workspace_bytes}, std::size_t{roomy}}) {
       for (int groups : {1, 2}) {
         for (gpu::End end : {None, Bias, Relu, BiasRelu, Other}) {
           asked({Pass::Forward, 32, 64, 16, 16, 64, 3, 1, 1, 1, groups, false, end, of}, room);

@@ -52,7 +52,7 @@ template <class Op, op::Local L, class T> struct Both {
   static constexpr int slices = L.batch / L.rows;
   Tensors<Op, whole(L, slices), T> at_once, by_one;
   Machine machine;
-  Many<std::byte> workspace = Many<std::byte>(schedule::workspace_bytes);
+  Many<std::byte> workspace = Many<std::byte>(backend::gpu::workspace_bytes);
   gpu::Queue<Machine> q{&machine, machine.stream(), workspace.data()};
   Many<A> losses0 = Many<A>(slices, A{7}), losses1 = losses0;
 

@@ -24,8 +24,7 @@ template <int Threads> struct Context {
   __device__ void barrier() const { __syncthreads(); }
   __device__ void warp_barrier() const { __syncwarp(); }
   template <class F> __device__ void each(long n, F const& f) const {
-    long const step = long{Threads} * gridDim.x;
-    for (long i = long{blockIdx.x} * Threads + threadIdx.x; i < n; i += step) f(i);
+    gpu::each_index(n, block(), blocks(), thread(), Threads, f);
   }
   template <class V> __device__ V shuffle_xor(V v, int mask) const { return __shfl_xor_sync(0xffffffffu, v, mask); }
   __device__ void multiply(gpu::Bf16Tile, float (&d)[4], std::uint32_t const (&a)[4],

@@ -111,8 +111,7 @@ template <class Runner> struct Context {
     of->runner->meet(of->warp[w], of->in_warp(w));
   }
   template <class F> void each(long n, F const& f) const {
-    long const step = long{threads()} * blocks();
-    for (long i = long{block()} * threads() + thread_; i < n; i += step) f(i);
+    gpu::each_index(n, block(), blocks(), thread_, threads(), f);
   }
   template <class V> V shuffle_xor(V v, int mask) const {
     static_assert(sizeof(V) <= 8);

@@ -45,7 +45,7 @@ TEST_CASE("a plain product's bits do not depend on how many rows there are") {
   constexpr op::Local one = local<Op>(1, Shape(40)), many = local<Op>(70, Shape(40));
   Tensors<Op, many, float> t;
   Machine m;
-  Many<std::byte> workspace(schedule::workspace_bytes);
+  Many<std::byte> workspace(backend::gpu::workspace_bytes);
   backend::gpu::Queue<Machine> const q{&m, m.stream(), workspace.data()};
   auto all = t.operands();
   backend::gpu::Kernel<Op>::forward<many, false, void, float>(q, all);
@@ -78,7 +78,7 @@ template <class T> void as_defined(double tolerance) {
   Op::backward_input<l>(Plainly{}, o);
   Op::backward_weight<l>(Plainly{}, o);
   Machine m;
-  Many<std::byte> workspace(schedule::workspace_bytes);
+  Many<std::byte> workspace(backend::gpu::workspace_bytes);
   backend::gpu::Queue<Machine> const q{&m, m.stream(), workspace.data()};
   using K = backend::gpu::Kernel<Op>;
   K::forward<l, false, void, T>(q, t);
@@ -102,7 +102,7 @@ TEST_CASE("what is not finite is found in fp8, and spoils no other row") {
   t.x[50] = fp8(INFINITY);
   t.x[90] = fp8(NAN);
   Machine m;
-  Many<std::byte> workspace(schedule::workspace_bytes);
+  Many<std::byte> workspace(backend::gpu::workspace_bytes);
   backend::gpu::Queue<Machine> const q{&m, m.stream(), workspace.data()};
   backend::gpu::Kernel<Op>::forward<l, false, void, fp8>(q, t.operands());
   m.finish();

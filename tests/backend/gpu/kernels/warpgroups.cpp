@@ -30,7 +30,7 @@ template <gpu::GroupTile How, int Splits, class T, int M, int N, int K> void in_
   auto o = oracle.operands();
   auto t = tried.operands();
   Machine machine;
-  Many<std::byte> workspace(schedule::workspace_bytes);
+  Many<std::byte> workspace(backend::gpu::workspace_bytes);
   gpu::Queue<Machine> const q{&machine, machine.stream(), workspace.data()};
   Op::template forward<l>(Plainly{}, o);
   for (std::size_t e = 0; e < oracle.y.size(); ++e) {
@@ -106,7 +106,7 @@ TEST_CASE("operands that are not aligned are multiplied too") {
   auto t = tried.operands();
   t.w0 = tried.w0.data() + 1;
   Machine machine;
-  Many<std::byte> workspace(schedule::workspace_bytes);
+  Many<std::byte> workspace(backend::gpu::workspace_bytes);
   gpu::Queue<Machine> const q{&machine, machine.stream(), workspace.data()};
   Op::template forward<l>(Plainly{}, o);
   gpu::Kernel<Op>::template forward<l, false, void, bf16>(q, t);

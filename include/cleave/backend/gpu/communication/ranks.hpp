@@ -63,7 +63,10 @@ template <class N, class Machine, class Link> class Ranks {
       if (!one.here) continue;
       one.arena = machine.allocate(layout.memory.total);
       world.arena(r) = one.arena;
-      one.compute = {&machine, machine.stream(), one.arena + layout.workspace, library(), program.format.workspace};
+      long const room = on_device(program.format).workspace;
+      bool const inside = layout.memory[schedule::Category::Workspace] >= room;  // not if a host made the layout
+      one.compute = {&machine, machine.stream(), inside ? one.arena + layout.workspace : machine.allocate(room), library(),
+                     room};
       one.sums = {&machine, machine.stream(), nullptr};
     }
   }

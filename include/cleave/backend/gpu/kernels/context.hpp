@@ -40,6 +40,18 @@ namespace cleave::backend::gpu {
 
 inline constexpr int lanes = 32;
 
+/// f(i) for this thread's share of n indices. Below 2^31 they are known to be so: divisions of them are shorter.
+template <class F> CLEAVE_HD void each_index(long n, int block, int blocks, int thread, int threads, F const& f) {
+  if (n < 1L << 31) {
+    auto const step = static_cast<unsigned>(threads) * static_cast<unsigned>(blocks), end = static_cast<unsigned>(n);
+    auto const first = static_cast<unsigned>(block) * static_cast<unsigned>(threads) + static_cast<unsigned>(thread);
+    for (unsigned i = first; i < end; i += step) f(static_cast<long>(i));
+  } else {
+    long const step = long{threads} * blocks;
+    for (long i = long{block} * threads + thread; i < n; i += step) f(i);
+  }
+}
+
 struct Sum {
   template <class A> CLEAVE_HD static A join(A a, A b) { return a + b; }
 };

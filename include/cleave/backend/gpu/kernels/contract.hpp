@@ -63,8 +63,10 @@ template <class Case, class Queue> bool in_group_tiles(Queue q, typename Case::A
   Extents<Case> const size(args.slices);
   int const blocks = blocks_for(size.m, how.rows) * blocks_for(size.n, how.columns);
   constexpr int s = group_splits<Case, A>(how, Queue::workspace_bytes);
-  using K = GroupContract<Case, A, how, s>;
-  if constexpr (s > 1) {
+  constexpr bool together = Case::grows == Extent::K && Case::all_slices > 1 && group_tiles<Case>(how) < 132 &&
+                            room<Case, A>(Queue::workspace_bytes) >= 2;  // slices that do not fill a device one by one
+  using K = GroupContract<Case, A, how, s, (s > 1) || together>;
+  if constexpr (s > 1 || together) {
     in_parts<Case, K, s>(q, now, blocks, Queue::workspace_bytes);
   } else if constexpr (Case::grows == Extent::K) {
     for (; now.first < args.slices; ++now.first) q.template launch<K>(blocks, now);

@@ -128,6 +128,19 @@ struct ConvolveInput : Patches<L, K, Stride, Pad, Dilation, T_> {
     return t.dy[(long{p / (P::H * P::W)} * L.y[0] + g * P::out + q / (K * K)) * P::positions + h / Stride * L.y[2] +
                 w / Stride];
   }
+  /// Taps of a filter are neighbours; the next output channel's are behind those of all inputs.
+  CLEAVE_HD static Piece a_piece(Args const& t, int i, int q) {
+    constexpr int taps = K * K;
+    T const* from = t.w0 + (long{q / taps} * m + i) * taps;
+    int tap = q % taps;
+    Piece piece{};
+    CLEAVE_UNROLL
+    for (int e = 0; e < 8; ++e) {
+      if (q + e < k) piece.v[e / 4] |= bits_of(from[tap]) << e % 4 * 16;
+      if (++tap == taps) tap = 0, from += m * taps;
+    }
+    return piece;
+  }
   CLEAVE_HD static Piece b_piece(Args const& t, int q, int p) {
     int const at = p % (P::H * P::W), h = at / P::W + Pad - q / K % K * Dilation, w = at % P::W + Pad - q % K * Dilation;
     if (h < 0 || h >= L.y[1]) return {};

@@ -17,10 +17,17 @@ concept with_library = requires(Machine& m) {
 }
 || requires(Machine& m) { m.convolutions(); };
 
+/// Of a rank's queue on a device: sums in parts, so that products of few tiles fill a device too.
+inline constexpr long workspace_bytes = 16L << 20;
+constexpr schedule::Format on_device(schedule::Format f) {
+  if (f.workspace < workspace_bytes) f.workspace = workspace_bytes;
+  return f;
+}
+
 /// Where kernels are launched: a machine (cuda/machine.hpp, emulate/machine.hpp), one of its streams, a rank's
 /// workspace.
 template <class Machine> struct Queue {
-  static constexpr long workspace_bytes = schedule::workspace_bytes;
+  static constexpr long workspace_bytes = gpu::workspace_bytes;
   Machine* machine = nullptr;
   typename Machine::Stream stream{};
   std::byte* workspace = nullptr;
@@ -60,8 +67,7 @@ template <class Ctx> struct OfSlice {
   Ctx const& c;
   int block, blocks;
   template <class F> CLEAVE_HD void each(long n, F const& f) const {
-    long const step = long{c.threads()} * blocks;
-    for (long i = long{block} * c.threads() + c.thread(); i < n; i += step) f(i);
+    each_index(n, block, blocks, c.thread(), c.threads(), f);
   }
 };
 

@@ -104,10 +104,7 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
           Piece p{};
           CLEAVE_UNROLL
           for (int e = 0; e < 8; ++e) {
-            T const v = q + e < Case::k ? Case::a(args.of, 0, i, q + e) : T{};
-            std::uint16_t bits;
-            memcpy(&bits, &v, sizeof bits);
-            p.v[e / 4] |= std::uint64_t{bits} << e % 4 * 16;
+            if (q + e < Case::k) p.v[e / 4] |= bits_of(Case::a(args.of, 0, i, q + e)) << e % 4 * 16;
           }
           return p;
         }
@@ -266,9 +263,12 @@ template <class Case> constexpr GroupTile group_tile() {
   return {64, 64, 4, 3};
 }
 /// Number of parts into which k is split where tiles are too few to fill a device. See splits().
+template <class Case> constexpr int group_tiles(GroupTile how) {
+  return blocks_for(Case::m, how.rows) * blocks_for(Case::n, how.columns);
+}
 template <class Case, class A> constexpr int group_splits(GroupTile how, long workspace_bytes) {
   constexpr long all = Case::all_slices < 1 ? 1 : Case::all_slices;
-  int const tiles = blocks_for(Case::m, how.rows) * blocks_for(Case::n, how.columns);
+  int const tiles = group_tiles<Case>(how);
   int s = 1;
   while (tiles * s < 132 && Case::k / (2 * s) >= 128 && 2 * s * all <= room<Case, A>(workspace_bytes)) s *= 2;
   return s;
