@@ -35,7 +35,8 @@ template <class P, int S> struct LinkAt {
   static constexpr bool links = !std::is_void_v<Case>;
 };
 
-/// The chain of plan P that begins with step S. If a library may compute products, each product is a separate task.
+/// The chain of plan P that begins with step S. If a library may compute products, each product is a separate task; and
+/// where each is large enough for warpgroups.
 template <class P, int S, class I = std::make_integer_sequence<int, P::schedule.links(S) + 1>> struct LinkedFrom;
 template <class P, int S, int... I> struct LinkedFrom<P, S, std::integer_sequence<int, I...>> {
   static constexpr bool may = [] {
@@ -51,6 +52,9 @@ template <class P, int S, int... I> struct LinkedFrom<P, S, std::integer_sequenc
     for (std::size_t i = 1; i < sizeof...(I); ++i) of[i] = of[i - 1]->tail + tails[i - 1];
     if constexpr (requires { q.machine->products(); }) {
       if (q.library != gpu::Library::Never) return (gpu::contract<typename LinkAt<P, S + I>::Case>(q, *of[I]), ...);
+    }
+    if constexpr ((gpu::better_by_groups<typename LinkAt<P, S + I>::Case>() && ...)) {
+      if (q.machine->has_warpgroups()) return (gpu::contract<typename LinkAt<P, S + I>::Case>(q, *of[I]), ...);
     }
     using K = gpu::Linked<typename LinkAt<P, S + I>::Case...>;
     typename K::Args args{};

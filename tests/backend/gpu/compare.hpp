@@ -146,8 +146,7 @@ template <class Op, op::Local L, class T, bool WithBias = false, class Map = voi
   auto o = oracle.operands();
   auto t = tried.operands();
   Machine machine;
-  Many<std::byte> workspace(backend::gpu::workspace_bytes);
-  backend::gpu::Queue<Machine> const q{&machine, machine.stream(), workspace.data()};
+  backend::gpu::Queue<Machine> const q{&machine, machine.stream(), machine.allocate(backend::gpu::workspace_bytes)};
   using K = backend::gpu::Kernel<Op>;
 
   if (!Op::is_loss) o.loss = nullptr;

@@ -65,9 +65,8 @@ void fill(gpu::LinkedArgs<Case, Next...>& args, Of const& of, Rest const&... res
 template <class T> void as_one_after_the_other(double tolerance) {
   Net3<T> one, apart;
   using N = Net3<T>;
-  Many<std::byte> workspace(backend::gpu::workspace_bytes);
   Machine machine;
-  gpu::Queue<Machine> const q{&machine, machine.stream(), workspace.data()};
+  gpu::Queue<Machine> const q{&machine, machine.stream(), machine.allocate(backend::gpu::workspace_bytes)};
   using Forward = gpu::Linked<typename N::F0, typename N::F1, typename N::F2>;
   using Back = gpu::Linked<typename N::B2, typename N::B1, typename N::B0>;
   typename Forward::Args forward{};

@@ -28,7 +28,7 @@ TEST_CASE("a long sum is split, so that a small result fills a device; the parts
   using Op = op::Product<10>;
   constexpr op::Local l = local<Op>(4, Shape(1000));
   static_assert(backend::gpu::splits<backend::gpu::ProductForward<l, false, void, float>, backend::gpu::Plain, float>(
-                    1 << 20) > 1);
+                    backend::gpu::workspace_bytes) > 1);
   compare_products<Op, l, true>();
 }
 TEST_CASE("weights that do not begin at a multiple of 16 bytes are read all the same") {
@@ -45,8 +45,7 @@ TEST_CASE("a plain product's bits do not depend on how many rows there are") {
   constexpr op::Local one = local<Op>(1, Shape(40)), many = local<Op>(70, Shape(40));
   Tensors<Op, many, float> t;
   Machine m;
-  Many<std::byte> workspace(backend::gpu::workspace_bytes);
-  backend::gpu::Queue<Machine> const q{&m, m.stream(), workspace.data()};
+  backend::gpu::Queue<Machine> const q{&m, m.stream(), m.allocate(backend::gpu::workspace_bytes)};
   auto all = t.operands();
   backend::gpu::Kernel<Op>::forward<many, false, void, float>(q, all);
   Many<float> row(24);
@@ -78,8 +77,7 @@ template <class T> void as_defined(double tolerance) {
   Op::backward_input<l>(Plainly{}, o);
   Op::backward_weight<l>(Plainly{}, o);
   Machine m;
-  Many<std::byte> workspace(backend::gpu::workspace_bytes);
-  backend::gpu::Queue<Machine> const q{&m, m.stream(), workspace.data()};
+  backend::gpu::Queue<Machine> const q{&m, m.stream(), m.allocate(backend::gpu::workspace_bytes)};
   using K = backend::gpu::Kernel<Op>;
   K::forward<l, false, void, T>(q, t);
   K::backward_input<l, T>(q, t);
@@ -102,8 +100,7 @@ TEST_CASE("what is not finite is found in fp8, and spoils no other row") {
   t.x[50] = fp8(INFINITY);
   t.x[90] = fp8(NAN);
   Machine m;
-  Many<std::byte> workspace(backend::gpu::workspace_bytes);
-  backend::gpu::Queue<Machine> const q{&m, m.stream(), workspace.data()};
+  backend::gpu::Queue<Machine> const q{&m, m.stream(), m.allocate(backend::gpu::workspace_bytes)};
   backend::gpu::Kernel<Op>::forward<l, false, void, fp8>(q, t.operands());
   m.finish();
   for (std::size_t e = 0; e < t.y.size(); ++e) CHECK(std::isfinite(static_cast<float>(t.y[e])) == (e < 24));

@@ -33,9 +33,8 @@ template <class Op, op::Local L, class T, bool WithBias = false, class Map = voi
   Tensors<op::Add, y, T> add[2];
   Tensors<Slope, x, T> tanh[2];
   Tensors<op::Drop<20>, x, T> undrop[2];
-  Many<std::byte> workspace(backend::gpu::workspace_bytes);
   Machine machine;
-  gpu::Queue<Machine> const q{&machine, machine.stream(), workspace.data()};
+  gpu::Queue<Machine> const q{&machine, machine.stream(), machine.allocate(backend::gpu::workspace_bytes)};
 
   op::Operands<T> forth[2][2], back[2][2], head[2];
   for (int way : {0, 1}) {

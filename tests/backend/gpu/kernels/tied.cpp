@@ -31,8 +31,7 @@ TEST_CASE("the gradient of a table that a product reads too") {
   auto t = tried.operands(), o = wanted.operands(), r = read.operands();
   t.tail = o.tail = &r;
   Machine m;
-  Many<std::byte> workspace(backend::gpu::workspace_bytes);
-  backend::gpu::Queue<Machine> const q{&m, m.stream(), workspace.data()};
+  backend::gpu::Queue<Machine> const q{&m, m.stream(), m.allocate(backend::gpu::workspace_bytes)};
   backend::gpu::Kernel<Op>::backward_weight<l, float>(q, t);
   m.finish();
   Op::backward_weight<l>(Plainly{}, o);

@@ -30,8 +30,7 @@ template <gpu::GroupTile How, int Splits, class T, int M, int N, int K> void in_
   auto o = oracle.operands();
   auto t = tried.operands();
   Machine machine;
-  Many<std::byte> workspace(backend::gpu::workspace_bytes);
-  gpu::Queue<Machine> const q{&machine, machine.stream(), workspace.data()};
+  gpu::Queue<Machine> const q{&machine, machine.stream(), machine.allocate(backend::gpu::workspace_bytes)};
   Op::template forward<l>(Plainly{}, o);
   for (std::size_t e = 0; e < oracle.y.size(); ++e) {
     double const v = oracle.y[e] + oracle.bias[e % N];
@@ -76,6 +75,9 @@ TEST_CASE("which products are of warpgroups, and in which tiles") {
   CHECK(gpu::group_tile<Wide>().columns == 256);
   CHECK(gpu::group_tile<Small>().rows == 64);
   CHECK(gpu::group_splits<Small, float>({64, 64, 4, 3}, 1 << 20) == 4);
+  static constexpr op::Local tall{1 << 16, 1 << 16, Shape(768), {}, Shape(3072), Shape(768, 3072), {}};
+  CHECK(gpu::group_tile<gpu::ProductWeight<tall, bf16>>().columns == 256);  // 72 of them, at twice the speed of 144
+  CHECK(!gpu::better_by_groups<Small>());
 }
 
 TEST_CASE("convolutions by warpgroups: all padding, dilation, channels that fill no piece, several images and slices") {
@@ -106,8 +108,7 @@ TEST_CASE("operands that are not aligned are multiplied too") {
   auto t = tried.operands();
   t.w0 = tried.w0.data() + 1;
   Machine machine;
-  Many<std::byte> workspace(backend::gpu::workspace_bytes);
-  gpu::Queue<Machine> const q{&machine, machine.stream(), workspace.data()};
+  gpu::Queue<Machine> const q{&machine, machine.stream(), machine.allocate(backend::gpu::workspace_bytes)};
   Op::template forward<l>(Plainly{}, o);
   gpu::Kernel<Op>::template forward<l, false, void, bf16>(q, t);
   machine.finish();

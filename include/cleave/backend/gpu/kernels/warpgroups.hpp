@@ -189,13 +189,19 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
     std::byte* const own = c.shared() + warp * 16 * line;
     c.barrier();  // all have multiplied the last tiles
     CLEAVE_UNROLL
-    for (int e = 0; e < BN / 2; e += 2) {
-      int const row = lane / 4 + e / 2 % 2 * 8, j = e / 4 * 8 + lane % 4 * 2;
-      int const i = p.i + warp * 16 + row;
-      if (i < size.m && p.j + j < size.n) {
-        *reinterpret_cast<Pack<T, 2>*>(own + row * line + j * 2) = {
-            {Case::ended(args.of, i, p.j + j, static_cast<A>(sum[e])),
-             Case::ended(args.of, i, p.j + j + 1, static_cast<A>(sum[e + 1]))}};
+    for (int first = 0; first < BN / 2; first += 16) {
+      Pack<T, 2> two[8];  // before any is stored: a load of a bias would wait for a store that may alias it
+      CLEAVE_UNROLL
+      for (int x = 0; x < 8; ++x) {
+        int const e = first + 2 * x, i = p.i + warp * 16 + lane / 4 + x % 2 * 8, j = p.j + e / 4 * 8 + lane % 4 * 2;
+        bool const there = i < size.m && j < size.n;
+        two[x] = {{there ? Case::ended(args.of, i, j, static_cast<A>(sum[e])) : T{},
+                   there ? Case::ended(args.of, i, j + 1, static_cast<A>(sum[e + 1])) : T{}}};
+      }
+      CLEAVE_UNROLL
+      for (int x = 0; x < 8; ++x) {
+        int const row = lane / 4 + x % 2 * 8, j = (first + 2 * x) / 4 * 8 + lane % 4 * 2;
+        *reinterpret_cast<Pack<T, 2>*>(own + row * line + j * 2) = two[x];
       }
     }
     c.warp_barrier();
@@ -253,13 +259,24 @@ template <class Case> constexpr bool by_groups() {
   return halves && (dense || gathers_pieces<Case>()) && Case::groups == 1 && Case::k >= 64 &&
          Case::m * (Case::grows == Extent::M ? Case::all_slices : 1) >= 64;
 }
+/// Whether they are faster at it than a chain's kernel by more than a launch takes.
+template <class Case> constexpr bool better_by_groups() {
+  constexpr long rows = long{Case::m} * (Case::grows == Extent::M ? Case::all_slices : 1);
+  return by_groups<Case>() && rows * Case::n * Case::k >= 1L << 27;
+}
 /// By the extents of the whole batch, so that every bit is the same on any number of ranks.
 template <class Case> constexpr GroupTile group_tile() {
   if (gathers_pieces<Case>()) return {64, 128, 3, 3};
   constexpr int slices = Case::all_slices < 1 ? 1 : Case::all_slices;
   constexpr long m = long{Case::m} * (Case::grows == Extent::M ? slices : 1);
-  if (long{blocks_for(m, 128)} * blocks_for(Case::n, 256) >= 132) return {128, 256, 4, 1};
-  if (long{blocks_for(m, 128)} * blocks_for(Case::n, 128) >= 132) return {128, 128, 3, 2};
+  // Elements of C in a wave of tiles, one for each of the 132 multiprocessors of an H200, and its TFLOP/s with all busy.
+  constexpr auto speed = [](int rows, int columns, long busy) {
+    long const tiles = long{blocks_for(m, rows)} * blocks_for(Case::n, columns), waves = (tiles + 131) / 132;
+    return busy * m * Case::n / waves / (rows * columns);
+  };
+  constexpr long large = speed(128, 256, 800), middle = speed(128, 128, 550), small = speed(64, 64, 250);
+  if (large >= middle && large >= small) return {128, 256, 4, 1};
+  if (middle >= small) return {128, 128, 3, 2};
   return {64, 64, 4, 3};
 }
 /// Number of parts into which k is split where tiles are too few to fill a device. See splits().
