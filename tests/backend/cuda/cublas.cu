@@ -1,4 +1,5 @@
-// backend/cuda/cublas.cu - cuBLASLt itself: its descriptors anywhere; where there is a GPU, its products beside our own.
+// backend/cuda/cublas.cu - cuBLASLt itself: its descriptors anywhere; where there is a GPU, its products beside our
+// own.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "library.hpp"
@@ -40,7 +41,8 @@ void described() {
                                                : end == Relu ? CUBLASLT_EPILOGUE_RELU
                                                              : CUBLASLT_EPILOGUE_RELU_BIAS),
             "end");
-      check(has(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, of == Number::Tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F),
+      check(has(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE,
+                of == Number::Tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F),
             "compute type");
       auto const lies = [&](cublasLtMatrixLayout_t l, std::uint64_t rows, std::uint64_t columns, std::int64_t apart) {
         std::uint64_t is[2] = {};
@@ -72,7 +74,8 @@ void tell_of_nan() {
   constexpr op::Local l = local<Op>(16, Shape(16));
   cublas::Choices choices("");
   Helped machine(Api{}, choices, cublas::Pin::Library);
-  gpu::Queue<Helped> q{&machine, machine.stream(), machine.allocate(backend::gpu::workspace_bytes), gpu::Library::Learning};
+  gpu::Queue<Helped> q{&machine, machine.stream(), machine.allocate(backend::gpu::workspace_bytes),
+                       gpu::Library::Learning};
   Tensors<Op, l, float> t;
   auto const put = [&] {
     gpu::Kernel<Op>::forward<l, true, layer::ReluFunction, float>(q, t.operands());

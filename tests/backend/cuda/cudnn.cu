@@ -1,4 +1,5 @@
-// backend/cuda/cudnn.cu - cuDNN itself: its plans for an H100 anywhere; where there is a GPU, its convolutions beside our own.
+// backend/cuda/cudnn.cu - cuDNN itself: its plans for an H100 anywhere; where there is a GPU, its convolutions beside
+// our own.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "library.hpp"
@@ -37,7 +38,8 @@ void described() {
   using enum gpu::End;
   Api::Handle handle;
   if (int const e = Api::create(&handle, h100)) {
-    std::printf("cuDNN %s does not take the H100 of another version: %s\n", Api::version().c_str(), Api::text(e).c_str());
+    std::printf("cuDNN %s does not take the H100 of another version: %s\n", Api::version().c_str(),
+                Api::text(e).c_str());
     return;
   }
   int plans = 0;
@@ -73,7 +75,8 @@ void described() {
           asked({Pass::Forward, 32, 64, 16, 16, 64, 3, 1, 1, 1, groups, false, end, of}, room);
         }
         asked({Pass::Input, 32, 64, 17, 15, 64, 5, 2, 2, 1, groups, false, None, of}, room);
-        for (bool adds : {false, true}) asked({Pass::Weight, 32, 64, 16, 16, 64, 3, 1, 1, 1, groups, adds, None, of}, room);
+        for (bool adds : {false, true})
+          asked({Pass::Weight, 32, 64, 16, 16, 64, 3, 1, 1, 1, groups, adds, None, of}, room);
       }
     }
   }
@@ -87,7 +90,8 @@ void described() {
   Api::destroy(handle);
 }
 
-template <class T, class Op, bool WithBias, class Map> void convolves(double tolerance, gpu::Pin pin = gpu::Pin::Library) {
+template <class T, class Op, bool WithBias, class Map>
+void convolves(double tolerance, gpu::Pin pin = gpu::Pin::Library) {
   constexpr op::Local all = local<Op>(32, Shape(32, 17, 15)), slice{16, 32, all.x, {}, all.y, all.w0, {}};
   cudnn::Choices choices("");
   Helped machine(Api{}, choices, pin);
@@ -103,8 +107,8 @@ template <class P> void trains(double tolerance) {
 }  // namespace
 
 int main() {
-  check(cudnnGetVersion() / 10000 == CUDNN_MAJOR, "built with cuDNN " + std::to_string(CUDNN_VERSION) + ", found " +
-                                                      std::to_string(cudnnGetVersion()));
+  check(cudnnGetVersion() / 10000 == CUDNN_MAJOR,
+        "built with cuDNN " + std::to_string(CUDNN_VERSION) + ", found " + std::to_string(cudnnGetVersion()));
   described();
   if (backend::cuda::devices() == 0) {
     Api::Handle handle;

@@ -53,7 +53,8 @@ template <int Threads> struct Context {
   }
 
   __device__ void copy_async(std::byte* to, void const* from, bool there) const {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from), "r"(there ? 16 : 0)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(from),
+                 "r"(there ? 16 : 0)
                  : "memory");
   }
   __device__ void commit_copies() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -79,7 +80,8 @@ template <class K> constexpr int at_once() {
   if constexpr (requires { K::at_once; }) return K::at_once;
   return 1;
 }
-/// What a block may share without asking. More is dynamic, begins on a boundary of 1024 bytes, and is asked for at launch.
+/// What a block may share without asking. More is dynamic, begins on a boundary of 1024 bytes, and is asked for at
+/// launch.
 inline constexpr int static_shared_bytes = 48 << 10;
 
 /// The one __global__ function: kernel K, named in profiles by its type.

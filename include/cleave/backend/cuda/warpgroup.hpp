@@ -32,25 +32,26 @@ template <int N, int E> __device__ inline void wait_multiplied(float (&d)[E]) {
   }
 }
 
-#define CLEAVE_8(d, i) \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define CLEAVE_8(d, i)                                                                                        \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), \
+      "+f"(d[i + 7])
 #define CLEAVE_32(d, i) CLEAVE_8(d, i), CLEAVE_8(d, i + 8), CLEAVE_8(d, i + 16), CLEAVE_8(d, i + 24)
 #define CLEAVE_NAMES_0                                                                                        \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, " \
   "%23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define CLEAVE_NAMES_32                                                                                       \
+#define CLEAVE_NAMES_32                                                                                         \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, " \
   "%53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define CLEAVE_NAMES_64                                                                                       \
+#define CLEAVE_NAMES_64                                                                                         \
   ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, " \
   "%85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define CLEAVE_NAMES_96                                                                                            \
+#define CLEAVE_NAMES_96                                                                                              \
   ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, " \
   "%115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#define CLEAVE_WGMMA(N, TYPE, NAMES, A, B, ADD, TURN_A, TURN_B, ...)                                          \
-  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " ADD ", 0;\nwgmma.mma_async.sync.aligned.m64n" N "k16.f32." \
-               TYPE "." TYPE " {" NAMES "}, " A ", " B ", p, 1, 1, " TURN_A ", " TURN_B ";\n}"                \
-               : __VA_ARGS__                                                                                  \
+#define CLEAVE_WGMMA(N, TYPE, NAMES, A, B, ADD, TURN_A, TURN_B, ...)                                               \
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " ADD ", 0;\nwgmma.mma_async.sync.aligned.m64n" N "k16.f32." TYPE \
+               "." TYPE " {" NAMES "}, " A ", " B ", p, 1, 1, " TURN_A ", " TURN_B ";\n}"                          \
+               : __VA_ARGS__                                                                                       \
                : "l"(a), "l"(b), "r"(add), "n"(turn_a), "n"(turn_b))
 
 /// d (64, N) of a warpgroup = a (64, 16) b (16, N), or += that if `add`.
@@ -74,8 +75,8 @@ __device__ inline void multiply(gpu::HalfTile<Half>, float (&d)[N / 2], std::uin
       CLEAVE_WGMMA("128", "f16", CLEAVE_NAMES_0 CLEAVE_NAMES_32, "%64", "%65", "%66", "%67", "%68", CLEAVE_32(d, 0),
                    CLEAVE_32(d, 32));
     if constexpr (N == 256)
-      CLEAVE_WGMMA("256", "f16", CLEAVE_NAMES_0 CLEAVE_NAMES_32 CLEAVE_NAMES_64 CLEAVE_NAMES_96, "%128", "%129",
-                   "%130", "%131", "%132", CLEAVE_32(d, 0), CLEAVE_32(d, 32), CLEAVE_32(d, 64), CLEAVE_32(d, 96));
+      CLEAVE_WGMMA("256", "f16", CLEAVE_NAMES_0 CLEAVE_NAMES_32 CLEAVE_NAMES_64 CLEAVE_NAMES_96, "%128", "%129", "%130",
+                   "%131", "%132", CLEAVE_32(d, 0), CLEAVE_32(d, 32), CLEAVE_32(d, 64), CLEAVE_32(d, 96));
   }
 }
 

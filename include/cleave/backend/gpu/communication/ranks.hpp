@@ -65,8 +65,8 @@ template <class N, class Machine, class Link> class Ranks {
       world.arena(r) = one.arena;
       long const room = on_device(program.format).workspace;
       bool const inside = layout.memory[schedule::Category::Workspace] >= room;  // not if a host made the layout
-      one.compute = {&machine, machine.stream(), inside ? one.arena + layout.workspace : machine.allocate(room), library(),
-                     room};
+      one.compute = {&machine, machine.stream(), inside ? one.arena + layout.workspace : machine.allocate(room),
+                     library(), room};
       one.sums = {&machine, machine.stream(), nullptr};
     }
   }

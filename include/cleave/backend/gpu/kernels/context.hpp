@@ -28,10 +28,12 @@ namespace cleave::backend::gpu {
 //   shared()                                 shared_bytes, aligned to 16
 //   multiply(d, a, b)                        d += a b by tensor cores, in the fragments of mma.sync (fragment.hpp)
 // and, asynchronously (warpgroups.hpp):
-//   copy_async(to, from, there)              16 bytes to shared memory, or zeros; commit_copies() ends a group of copies
-//   wait_copies<N>(), share_copies()         all groups of this thread but N are there; products may read them, after a
+//   copy_async(to, from, there)              16 bytes to shared memory, or zeros; commit_copies() ends a group of
+//   copies wait_copies<N>(), share_copies()         all groups of this thread but N are there; products may read them,
+//   after a
 //                                            barrier
-//   multiply_group<N>(d, a, b, add)          d (64, N) of a warpgroup of 128 threads = or += a (64, 16) b (16, N), which
+//   multiply_group<N>(d, a, b, add)          d (64, N) of a warpgroup of 128 threads = or += a (64, 16) b (16, N),
+//   which
 //                                            lie in shared memory; between begin_products() and commit_products()
 //   wait_products<N>(d)                      all groups of products but N are done
 // On a device it compiles to what one would write by hand (cuda/device.hpp). On the host the same code runs as the

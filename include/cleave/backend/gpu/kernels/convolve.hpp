@@ -142,7 +142,8 @@ struct ConvolveInput : Patches<L, K, Stride, Pad, Dilation, T_> {
     return piece;
   }
   CLEAVE_HD static Piece b_piece(Args const& t, int q, int p) {
-    int const at = p % (P::H * P::W), h = at / P::W + Pad - q / K % K * Dilation, w = at % P::W + Pad - q % K * Dilation;
+    int const at = p % (P::H * P::W), h = at / P::W + Pad - q / K % K * Dilation,
+              w = at % P::W + Pad - q % K * Dilation;
     if (h < 0 || h >= L.y[1]) return {};
     long const image = long{p / (P::H * P::W)} * L.y[0] + q / (K * K);
     return P::of_row(t.dy + image * P::positions + h * L.y[2], w, L.y[2]);

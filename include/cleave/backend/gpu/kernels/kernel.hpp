@@ -52,15 +52,14 @@ CLEAVE_HD void define(Ctx const& c, op::Operands<T> const& t) {
   if constexpr (What == Part::BackwardInput) Op::template backward_input<L>(c, t);
   if constexpr (What == Part::BackwardWeight) Op::template backward_weight<L>(c, t);
 }
-/// Whether an operation has this part. Asked by a call: for nvcc's front end `&Op::template backward_input<L, int, T>` is
-/// never valid, so that the device's code would lack kernels which the host's code launches.
+/// Whether an operation has this part. Asked by a call: for nvcc's front end `&Op::template backward_input<L, int, T>`
+/// is never valid, so that the device's code would lack kernels which the host's code launches.
 template <class Op, op::Local L, Part What, class T>
-concept defined =
-    What == Part::Forward || (What == Part::BackwardInput && requires(int c, op::Operands<T> const& t) {
-      Op::template backward_input<L>(c, t);
-    }) || (What == Part::BackwardWeight && requires(int c, op::Operands<T> const& t) {
-      Op::template backward_weight<L>(c, t);
-    });
+concept defined = What == Part::Forward ||
+                  (What == Part::BackwardInput &&
+                   requires(int c, op::Operands<T> const& t) { Op::template backward_input<L>(c, t); }) ||
+                  (What == Part::BackwardWeight &&
+                   requires(int c, op::Operands<T> const& t) { Op::template backward_weight<L>(c, t); });
 
 /// The blocks that work on one of several slices.
 template <class Ctx> struct OfSlice {

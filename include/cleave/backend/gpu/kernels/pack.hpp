@@ -26,7 +26,9 @@ template <int Bytes> struct [[gnu::may_alias]] alignas(Bytes) Register { std::ui
 
 /// 8 neighbours of a 16-bit format, or two, in one register.
 using Piece = Register<16>;
-struct [[gnu::may_alias]] Pair { std::uint32_t v; };
+struct [[gnu::may_alias]] Pair {
+  std::uint32_t v;
+};
 template <class T> CLEAVE_HD std::uint64_t bits_of(T v) {
   static_assert(sizeof v == 2);
   std::uint16_t bits;

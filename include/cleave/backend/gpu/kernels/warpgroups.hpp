@@ -94,8 +94,8 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
   };
   CLEAVE_HD static auto of_a(int thread, Args const& args, Place const& p, int k0, Size const& size) {
     if constexpr (Case::a_width == 8) {
-      return Dense<Case::a_along_k, BM, Case::a_along_k ? Case::k : Case::m>(thread, Case::a_from(args.of), p.i, k0,
-                                                                            size.m - p.i);
+      return Dense < Case::a_along_k, BM,
+             Case::a_along_k ? Case::k : Case::m > (thread, Case::a_from(args.of), p.i, k0, size.m - p.i);
     } else {
       auto const piece = [&args](int i, int q) {
         if constexpr (requires { Case::a_piece(args.of, i, q); }) {
@@ -114,8 +114,8 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
   }
   CLEAVE_HD static auto of_b(int thread, Args const& args, Place const& p, int k0, Size const& size) {
     if constexpr (Case::b_width == 8) {
-      return Dense<!Case::b_along_n, BN, Case::b_along_n ? Case::n : Case::k>(thread, Case::b_from(args.of), p.j, k0,
-                                                                             size.n - p.j);
+      return Dense < !Case::b_along_n, BN,
+             Case::b_along_n ? Case::n : Case::k > (thread, Case::b_from(args.of), p.j, k0, size.n - p.j);
     } else {
       auto const piece = [&args](int j, int q) { return Case::b_piece(args.of, q, j); };
       return Gathered<!Case::b_along_n, BN, decltype(piece)>(thread, piece, p.j, k0, size.n - p.j);
@@ -178,8 +178,8 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
   }
 
   /// What is stored at (i, j) is a value of its own, and 8 neighbours of a row are stored at a time.
-  static constexpr bool packs = Case::n % 8 == 0 && requires(Args const& args, A v) { Case::ended(args.of, 0, 0, v); } &&
-                                Case::Behind::size == 0;
+  static constexpr bool packs = Case::n % 8 == 0 && requires(Args const& args, A v) { Case::ended(args.of, 0, 0, v); }
+  &&Case::Behind::size == 0;
   /// Through shared memory, where a warp turns its 16 rows: a thread holds two neighbours in each 8 columns.
   template <class Ctx>
   CLEAVE_HD static void store_packs(Ctx const& c, Args const& args, Size const& size, Place const& p, Sums const& sum) {
@@ -246,8 +246,8 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
   }
 };
 
-/// Whether warpgroups can multiply a contraction: operands are dense matrices, with rows of whole pieces of 16 bytes, or
-/// the case gathers pieces.
+/// Whether warpgroups can multiply a contraction: operands are dense matrices, with rows of whole pieces of 16 bytes,
+/// or the case gathers pieces.
 template <class Case> constexpr bool gathers_pieces() {
   if constexpr (requires { Case::pieces; }) return Case::pieces;
   return false;
@@ -269,7 +269,8 @@ template <class Case> constexpr GroupTile group_tile() {
   if (gathers_pieces<Case>()) return {64, 128, 3, 3};
   constexpr int slices = Case::all_slices < 1 ? 1 : Case::all_slices;
   constexpr long m = long{Case::m} * (Case::grows == Extent::M ? slices : 1);
-  // Elements of C in a wave of tiles, one for each of the 132 multiprocessors of an H200, and its TFLOP/s with all busy.
+  // Elements of C in a wave of tiles, one for each of the 132 multiprocessors of an H200, and its TFLOP/s with all
+  // busy.
   constexpr auto speed = [](int rows, int columns, long busy) {
     long const tiles = long{blocks_for(m, rows)} * blocks_for(Case::n, columns), waves = (tiles + 131) / 132;
     return busy * m * Case::n / waves / (rows * columns);
