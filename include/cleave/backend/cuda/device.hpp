@@ -76,8 +76,8 @@ template <int Threads> struct Context {
 };
 
 /// Blocks that are to share a multiprocessor: each then has as many registers less.
-template <class K> constexpr int at_once() {
-  if constexpr (requires { K::at_once; }) return K::at_once;
+template <class K> constexpr int resident_blocks() {
+  if constexpr (requires { K::resident_blocks; }) return K::resident_blocks;
   return 1;
 }
 /// What a block may share without asking. More is dynamic, begins on a boundary of 1024 bytes, and is asked for at
@@ -86,7 +86,8 @@ inline constexpr int static_shared_bytes = 48 << 10;
 
 /// The one __global__ function: kernel K, named in profiles by its type.
 template <class K>
-__global__ void __launch_bounds__(K::threads, at_once<K>()) entry(__grid_constant__ typename K::Args const args) {
+__global__ void __launch_bounds__(K::threads, resident_blocks<K>())
+    entry(__grid_constant__ typename K::Args const args) {
   if constexpr (K::shared_bytes > static_shared_bytes) {
     extern __shared__ __align__(1024) std::byte dynamic_shared[];
     K::run(Context<K::threads>{dynamic_shared}, args);

@@ -161,7 +161,7 @@ template <class T> struct AddValues : Each {
 /// right, with `merges` saying how many siblings are merged after each. The stack is kept in registers.
 template <class T, class Wire, bool Rounded> struct SumLeaves : Each {
   using A = tensor::accumulate_t<T>;
-  static constexpr int width = pack_of<Wire>();
+  static constexpr int width = pack_of<Wire>(), read_ahead = 4;  // leaves that are read before the first is added
   struct Args {
     Wire* to;
     long n;
@@ -174,15 +174,14 @@ template <class T, class Wire, bool Rounded> struct SumLeaves : Each {
       constexpr int W = decltype(few)::count;
       A stack[most_depth][W]{};
       int depth = 0;
-      for (int l = 0; l < a.leaves; ++l) {
-        auto const leaf = load<W>(a.from[l] + i);
+      auto const put = [&](Pack<Wire, W> const& leaf, int merges) {
         CLEAVE_UNROLL
         for (int d = 0; d < most_depth; ++d) {
           CLEAVE_UNROLL
           for (int k = 0; k < W; ++k) stack[d][k] = d == depth ? static_cast<A>(leaf.v[k]) : stack[d][k];
         }
         ++depth;
-        for (int m = 0; m < a.merges[l]; ++m) {
+        for (int m = 0; m < merges; ++m) {
           --depth;
           CLEAVE_UNROLL
           for (int d = 1; d < most_depth; ++d) {
@@ -192,6 +191,17 @@ template <class T, class Wire, bool Rounded> struct SumLeaves : Each {
               if (d == depth) stack[d - 1][k] = Rounded ? static_cast<A>(static_cast<T>(sum)) : sum;
             }
           }
+        }
+      };
+      for (int first = 0; first < a.leaves; first += read_ahead) {
+        Pack<Wire, W> leaf[read_ahead];
+        CLEAVE_UNROLL
+        for (int l = 0; l < read_ahead; ++l) {
+          if (first + l < a.leaves) leaf[l] = load<W>(a.from[first + l] + i);
+        }
+        CLEAVE_UNROLL
+        for (int l = 0; l < read_ahead; ++l) {
+          if (first + l < a.leaves) put(leaf[l], a.merges[first + l]);
         }
       }
       Pack<Wire, W> to;

@@ -26,7 +26,7 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
   using Tile = tile_of<T>;
   static constexpr bool alone = false, sums = Case::grows == Extent::K;
   static constexpr int BM = How.rows, BN = How.columns, BK = 64, Stages = How.stages;
-  static constexpr int threads = BM / 64 * 128, at_once = How.blocks;
+  static constexpr int threads = BM / 64 * 128, resident_blocks = How.blocks;
   static constexpr int a_bytes = BM * 128, b_bytes = BN * 128, stage_bytes = a_bytes + b_bytes;
   static constexpr int shared_bytes = Stages * stage_bytes;
   static constexpr int ahead = Stages - 2;  // tiles that are copied while one is multiplied
