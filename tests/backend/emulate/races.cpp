@@ -114,6 +114,15 @@ template <class T, class Tile> void product() {
   using K = gpu::Contract<gpu::ProductForward<l, false, void, T>, float, Tile, 1>;
   emulate::launch<Mutant<K>, emulate::Threads>(1, {t, nullptr, 0, 1});
 }
+/// Five tiles of k in four stages: the last is copied to where the first was.
+void warpgroups() {
+  constexpr op::Local l{64, 64, Shape(320), {}, Shape(64), Shape(320, 64), {}};
+  std::vector<bf16> x(64 * 320), w(320 * 64), y(64 * 64);
+  op::Operands<bf16> t;
+  t.x = x.data(), t.w0 = w.data(), t.y = y.data();
+  using K = gpu::GroupContract<gpu::ProductForward<l, false, void, bf16>, float, gpu::GroupTile{64, 64, 4, 1}, 1>;
+  emulate::launch<Mutant<K>, emulate::Threads>(1, {t, nullptr, 0, 1});
+}
 void linked() {
   constexpr op::Local l{5, 5, Shape(20), {}, Shape(20), Shape(20, 20), {}};
   auto x = floats(100), w = floats(400), y = x, z = x;
@@ -169,6 +178,7 @@ Case const cases[] = {{"softmax", softmax, "0111"},
                       {"sums along", along, "01010101"},
                       {"plain product", product<float, gpu::Plain>, "11"},
                       {"product of fragments", product<bf16, gpu::Bf16Tile>, "11"},
+                      {"product by warpgroups", warpgroups, "111111"},
                       {"linked products", linked, "111"},
                       {"weights of two slices", weights, "1111"},
                       {"peaks", peaks, "01"},

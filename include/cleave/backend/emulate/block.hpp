@@ -41,10 +41,17 @@ class Threads {
   int count_;
 };
 
-/// What a thread has begun and not waited for. It is done as late as may be, so that who does not wait reads the past.
+/// What a thread has begun and not waited for. Every other warp does it as late as may be, so that who does not wait
+/// reads the past; the others at once, so that who begins too early does, too.
 class Deferred {
  public:
-  void add(std::function<void()> work) { open_.push_back(std::move(work)); }
+  void add(int thread, std::function<void()> work) {
+    if (thread / gpu::lanes % 2 == 0) {
+      work();
+    } else {
+      open_.push_back(std::move(work));
+    }
+  }
   void commit() {
     groups_.push_back(std::move(open_));
     open_.clear();
@@ -143,7 +150,7 @@ template <class Runner> struct Context {
   }
 
   void copy_async(std::byte* to, void const* from, bool there) const {
-    mine(of->copies).add([=] {
+    mine(of->copies).add(thread_, [=] {
       if (there) {
         std::memcpy(to, from, 16);
       } else {
@@ -167,7 +174,7 @@ template <class Runner> struct Context {
       std::memcpy(&e, begin + (at ^ (at >> 7 & 7) << 4), sizeof e);
       return static_cast<float>(e);
     };
-    mine(of->products).add([=, sums = &d[0], thread = thread_ % 128] {
+    mine(of->products).add(thread_, [=, sums = &d[0], thread = thread_ % 128] {
       for (int v = 0; v < N / 2; ++v) {
         int const row = thread / 32 * 16 + thread % 32 / 4 + v / 2 % 2 * 8, column = v / 4 * 8 + thread % 4 * 2 + v % 2;
         float sum = add ? sums[v] : 0;

@@ -56,21 +56,21 @@ template <class Case> struct PeaksOf {
 };
 
 /// How many sums of a slice's C fit into the workspace.
-template <class Case, class A> constexpr long room(long workspace_bytes) {
-  return workspace_bytes / (long{Case::groups} * Case::m * Case::n * static_cast<long>(sizeof(A)));
+template <class Case, class A> constexpr long room(long room_bytes) {
+  return room_bytes / (long{Case::groups} * Case::m * Case::n * static_cast<long>(sizeof(A)));
 }
 /// Whether a slice's C is too small to fill a device although its sums are long.
-template <class Case, class Tile, class A> constexpr bool small(long workspace_bytes) {
+template <class Case, class Tile, class A> constexpr bool small(long room_bytes) {
   using B = Blocking<Case, Tile>;
-  return B::tiles < 132 && Case::k / 2 >= 4 * B::depth && room<Case, A>(workspace_bytes) >= 2;
+  return B::tiles < 132 && Case::k / 2 >= 4 * B::depth && room<Case, A>(room_bytes) >= 2;
 }
 /// Number of parts into which k is then split. The parts of all micro-batches fit into the workspace, so the number,
 /// and every bit, does not depend on how many of them a rank has.
-template <class Case, class Tile, class A> constexpr int splits(long workspace_bytes) {
+template <class Case, class Tile, class A> constexpr int splits(long room_bytes) {
   using B = Blocking<Case, Tile>;
   constexpr long all = Case::all_slices < 1 ? 1 : Case::all_slices;
   int s = 1;
-  while (B::tiles * s < 132 && Case::k / (2 * s) >= 4 * B::depth && 2 * s * all <= room<Case, A>(workspace_bytes)) {
+  while (B::tiles * s < 132 && Case::k / (2 * s) >= 4 * B::depth && 2 * s * all <= room<Case, A>(room_bytes)) {
     s *= 2;
   }
   return s;

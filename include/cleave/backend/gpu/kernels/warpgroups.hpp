@@ -18,6 +18,8 @@ struct GroupTile {
   int rows, columns, stages, blocks;
 };
 
+/// As Contract (contraction.hpp), where each of a block's warpgroups has 64 rows of its tile. If k grows and blocks do
+/// not store parts, it is launched once for each slice.
 template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits > 1)> struct GroupContract {
   static_assert(Apart || Splits == 1);
   using Args = ContractArgs<Case, A>;
@@ -34,7 +36,7 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
   static_assert(sizeof(T) == 2 && ahead >= 1);
   using Sums = float[BN / 2];
 
-  struct Place {
+  struct Corner {
     int i, j;
   };
   /// Where a thread's pieces of 16 bytes are in an operand's tile: its lines are `step` apart.
@@ -92,7 +94,7 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
       }
     }
   };
-  CLEAVE_HD static auto of_a(int thread, Args const& args, Place const& p, int k0, Size const& size) {
+  CLEAVE_HD static auto of_a(int thread, Args const& args, Corner const& p, int k0, Size const& size) {
     if constexpr (Case::a_width == 8) {
       return Dense < Case::a_along_k, BM,
              Case::a_along_k ? Case::k : Case::m > (thread, Case::a_from(args.of), p.i, k0, size.m - p.i);
@@ -101,18 +103,18 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
         if constexpr (requires { Case::a_piece(args.of, i, q); }) {
           return Case::a_piece(args.of, i, q);
         } else {
-          Piece p{};
+          Piece eight{};
           CLEAVE_UNROLL
           for (int e = 0; e < 8; ++e) {
-            if (q + e < Case::k) p.v[e / 4] |= bits_of(Case::a(args.of, 0, i, q + e)) << e % 4 * 16;
+            if (q + e < Case::k) eight.v[e / 4] |= bits_of(Case::a(args.of, 0, i, q + e)) << e % 4 * 16;
           }
-          return p;
+          return eight;
         }
       };
       return Gathered<Case::a_along_k, BM, decltype(piece)>(thread, piece, p.i, k0, size.m - p.i);
     }
   }
-  CLEAVE_HD static auto of_b(int thread, Args const& args, Place const& p, int k0, Size const& size) {
+  CLEAVE_HD static auto of_b(int thread, Args const& args, Corner const& p, int k0, Size const& size) {
     if constexpr (Case::b_width == 8) {
       return Dense < !Case::b_along_n, BN,
              Case::b_along_n ? Case::n : Case::k > (thread, Case::b_from(args.of), p.j, k0, size.n - p.j);
@@ -124,7 +126,7 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
 
   /// The sums over [begin, end) of k. Each warpgroup has 64 rows of the tile.
   template <class Ctx>
-  CLEAVE_HD static void multiply(Ctx const& c, Args const& args, Size const& size, Place const& p, int begin, int end,
+  CLEAVE_HD static void multiply(Ctx const& c, Args const& args, Size const& size, Corner const& p, int begin, int end,
                                  Sums& sum) {
     std::byte* const shared = c.shared();
     int const terms = end - begin, tiles = (terms + BK - 1) / BK, group = c.thread() / 128;
@@ -167,7 +169,7 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
   }
   /// f(i, j, sum) for each element that a thread holds and that is inside C.
   template <class Ctx, class F>
-  CLEAVE_HD static void each(Ctx const& c, Size const& size, Place const& p, Sums& sum, F const& f) {
+  CLEAVE_HD static void each(Ctx const& c, Size const& size, Corner const& p, Sums& sum, F const& f) {
     int const warp = c.thread() / lanes, lane = c.thread() % lanes;
     int const i0 = p.i + warp * 16 + lane / 4, j0 = p.j + lane % 4 * 2;
     CLEAVE_UNROLL
@@ -182,7 +184,8 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
   &&Case::Behind::size == 0;
   /// Through shared memory, where a warp turns its 16 rows: a thread holds two neighbours in each 8 columns.
   template <class Ctx>
-  CLEAVE_HD static void store_packs(Ctx const& c, Args const& args, Size const& size, Place const& p, Sums const& sum) {
+  CLEAVE_HD static void store_packs(Ctx const& c, Args const& args, Size const& size, Corner const& p,
+                                    Sums const& sum) {
     constexpr int line = BN * 2 + 16, in_line = BN / 8;
     static_assert(threads / lanes * 16 * line <= shared_bytes);
     int const warp = c.thread() / lanes, lane = c.thread() % lanes;
@@ -221,7 +224,7 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
     constexpr int near = 2048 / BM;
     int const plane = down * right, t = c.block() % plane, which = c.block() / plane;
     int const first = t / (near * right) * near, high = down - first < near ? down - first : near;
-    Place const p{(first + t % (near * right) % high) * BM, t % (near * right) / high * BN};
+    Corner const p{(first + t % (near * right) % high) * BM, t % (near * right) / high * BN};
     Sums sum;
     if constexpr (Apart) {
       int const slice = args.first + which / Splits, begin = slice * Case::k + which % Splits * part;
@@ -284,11 +287,11 @@ template <class Case> constexpr GroupTile group_tile() {
 template <class Case> constexpr int group_tiles(GroupTile how) {
   return blocks_for(Case::m, how.rows) * blocks_for(Case::n, how.columns);
 }
-template <class Case, class A> constexpr int group_splits(GroupTile how, long workspace_bytes) {
+template <class Case, class A> constexpr int group_splits(GroupTile how, long room_bytes) {
   constexpr long all = Case::all_slices < 1 ? 1 : Case::all_slices;
   int const tiles = group_tiles<Case>(how);
   int s = 1;
-  while (tiles * s < 132 && Case::k / (2 * s) >= 128 && 2 * s * all <= room<Case, A>(workspace_bytes)) s *= 2;
+  while (tiles * s < 132 && Case::k / (2 * s) >= 128 && 2 * s * all <= room<Case, A>(room_bytes)) s *= 2;
   return s;
 }
 
