@@ -96,14 +96,14 @@ void sum(Rows const& rows, int sources) {
   std::string const row = "G7.sum." + std::to_string(sources);
   rows.row(row, "cleave", [&] {
     constexpr long n = 1L << 24;
-    using K = gpu::SumLeaves<float, float, false>;
     Bench b;
-    K::Args args{b.tensor<float>(n), n, sources, {}, {}};
+    gpu::Summands<float> args{b.tensor<float>(n), 1, n, n, sources};
     for (int s = 0; s < sources; ++s) {
       args.from[s] = b.tensor<float>(n);
       for (int left = s + 1; left % 2 == 0; left /= 2) ++args.merges[s];
     }
-    beside_copy(rows, b, row, (sources + 1) * n * 4, rows.timed(b.q.stream, [&] { gpu::stream<K>(b.q, args); }));
+    beside_copy(rows, b, row, (sources + 1) * n * 4,
+                rows.timed(b.q.stream, [&] { gpu::sum_leaves<float, float, false>(b.q, args); }));
   });
 }
 

@@ -128,6 +128,35 @@ TEST_CASE("copies between formats, sums and values added, from places that do no
     }
   }
 }
+/// A kernel of complete trees has the bits of the one of any tree.
+template <class T, class Wire, bool Rounded, int Leaves> bool complete_tree(long n, int at) {
+  std::vector<Line<Wire>> leaf;
+  for (int l = 0; l < Leaves; ++l) leaf.emplace_back(n, (at + l) % 4, l + 1);
+  Line<Wire> any(n, at, 9), to(n, at, 10);
+  typename gpu::SumLeaves<T, Wire, Rounded>::Args all{any.data(), n, Leaves, {}, {}};
+  typename gpu::SumLeaves<T, Wire, Rounded, Leaves>::Args args{to.data(), n, Leaves, {}, {}};
+  for (int l = 0; l < Leaves; ++l) {
+    all.from[l] = args.from[l] = leaf[static_cast<std::size_t>(l)].data();
+    for (int left = l + 1; left % 2 == 0; left /= 2) ++all.merges[l];
+  }
+  CHECK(gpu::is_complete(Leaves, all.merges));
+  run<gpu::SumLeaves<T, Wire, Rounded>>(all);
+  run<gpu::SumLeaves<T, Wire, Rounded, Leaves>>(args);
+  bool same = any.whole(n) && to.whole(n);
+  for (long i = 0; i < n; ++i) same = same && static_cast<float>(any[i]) == static_cast<float>(to[i]);
+  return same;
+}
+TEST_CASE("complete trees of 2, 4 and 8 leaves") {
+  for (long n : lengths) {
+    for (int at = 0; at < 4; ++at) {
+      CHECK(complete_tree<float, float, false, 2>(n, at));
+      CHECK(complete_tree<bf16, float, true, 4>(n, at));
+      CHECK(complete_tree<bf16, bf16, true, 8>(n, at));
+    }
+  }
+  signed char const other[] = {0, 1, 1, 1};
+  CHECK(!gpu::is_complete(4, other));
+}
 TEST_CASE("leaves in the order of a tree, and what a route brings") {
   for (long n : lengths) {
     for (int at = 0; at < 4; ++at) {

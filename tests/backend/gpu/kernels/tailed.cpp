@@ -99,3 +99,11 @@ TEST_CASE("the same in bf16, tf32 and fp8, on tensor cores") {
   with_tails<tf32>();
   with_tails<fp8>();
 }
+TEST_CASE("the same by warpgroups") {
+  constexpr op::Local product{40, 80, Shape(136), {}, Shape(72), Shape(136, 72), {}};
+  static_assert(gpu::by_groups<gpu::ProductForward<product, false, void, bf16>>());
+  with_tail<op::Product<72>, product, bf16, true, layer::ReluFunction>();
+  constexpr op::Local patches{1, 2, Shape(64, 5, 16), {}, Shape(72, 5, 16), Shape(72, 64, 3, 3), {}};
+  static_assert(gpu::by_groups<gpu::ConvolveInput<patches, 3, 1, 1, 1, bf16>>());
+  with_tail<op::Convolve<72, 3, 1, 1, 1>, patches, f16, true>();
+}

@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+#include <bit>
+
 #include "../../../tensor/number.hpp"
 #include "context.hpp"
 #include "pack.hpp"
@@ -158,8 +161,9 @@ template <class T> struct AddValues : Each {
 };
 
 /// The sum over the branches that the ranks of a group hold, in the tree of schedule/slices.hpp: leaves from left to
-/// right, with `merges` saying how many siblings are merged after each. The stack is kept in registers.
-template <class T, class Wire, bool Rounded> struct SumLeaves : Each {
+/// right, with `merges` saying how many siblings are merged after each. The stack is kept in registers. `Complete`: the
+/// number of leaves of a tree whose leaves all have as many levels above them; 0: of any.
+template <class T, class Wire, bool Rounded, int Complete = 0> struct SumLeaves : Each {
   using A = tensor::accumulate_t<T>;
   static constexpr int width = pack_of<Wire>(), read_ahead = 4;  // leaves that are read before the first is added
   struct Args {
@@ -169,9 +173,30 @@ template <class T, class Wire, bool Rounded> struct SumLeaves : Each {
     Wire const* from[most_sources];
     signed char merges[most_sources];
   };
+  template <int W> CLEAVE_HD static Pack<Wire, W> complete(Args const& a, long i) {
+    Pack<Wire, W> leaf[Complete];
+    CLEAVE_UNROLL
+    for (int l = 0; l < Complete; ++l) leaf[l] = load<W>(a.from[l] + i);
+    Pack<A, W> sum[Complete];
+    CLEAVE_UNROLL
+    for (int l = 0; l < Complete; ++l) sum[l] = converted<A>(leaf[l]);
+    CLEAVE_UNROLL
+    for (int left = Complete / 2; left > 0; left /= 2) {
+      CLEAVE_UNROLL
+      for (int l = 0; l < left; ++l) {
+        CLEAVE_UNROLL
+        for (int k = 0; k < W; ++k) {
+          A const both = sum[2 * l].v[k] + sum[2 * l + 1].v[k];
+          sum[l].v[k] = Rounded ? static_cast<A>(static_cast<T>(both)) : both;
+        }
+      }
+    }
+    return converted<Wire>(sum[0]);
+  }
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     each_pack<width>(c, a.n, a.to, [&](long i, auto few) {
       constexpr int W = decltype(few)::count;
+      if constexpr (Complete > 0) return store<W>(a.to + i, complete<W>(a, i));
       A stack[most_depth][W]{};
       int depth = 0;
       auto const put = [&](Pack<Wire, W> const& leaf, int merges) {
@@ -211,6 +236,14 @@ template <class T, class Wire, bool Rounded> struct SumLeaves : Each {
     });
   }
 };
+
+/// How many sums are merged after leaf l of a complete tree: as many as l + 1 can be halved.
+inline bool is_complete(int leaves, signed char const* merges) {
+  for (int l = 0; l < leaves; ++l) {
+    if (merges[l] != std::countr_zero(static_cast<unsigned>(l + 1))) return false;
+  }
+  return true;
+}
 
 /// What a peer sends is added to the local sum, which is sent on in the format of the data.
 template <class A, class Wire> struct Addition {
@@ -252,6 +285,18 @@ template <class T, class Wire, bool Rounded, class Q> void sum_leaves(Q const& q
     args.from[i] = s.from[i];
     args.merges[i] = s.merges[i];
   }
+  bool const complete = is_complete(args.leaves, args.merges);
+  auto const put = [&]<int Leaves>(std::integral_constant<int, Leaves>) {
+    if (!complete || args.leaves != Leaves) return false;
+    using K = SumLeaves<T, Wire, Rounded, Leaves>;
+    typename K::Args of{args.to, args.n, Leaves, {}, {}};
+    std::copy_n(args.from, Leaves, of.from);
+    stream<K>(q, of);
+    return true;
+  };
+  if (put(std::integral_constant<int, 2>{}) || put(std::integral_constant<int, 4>{}) ||
+      put(std::integral_constant<int, 8>{}))
+    return;
   stream<SumLeaves<T, Wire, Rounded>>(q, args);
 }
 

@@ -180,8 +180,7 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
   }
 
   /// What is stored at (i, j) is a value of its own, and 8 neighbours of a row are stored at a time.
-  static constexpr bool packs = Case::n % 8 == 0 && requires(Args const& args, A v) { Case::ended(args.of, 0, 0, v); }
-  &&Case::Behind::size == 0;
+  static constexpr bool packs = Case::n % 8 == 0 && requires(Args const& args, A v) { Case::ended(args.of, 0, 0, v); };
   /// Through shared memory, where a warp turns its 16 rows: a thread holds two neighbours in each 8 columns.
   template <class Ctx>
   CLEAVE_HD static void store_packs(Ctx const& c, Args const& args, Size const& size, Corner const& p,
@@ -212,7 +211,11 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
     for (int x = 0; x < 16 * in_line / lanes; ++x) {
       int const at = lane + x * lanes, row = at / in_line, j = at % in_line * 8, i = p.i + warp * 16 + row;
       if (i < size.m && p.j + j < size.n) {
-        store<8>(Case::place(args.of, i, p.j + j), *reinterpret_cast<Pack<T, 8> const*>(own + row * line + j * 2));
+        T* const to = Case::place(args.of, i, p.j + j);
+        store<8>(to, *reinterpret_cast<Pack<T, 8> const*>(own + row * line + j * 2));
+        if constexpr (Case::Behind::size > 0) {
+          for (int e = 0; e < 8; ++e) args.of.tail(to + e - Case::place(args.of, 0, 0));
+        }
       }
     }
   }
