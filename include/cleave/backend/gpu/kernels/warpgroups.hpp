@@ -5,12 +5,9 @@
 #include "blocking.hpp"
 #include "branches.hpp"
 #include "contraction.hpp"
+#include "pieces.hpp"
 
 namespace cleave::backend::gpu {
-
-// Operands are copied to shared memory asynchronously, 16 bytes at a time, in lines of 128 bytes: along k, one line for
-// each row or column; otherwise one line for each k, 64 rows or columns in it. Within a line, the piece of 16 bytes
-// number c is at c ^ (line % 8), so that neither a copy nor a product has two threads at one bank.
 
 /// How such a contraction is tiled: rows and columns of a block's tile, stages of shared memory for tiles of k, blocks
 /// that share a multiprocessor.
@@ -27,7 +24,7 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
   using T = typename Case::T;
   using Tile = tile_of<T>;
   static constexpr bool alone = false, sums = Case::grows == Extent::K;
-  static constexpr int BM = How.rows, BN = How.columns, BK = 64, Stages = How.stages;
+  static constexpr int BM = How.rows, BN = How.columns, BK = tile_depth, Stages = How.stages;
   static constexpr int threads = BM / 64 * 128, resident_blocks = How.blocks;
   static constexpr int a_bytes = BM * 128, b_bytes = BN * 128, stage_bytes = a_bytes + b_bytes;
   static constexpr int shared_bytes = Stages * stage_bytes;
@@ -39,65 +36,10 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
   struct Corner {
     int i, j;
   };
-  /// Where a thread's pieces of 16 bytes are in an operand's tile: its lines are `step` apart.
-  template <bool AlongK, int Across> struct Pieces {
-    static constexpr int step = threads / 8, count = Across * 8 / threads;
-    static_assert(step % 8 == 0 && BK % step == 0 && Across * 8 % threads == 0);
-    int to, across, k;  // bytes from the beginning of the tile, rows or columns and k from its first
-
-    CLEAVE_HD explicit Pieces(int thread) {
-      int const line = thread / 8, piece = thread % 8;
-      to = line * 128 + (piece ^ line % 8) * 16;
-      across = AlongK ? line : piece * 8;
-      k = AlongK ? piece * 8 : line;
-    }
-    /// How far piece x is from the first.
-    CLEAVE_HD static constexpr int down(int x) { return AlongK ? 0 : x * step % BK; }
-    CLEAVE_HD static constexpr int right(int x) { return AlongK ? x * step : x * step / BK * 64; }
-  };
-  /// A dense operand is copied. `Pitch`: elements from line to line in memory.
-  template <bool AlongK, int Across, long Pitch> struct Dense : Pieces<AlongK, Across> {
-    using P = Pieces<AlongK, Across>;
-    T const* from;  // of the first tile
-    int limit;
-
-    /// From its element (across, k0) on; `left` elements across are there.
-    CLEAVE_HD Dense(int thread, T const* at, int first, int k0, int left) : P(thread), limit(left - this->across) {
-      long const i = long{first} + this->across, q = long{k0} + this->k;
-      from = at + (AlongK ? i * Pitch + q : q * Pitch + i);
-    }
-    /// The tile that begins at k0 of `terms`.
-    template <class Ctx> CLEAVE_HD void fetch(Ctx const& c, std::byte* tile, int k0, int terms) const {
-      T const* const at = from + (AlongK ? long{k0} : k0 * Pitch);
-      CLEAVE_UNROLL
-      for (int x = 0; x < P::count; ++x) {
-        c.copy_async(tile + this->to + x * P::step * 128,
-                     at + (AlongK ? P::right(x) * Pitch : P::down(x) * Pitch + P::right(x)),
-                     k0 + this->k + P::down(x) < terms && P::right(x) < limit);
-      }
-    }
-  };
-  /// Another operand is gathered, through registers: piece(across, k).
-  template <bool AlongK, int Across, class Get> struct Gathered : Pieces<AlongK, Across> {
-    using P = Pieces<AlongK, Across>;
-    Get piece;
-    int first, begin, limit;
-
-    CLEAVE_HD Gathered(int thread, Get p, int first_, int k0, int left)
-        : P(thread), piece(p), first(first_ + this->across), begin(k0 + this->k), limit(left - this->across) {}
-    template <class Ctx> CLEAVE_HD void fetch(Ctx const&, std::byte* tile, int k0, int terms) const {
-      CLEAVE_UNROLL
-      for (int x = 0; x < P::count; ++x) {
-        bool const there = k0 + this->k + P::down(x) < terms && P::right(x) < limit;
-        *reinterpret_cast<Piece*>(tile + this->to + x * P::step * 128) =
-            there ? piece(first + P::right(x), begin + k0 + P::down(x)) : Piece{};
-      }
-    }
-  };
   CLEAVE_HD static auto of_a(int thread, Args const& args, Corner const& p, int k0, Size const& size) {
     if constexpr (Case::a_width == 8) {
-      return Dense < Case::a_along_k, BM,
-             Case::a_along_k ? Case::k : Case::m > (thread, Case::a_from(args.of), p.i, k0, size.m - p.i);
+      constexpr long pitch = Case::a_along_k ? Case::k : Case::m;
+      return Dense<T, threads, Case::a_along_k, BM, pitch>(thread, Case::a_from(args.of), p.i, k0, size.m - p.i);
     } else {
       auto const piece = [&args](int i, int q) {
         if constexpr (requires { Case::a_piece(args.of, i, q); }) {
@@ -111,16 +53,16 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
           return eight;
         }
       };
-      return Gathered<Case::a_along_k, BM, decltype(piece)>(thread, piece, p.i, k0, size.m - p.i);
+      return Gathered<threads, Case::a_along_k, BM, decltype(piece)>(thread, piece, p.i, k0, size.m - p.i);
     }
   }
   CLEAVE_HD static auto of_b(int thread, Args const& args, Corner const& p, int k0, Size const& size) {
     if constexpr (Case::b_width == 8) {
-      return Dense < !Case::b_along_n, BN,
-             Case::b_along_n ? Case::n : Case::k > (thread, Case::b_from(args.of), p.j, k0, size.n - p.j);
+      constexpr long pitch = Case::b_along_n ? Case::n : Case::k;
+      return Dense<T, threads, !Case::b_along_n, BN, pitch>(thread, Case::b_from(args.of), p.j, k0, size.n - p.j);
     } else {
       auto const piece = [&args](int j, int q) { return Case::b_piece(args.of, q, j); };
-      return Gathered<!Case::b_along_n, BN, decltype(piece)>(thread, piece, p.j, k0, size.n - p.j);
+      return Gathered<threads, !Case::b_along_n, BN, decltype(piece)>(thread, piece, p.j, k0, size.n - p.j);
     }
   }
 
