@@ -53,12 +53,10 @@ void in_parts(Queue q, ContractArgs<Case, A> now, int blocks, long left) {
   }
 }
 
-/// By warpgroups; false if the operands are not aligned to 16 bytes, as the weights of odd layers are not.
-template <class Case, class Queue> bool in_group_tiles(Queue q, typename Case::Args const& args) {
+/// By warpgroups.
+template <class Case, class Queue> void in_group_tiles(Queue q, typename Case::Args const& args) {
   using A = tensor::accumulate_t<typename Case::T>;
   constexpr GroupTile how = group_tile<Case>();
-  auto const lies = [](void const* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; };
-  if (!lies(Case::a_from(args)) || !lies(Case::b_from(args))) return false;
   ContractArgs<Case, A> now{args, reinterpret_cast<A*>(q.workspace), 0, args.slices};
   Extents<Case> const size(args.slices);
   int const blocks = blocks_for(size.m, how.rows) * blocks_for(size.n, how.columns);
@@ -73,7 +71,6 @@ template <class Case, class Queue> bool in_group_tiles(Queue q, typename Case::A
   } else {
     q.template launch<K>(blocks, now);
   }
-  return true;
 }
 
 /// By our kernels, all slices in one launch. For sums in parts: as many slices as have room for theirs.
@@ -83,7 +80,7 @@ template <class Case, class Queue> void in_tiles(Queue q, typename Case::Args co
   using Tile = tile_of<T>;
   using P = PeaksOf<Case>;
   if constexpr (by_groups<Case>()) {
-    if (q.machine->has_warpgroups() && in_group_tiles<Case>(q, args)) return;
+    if (q.machine->has_warpgroups()) return in_group_tiles<Case>(q, args);
   }
   constexpr bool sums = Case::grows == Extent::K;
   constexpr long left = Queue::workspace_bytes - P::bytes;
