@@ -41,8 +41,7 @@ struct BiasOfHeads : Reshaped<BiasOfHeads, Bias> {
   static constexpr std::string_view weight_names[] = {"in_proj_bias"};
   static constexpr Weight weight(int, Shape x) { return {x.below(), Start::Zeros, 1, 1}; }
   CLEAVE_HD static constexpr Local as(Local l) {
-    Shape each =
-        l.x.below().flat();  // const: for g++ another value, and a kernel that nvcc's device code does not have
+    Shape each = l.x.below().flat();  // if const, g++ has another template argument than nvcc's front end
     return {l.rows * l.x[0], l.batch * l.x[0], each, {}, each, each, {}};
   }
 };

@@ -17,8 +17,9 @@
 namespace cleave::session {
 
 /// `Predictor<Net, f32, backend::cuda::Machine> predict("mine.safetensors");`: the forward pass of 128 samples at once
-/// as one graph of the device, whose memory has weights and activations only. Copies are of one model on the device,
-/// which answers one call at a time. backend::emulate::Machine runs the same kernels without a GPU.
+/// as one graph of the device, whose memory has weights, activations and a workspace of 16 MiB only. Copies are of one
+/// model on the device, which answers one call at a time. backend::emulate::Machine runs the same kernels without a
+/// GPU.
 template <class Net, class Number, class Machine> class DeviceBlocks {
  public:
   using A = tensor::accumulate_t<Number>;

@@ -34,7 +34,12 @@ template <class P, class Machine> class DeviceRanks : public ReplicaRanks<typena
 
   /// Called before anything is allocated; `replicas` is their number in this process.
   static void check_room(schedule::Memory const& each, int replicas) {
-    session::check_room(each, replicas * P::ways, Machine().free_bytes());
+    auto const here =
+        static_cast<std::size_t>(schedule::Category::Workspace);  // a rank's own, beside the host's layout
+    schedule::Memory more = each;
+    more.bytes[here] += backend::gpu::workspace_bytes;
+    more.total += backend::gpu::workspace_bytes;
+    session::check_room(more, replicas * P::ways, Machine().free_bytes());
   }
   static std::unique_ptr<ReplicaRanks<typename P::number>> make(schedule::LayoutView const& layout,
                                                                 schedule::Share const& share, std::uint64_t seed) {

@@ -188,7 +188,8 @@ TEST_CASE("the next start asks for nothing and times nothing") {
   }
   std::string const kept = file.text();
   CHECK(
-      kept.find("threads of blocks | cuBLASLt 13.1.0 | 6 x 16 * 16 x 8 f32 +bias +relu | cublas | 5.00 | 10.00 | 0") !=
+      kept.find(
+          "threads of blocks | cuBLASLt 13.1.0 | 6 x 16 * 16 x 8 f32 +bias +relu, own 2 | cublas | 5.00 | 10.00 | 0") !=
       std::string::npos);
   Bench again(Pin::Measured, file.name);
   CHECK(made(again) == "multiply 1");

@@ -22,7 +22,7 @@ inline void check(bool right, std::string const& what) {
 template <class Op, op::Local All, op::Local Slice, class T, bool WithBias, class Map, class M>
 void as_own(M& machine, long room, double tolerance) {
   namespace gpu = backend::gpu;
-  std::byte* const workspace = machine.allocate(room);
+  std::byte* const workspace = machine.allocate(std::max(room, gpu::workspace_bytes));
   Tensors<Op, All, T> tried, own, library;
   auto const put = [&](auto& tensors, gpu::Library how) {
     gpu::Queue<M> const q{&machine, machine.stream(), workspace, how, room};

@@ -1,13 +1,14 @@
-// backend/cuda/resources.cu - kernels beside what one would write by hand; resources.sh compares what ptxas makes of both.
+// backend/cuda/resources.cu - kernels beside what one would write by hand; resources.sh compares what ptxas makes of
+// both.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave/backend/cuda/device.hpp>
 #include <cleave/backend/gpu/kernels/clip.hpp>
-#include <cleave/backend/gpu/kernels/top_k.hpp>
-#include <cleave/backend/gpu/kernels/linked.hpp>
-#include <cleave/backend/gpu/kernels/norms.hpp>
 #include <cleave/backend/gpu/kernels/convolve.hpp>
-#include <cleave/backend/gpu/kernels/product.hpp>
+#include <cleave/backend/gpu/kernels/linked.hpp>
 #include <cleave/backend/gpu/kernels/move.hpp>
+#include <cleave/backend/gpu/kernels/norms.hpp>
+#include <cleave/backend/gpu/kernels/product.hpp>
+#include <cleave/backend/gpu/kernels/top_k.hpp>
 #include <cleave/backend/gpu/kernels/update.hpp>
 #include <cleave/layer/activation.hpp>
 #include <cleave/op/dropout.hpp>
@@ -46,7 +47,8 @@ using Sums = gpu::SumAcross<gpu::BiasSum<op::Local{48, 48, Shape(512), {}, Shape
 __global__ void __launch_bounds__(256, 1) twin_SumAcross(__grid_constant__ Sums::Args const a) {
   gpu::Summing<float> const& t = a.of;
   __shared__ float2 line[256];
-  int const o = static_cast<int>(blockIdx.x) * 32 + static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  int const o = static_cast<int>(blockIdx.x) * 32 + static_cast<int>(threadIdx.x) % 32,
+            warp = static_cast<int>(threadIdx.x) / 32;
   std::uint64_t merges = t.to.merges;
   int branch = t.to.depth;
   for (long begin = 0, end = a.slices * 48L; begin < end; begin += 48) {
@@ -102,6 +104,17 @@ template <class T> void products() {
   use<gpu::Contract<gpu::ConvolveForward<c, 5, 1, 2, 1, true, layer::ReluFunction, T>, A, Tile, 1>>();
   use<gpu::Contract<gpu::ConvolveInput<c, 5, 1, 2, 1, T>, A, Tile, 1>>();
   use<gpu::Contract<gpu::ConvolveWeight<c, 5, 1, 2, 1, T>, A, Tile, 4>>();
+  if constexpr (std::is_same_v<T, bf16>) {
+    constexpr op::Local dense{4096, 4096, Shape(768), {}, Shape(3072), Shape(768, 3072), {}};
+    use<gpu::GroupContract<gpu::ProductForward<dense, true, layer::GeluFunction, T>, A, gpu::GroupTile{128, 256, 4, 1},
+                           1>>();
+    use<gpu::GroupContract<gpu::ProductInput<dense, T>, A, gpu::GroupTile{128, 128, 3, 2}, 1>>();
+    use<gpu::GroupContract<gpu::ProductWeight<dense, T>, A, gpu::GroupTile{64, 64, 4, 3}, 4>>();
+    use<gpu::GroupContract<gpu::ConvolveForward<c, 5, 1, 2, 1, true, layer::ReluFunction, T>, A,
+                           gpu::GroupTile{64, 128, 3, 3}, 1>>();
+    use<gpu::GroupContract<gpu::ConvolveInput<c, 5, 1, 2, 1, T>, A, gpu::GroupTile{64, 128, 3, 3}, 1>>();
+    use<gpu::GroupContract<gpu::ConvolveWeight<c, 5, 1, 2, 1, T>, A, gpu::GroupTile{64, 128, 3, 3}, 4>>();
+  }
   if constexpr (std::is_same_v<T, fp8>) use<gpu::Peaks<T>>();
   if constexpr (!std::is_same_v<T, fp8>) {
     constexpr op::Local in{256, 256, Shape(77), {}, Shape(128), Shape(77, 128), {}};

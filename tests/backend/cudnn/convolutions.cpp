@@ -188,17 +188,17 @@ TEST_CASE(
   std::filesystem::remove_all("cudnn_choices.test");
   for (bool kept : {false, true}) {
     Bench b(Pin::Library, file);
-    b.log.wants = backend::gpu::workspace_bytes + 1;
+    b.log.wants = schedule::workspace_bytes + 1;
     CHECK(made(b) == "own");
     CHECK(b.log.count("suggest") == (kept ? 0 : 1));
     CHECK(b.listing().find("own kernel (cuDNN has none; others want Workspace<2_MiB>)") != std::string::npos);
     CHECK(b.choices.trouble() == "");
   }
   Bench roomy(Pin::Library, file);  // a choice for each size
-  roomy.log.wants = backend::gpu::workspace_bytes + 1;
+  roomy.log.wants = schedule::workspace_bytes + 1;
   Tensors<Op, few, float> t;
   Queue q = roomy.queue(gpu::Library::Learning);
-  q.library_bytes = 2 * backend::gpu::workspace_bytes;
+  q.library_bytes = 2 * schedule::workspace_bytes;
   gpu::Kernel<Op>::forward<few, true, void, float>(q, t.operands());
   CHECK(roomy.listing().find("cuDNN (5.0 us, own 10.0 us)") != std::string::npos);
   std::filesystem::remove_all("cudnn_choices.test");

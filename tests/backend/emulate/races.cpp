@@ -24,14 +24,20 @@ namespace {
 
 int left_out = 0;  // the barrier, counted from 1, that no thread comes to; 0: none
 
-/// The usual context, less one barrier. Behind the others all threads wait until all are through: ThreadSanitizer takes
-/// whoever comes late out of one barrier for ordered behind those who already came to the next.
+/// The usual context, less one barrier, of the block or of a warp. Behind the others all threads wait until all are
+/// through: ThreadSanitizer takes whoever comes late out of one barrier for ordered behind those who already came to
+/// the next.
 struct Less : emulate::Context<emulate::Threads> {
   mutable int came = 0;
   Less(emulate::Context<emulate::Threads> c) : emulate::Context<emulate::Threads>(c) {}
   void barrier() const {
     if (++came == left_out) return;
     emulate::Context<emulate::Threads>::barrier();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  void warp_barrier() const {
+    if (++came == left_out) return;
+    emulate::Context<emulate::Threads>::warp_barrier();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 };
@@ -178,7 +184,7 @@ Case const cases[] = {{"softmax", softmax, "0111"},
                       {"sums along", along, "01010101"},
                       {"plain product", product<float, gpu::Plain>, "11"},
                       {"product of fragments", product<bf16, gpu::Bf16Tile>, "11"},
-                      {"product by warpgroups", warpgroups, "111111"},
+                      {"product by warpgroups", warpgroups, "1111111"},
                       {"linked products", linked, "111"},
                       {"weights of two slices", weights, "1111"},
                       {"peaks", peaks, "01"},

@@ -180,6 +180,17 @@ TEST_CASE("products: a few rows of each slice; in parts; a slice that fills tile
   products_as_one_by_one<op::Product<10>, some<op::Product<10>>(2, 5, Shape(1000)), true>();
   products_as_one_by_one<op::Product<72>, some<op::Product<72>>(130, 2, Shape(40))>();
 }
+TEST_CASE("by warpgroups: slices one after the other, together, in parts; pieces of images") {
+  products_as_one_by_one<op::Product<72>, some<op::Product<72>>(72, 5, Shape(136)), true>();
+  using Long = op::Product<64>;
+  constexpr op::Local l = some<Long>(256, 3, Shape(64));
+  using Case = gpu::ProductWeight<l, bf16>;
+  static_assert(gpu::by_groups<Case>() && gpu::group_splits<Case, float>(gpu::group_tile<Case>(), 1 << 20) > 1);
+  products_as_one_by_one<Long, l>();
+  constexpr op::Local images = some<op::Convolve<64, 3, 1, 1>>(1, 3, Shape(64, 8, 8));
+  static_assert(gpu::by_groups<gpu::ConvolveWeight<images, 3, 1, 1, 1, bf16>>());
+  products_as_one_by_one<op::Convolve<64, 3, 1, 1>, images, true>();
+}
 TEST_CASE("parts of sums that do not all fit the workspace at once") {
   using Op = op::Product<230>;
   constexpr op::Local l = some<Op>(128, 5, Shape(230));

@@ -24,7 +24,8 @@ template <int Threads> struct Context {
   __device__ void barrier() const { __syncthreads(); }
   __device__ void warp_barrier() const { __syncwarp(); }
   template <class F> __device__ void each(long n, F const& f) const {
-    gpu::each_index(n, block(), blocks(), thread(), Threads, f);
+    long const step = long{Threads} * gridDim.x;
+    for (long i = long{blockIdx.x} * Threads + threadIdx.x; i < n; i += step) f(i);
   }
   template <class V> __device__ V shuffle_xor(V v, int mask) const { return __shfl_xor_sync(0xffffffffu, v, mask); }
   __device__ void multiply(gpu::Bf16Tile, float (&d)[4], std::uint32_t const (&a)[4],
@@ -59,7 +60,7 @@ template <int Threads> struct Context {
   }
   __device__ void commit_copies() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
   template <int N> __device__ void wait_copies() const { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
-  __device__ void share_copies() const { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+  __device__ void share_copies() const { share_with_products(); }
   template <int N, bool AlongA, bool AlongB, int Depth, class Tile>
   __device__ void multiply_group(Tile tile, float (&d)[N / 2], std::byte const* a, std::byte const* b, bool add) const {
     cuda::multiply<N, AlongA, AlongB>(tile, d, operand<AlongA, Depth>(shared_address(a)),
@@ -80,6 +81,7 @@ template <class K> constexpr int resident_blocks() {
   if constexpr (requires { K::resident_blocks; }) return K::resident_blocks;
   return 1;
 }
+template <class K> inline constexpr bool needs_warpgroups = requires { requires K::by_warpgroups; };
 /// What a block may share without asking. More is dynamic, begins on a boundary of 1024 bytes, and is asked for at
 /// launch.
 inline constexpr int static_shared_bytes = 48 << 10;
@@ -88,7 +90,9 @@ inline constexpr int static_shared_bytes = 48 << 10;
 template <class K>
 __global__ void __launch_bounds__(K::threads, resident_blocks<K>())
     entry(__grid_constant__ typename K::Args const args) {
-  if constexpr (K::shared_bytes > static_shared_bytes) {
+  if constexpr (needs_warpgroups<K> && !has_warpgroups) {
+    __trap();
+  } else if constexpr (K::shared_bytes > static_shared_bytes) {
     extern __shared__ __align__(1024) std::byte dynamic_shared[];
     K::run(Context<K::threads>{dynamic_shared}, args);
   } else if constexpr (K::shared_bytes > 0) {

@@ -21,6 +21,8 @@ template <bool AlongK, int Depth> __device__ inline std::uint64_t operand(std::u
 // On a device without them no kernel that needs them is launched; see Machine::has_warpgroups().
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
+inline constexpr bool has_warpgroups = true;
+__device__ inline void share_with_products() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 __device__ inline void begin_multiplying() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ inline void commit_multiplied() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 /// Until at most N groups are not done. With 0 of them the sums d may be read, and not before.
@@ -90,6 +92,8 @@ __device__ inline void multiply(gpu::HalfTile<Half>, float (&d)[N / 2], std::uin
 
 #else
 
+inline constexpr bool has_warpgroups = false;
+__device__ inline void share_with_products() {}
 __device__ inline void begin_multiplying() {}
 __device__ inline void commit_multiplied() {}
 template <int, int E> __device__ inline void wait_multiplied(float (&)[E]) {}

@@ -118,7 +118,8 @@ template <class Runner> struct Context {
     of->runner->meet(of->warp[w], of->in_warp(w));
   }
   template <class F> void each(long n, F const& f) const {
-    gpu::each_index(n, block(), blocks(), thread_, threads(), f);
+    long const step = long{threads()} * blocks();
+    for (long i = long{block()} * threads() + thread_; i < n; i += step) f(i);
   }
   template <class V> V shuffle_xor(V v, int mask) const {
     static_assert(sizeof(V) <= 8);

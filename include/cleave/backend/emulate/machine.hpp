@@ -34,7 +34,8 @@ class Machine {
   static std::string title() { return "an emulated device: kernels run as the threads of blocks"; }
 
   explicit Machine(std::uint64_t of = 1) : order_(of) {}
-  static bool has_warpgroups() { return true; }
+  bool warpgroups = true;  // false: as a device other than Hopper
+  bool has_warpgroups() const { return warpgroups; }
 
   /// Device memory, filled with NaNs of every format, owned by the machine.
   std::byte* allocate(long bytes) {

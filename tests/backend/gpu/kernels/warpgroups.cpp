@@ -98,6 +98,23 @@ TEST_CASE("convolutions by warpgroups: all padding, dilation, channels that fill
   compare<Dilated, local<Dilated>(2, Shape(64, 6, 16)), bf16, true>(1e-2);
   static_assert(!gpu::by_groups<gpu::ConvolveForward<m, 3, 1, 0, 1, false, void, bf16>>(), "14 columns");
 }
+#ifndef __CUDACC__
+TEST_CASE("a device without warpgroups has the other kernel") {
+  using Op = op::Product<136>;
+  static constexpr op::Local l = local<Op>(72, Shape(520));
+  Tensors<Op, l, double> oracle;
+  Tensors<Op, l, bf16> tried;
+  auto o = oracle.operands();
+  auto t = tried.operands();
+  Machine machine;
+  machine.warpgroups = false;
+  gpu::Queue<Machine> const q{&machine, machine.stream(), machine.allocate(backend::gpu::workspace_bytes)};
+  Op::template forward<l>(Plainly{}, o);
+  gpu::Kernel<Op>::template forward<l, false, void, bf16>(q, t);
+  machine.finish();
+  agree("y", tried.y, oracle.y, 1e-2);
+}
+#endif
 TEST_CASE("weights that do not begin on a boundary of 16 bytes give the same bits") {
   using Op = op::Product<72>;
   static constexpr op::Local l = local<Op>(72, Shape(136));

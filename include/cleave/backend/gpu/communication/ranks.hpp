@@ -66,7 +66,7 @@ template <class N, class Machine, class Link> class Ranks {
       long const room = on_device(program.format).workspace;
       bool const inside = layout.memory[schedule::Category::Workspace] >= room;  // not if a host made the layout
       one.compute = {&machine, machine.stream(), inside ? one.arena + layout.workspace : machine.allocate(room),
-                     library(), room};
+                     library(), program.format.workspace};
       one.sums = {&machine, machine.stream(), nullptr};
     }
   }

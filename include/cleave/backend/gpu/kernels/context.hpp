@@ -20,39 +20,28 @@ namespace cleave::backend::gpu {
 //     }
 //   };
 //
+// clang-format off
 // The context has
 //   thread(), threads(), block(), blocks()   int
 //   each(n, f)                               f(i) for every i below n, distributed over all threads of all blocks
 //   barrier(), warp_barrier()                for all threads of the block, of the warp, without exception
 //   shuffle_xor(v, mask)                     the v of lane ^ mask of this warp; all 32 lanes take part
-//   shared()                                 shared_bytes, aligned to 16
+//   shared()                                 shared_bytes, aligned to 16; to 1024 if they are more than 48 KiB
 //   multiply(d, a, b)                        d += a b by tensor cores, in the fragments of mma.sync (fragment.hpp)
-// and, asynchronously (warpgroups.hpp):
-//   copy_async(to, from, there)              16 bytes to shared memory, or zeros; commit_copies() ends a group of
-//   copies wait_copies<N>(), share_copies()         all groups of this thread but N are there; products may read them,
-//   after a
-//                                            barrier
-//   multiply_group<N>(d, a, b, add)          d (64, N) of a warpgroup of 128 threads = or += a (64, 16) b (16, N),
-//   which
-//                                            lie in shared memory; between begin_products() and commit_products()
-//   wait_products<N>(d)                      all groups of products but N are done
+// and for warpgroups of 128 threads, asynchronously:
+//   copy_async(to, from, there)              16 bytes to shared memory, or zeros; commit_copies() ends a group of copies
+//   wait_copies<N>(), share_copies()         all groups of this thread but N are there; behind a barrier products may read them
+//   multiply_group<N, AlongA, AlongB, Depth>(tile, d, a, b, add)
+//                                            d (64, N) = or += a (64, 16) b (16, N), which lie in shared memory as pieces.hpp
+//                                            says, along k or not, with Depth of k in a tile
+//   begin_products(), commit_products()      before the first and behind the last product of a group
+//   wait_products<N>(d)                      all groups of products but N are done; d may be read if N is 0
+// clang-format on
 // On a device it compiles to what one would write by hand (cuda/device.hpp). On the host the same code runs as the
 // threads of a block (emulate/block.hpp), so that every kernel is compared with its definition, under AddressSanitizer
 // and ThreadSanitizer, on machines without a GPU.
 
 inline constexpr int lanes = 32;
-
-/// f(i) for this thread's share of n indices. Below 2^31 they are known to be so: divisions of them are shorter.
-template <class F> CLEAVE_HD void each_index(long n, int block, int blocks, int thread, int threads, F const& f) {
-  if (n < 1L << 31) {
-    auto const step = static_cast<unsigned>(threads) * static_cast<unsigned>(blocks), end = static_cast<unsigned>(n);
-    auto const first = static_cast<unsigned>(block) * static_cast<unsigned>(threads) + static_cast<unsigned>(thread);
-    for (unsigned i = first; i < end; i += step) f(static_cast<long>(i));
-  } else {
-    long const step = long{threads} * blocks;
-    for (long i = long{block} * threads + thread; i < n; i += step) f(i);
-  }
-}
 
 struct Sum {
   template <class A> CLEAVE_HD static A join(A a, A b) { return a + b; }

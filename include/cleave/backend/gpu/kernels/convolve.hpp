@@ -23,7 +23,8 @@ template <op::Local L, int K, int Stride, int Pad, int Dilation, class T_> struc
     if (h < 0 || h >= H || w < 0 || w >= W) return T{};
     return t.x[((long{b} * L.x[0] + g * in + q / (K * K)) * H + h) * W + w];
   }
-  // Pieces of 8 neighbours, in 16-bit formats, where windows are side by side and rows are whole pieces.
+  // Pieces of 8 neighbours, in 16-bit formats, where windows are side by side and rows are whole pieces. Images then
+  // begin on boundaries of 16 bytes, as tensors do.
   static constexpr bool pieces = sizeof(T) == 2 && groups == 1 && Stride == 1 && L.y[2] % 8 == 0 && W % 8 == 0;
   /// Elements w .. w + 7 of a row of `width`, zeros outside: pairs, which are aligned, or halves of two of them.
   CLEAVE_HD static Piece of_row(T const* row, int w, int width) {

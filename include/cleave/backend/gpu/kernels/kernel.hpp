@@ -32,7 +32,8 @@ template <class Machine> struct Queue {
   typename Machine::Stream stream{};
   std::byte* workspace = nullptr;
   Library library = Library::Never;
-  long library_bytes = workspace_bytes;  // bytes of the workspace for a library; our kernels use no more than theirs
+  long library_bytes =
+      schedule::workspace_bytes;  // of the workspace for a library; our kernels use no more than theirs
 
   template <class K> void launch(int blocks, typename K::Args const& args) const {
     static_assert(K::threads % lanes == 0 && K::threads <= 1024);
@@ -66,7 +67,14 @@ template <class Ctx> struct OfSlice {
   Ctx const& c;
   int block, blocks;
   template <class F> CLEAVE_HD void each(long n, F const& f) const {
-    each_index(n, block, blocks, c.thread(), c.threads(), f);
+    if (n < 1L << 31) {  // a constant, as a rule; what an operation divides such an index by takes fewer instructions
+      auto const step = static_cast<unsigned>(c.threads() * blocks), end = static_cast<unsigned>(n);
+      for (auto i = static_cast<unsigned>(block * c.threads() + c.thread()); i < end; i += step)
+        f(static_cast<long>(i));
+      return;
+    }
+    long const step = long{c.threads()} * blocks;
+    for (long i = long{block} * c.threads() + c.thread(); i < n; i += step) f(i);
   }
 };
 

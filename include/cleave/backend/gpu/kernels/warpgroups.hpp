@@ -23,7 +23,7 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
   using Size = Extents<Case>;
   using T = typename Case::T;
   using Tile = tile_of<T>;
-  static constexpr bool alone = false, sums = Case::grows == Extent::K;
+  static constexpr bool alone = false, by_warpgroups = true, sums = Case::grows == Extent::K;
   static constexpr int BM = How.rows, BN = How.columns, BK = tile_depth, Stages = How.stages;
   static constexpr int threads = BM / 64 * 128, resident_blocks = How.blocks;
   static constexpr int a_bytes = BM * 128, b_bytes = BN * 128, stage_bytes = a_bytes + b_bytes;
@@ -31,6 +31,7 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
   static constexpr int ahead = Stages - 2;  // tiles that are copied while one is multiplied
   static constexpr int part = (blocks_for(Case::k, BK) + Splits - 1) / Splits * BK;
   static_assert(sizeof(T) == 2 && ahead >= 1);
+  static_assert(shared_bytes > 48 << 10, "dynamic, on a boundary of 1024 bytes, which the swizzle needs");
   using Sums = float[BN / 2];
 
   struct Corner {
@@ -217,8 +218,8 @@ template <class Case> constexpr GroupTile group_tile() {
   if (gathers_pieces<Case>()) return {64, 128, 3, 3};
   constexpr int slices = Case::all_slices < 1 ? 1 : Case::all_slices;
   constexpr long m = long{Case::m} * (Case::grows == Extent::M ? slices : 1);
-  // Elements of C in a wave of tiles, one for each of the 132 multiprocessors of an H200, and its TFLOP/s with all
-  // busy.
+  // `busy`: TFLOP/s of such tiles on all 132 multiprocessors of an H200. The result is proportional to that, and to the
+  // share of the waves of tiles that is used.
   constexpr auto speed = [](int rows, int columns, long busy) {
     long const tiles = long{blocks_for(m, rows)} * blocks_for(Case::n, columns), waves = (tiles + 131) / 132;
     return busy * m * Case::n / waves / (rows * columns);
@@ -228,10 +229,10 @@ template <class Case> constexpr GroupTile group_tile() {
   if (middle >= small) return {128, 128, 3, 2};
   return {64, 64, 4, 3};
 }
-/// Number of parts into which k is split where tiles are too few to fill a device. See splits().
 template <class Case> constexpr int group_tiles(GroupTile how) {
   return blocks_for(Case::m, how.rows) * blocks_for(Case::n, how.columns);
 }
+/// Number of parts into which k is split where tiles are too few to fill a device. See splits().
 template <class Case, class A> constexpr int group_splits(GroupTile how, long room_bytes) {
   constexpr long all = Case::all_slices < 1 ? 1 : Case::all_slices;
   int const tiles = group_tiles<Case>(how);

@@ -31,6 +31,9 @@ struct Choice {
   long wants = 0;
 };
 
+/// Of the kernels that a library was measured beside: another one is measured again.
+inline constexpr char const* own_revision = ", own 2";
+
 /// What a library computes, its name, its word in the file and the suffix of its environment variable.
 struct Words {
   char const *things, *library, *word, *variable;

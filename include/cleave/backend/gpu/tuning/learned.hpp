@@ -70,8 +70,9 @@ template <class Kind, class Api> class Learned {
     int const e = api_.describe(call, &k.described);
     if (e == Api::not_supported) return;
     settle(e, "describe", k);
-    std::string const key = device_ + " | " + Kind::words.library + " " + api_.version() + " | " + k.text +
-                            (q.library_bytes == Queue::workspace_bytes ? "" : " in " + mib(q.library_bytes) + " MiB");
+    std::string const key =
+        device_ + " | " + Kind::words.library + " " + api_.version() + " | " + k.text +
+        (q.library_bytes == schedule::workspace_bytes ? "" : " in " + mib(q.library_bytes) + " MiB") + own_revision;
     auto const kept = choices_.find(key);
     if (kept && (!by_library(*kept) || runs(q, k, *kept, at))) {
       k.choice = *kept;
