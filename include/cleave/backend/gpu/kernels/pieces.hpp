@@ -50,16 +50,16 @@ template <class T, int Threads, bool AlongK, int Across, long Pitch> struct Dens
     for (int x = 0; x < P::count; ++x) {
       T const* const piece = at + (AlongK ? P::right(x) * Pitch : P::down(x) * Pitch + P::right(x));
       bool const there = k0 + this->k + P::down(x) < terms && P::right(x) < limit;
-      std::byte* const to = tile + this->to + x * P::step * 128;
+      std::byte* const place = tile + this->to + x * P::step * 128;
       if (whole) {
-        c.copy_async(to, piece, there);
+        c.copy_async(place, piece, there);
       } else {
         std::uint64_t low = 0, high = 0;
         for (int e = 0; there && e < 4; ++e) {
           low |= bits_of(piece[e]) << e * 16;
           high |= bits_of(piece[e + 4]) << e * 16;
         }
-        *reinterpret_cast<Piece*>(to) = {{low, high}};
+        *reinterpret_cast<Piece*>(place) = {{low, high}};
       }
     }
   }
