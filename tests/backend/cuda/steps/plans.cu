@@ -2,4 +2,3 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../../../report/trace.cpp"
 #include "../../../train/device_trainer.cpp"
-#include "../../gpu/execution/fleet.cpp"

@@ -46,21 +46,27 @@ template <class T, int Threads, bool AlongK, int Across, long Pitch> struct Dens
   /// The tile that begins at k0 of `terms`.
   template <class Ctx> CLEAVE_HD void fetch(Ctx const& c, std::byte* tile, int k0, int terms) const {
     T const* const at = from + (AlongK ? long{k0} : k0 * Pitch);
-    CLEAVE_UNROLL
+    auto const piece = [&](int x) { return at + (AlongK ? P::right(x) * Pitch : P::down(x) * Pitch + P::right(x)); };
+    auto const there = [&](int x) { return k0 + this->k + P::down(x) < terms && P::right(x) < limit; };
+    std::byte* const first = tile + this->to;
+    if (whole) {
+      CLEAVE_UNROLL
+      for (int x = 0; x < P::count; ++x) c.copy_async(first + x * P::step * 128, piece(x), there(x));
+      return;
+    }
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
     for (int x = 0; x < P::count; ++x) {
-      T const* const piece = at + (AlongK ? P::right(x) * Pitch : P::down(x) * Pitch + P::right(x));
-      bool const there = k0 + this->k + P::down(x) < terms && P::right(x) < limit;
-      std::byte* const place = tile + this->to + x * P::step * 128;
-      if (whole) {
-        c.copy_async(place, piece, there);
-      } else {
-        std::uint64_t low = 0, high = 0;
-        for (int e = 0; there && e < 4; ++e) {
-          low |= bits_of(piece[e]) << e * 16;
-          high |= bits_of(piece[e + 4]) << e * 16;
-        }
-        *reinterpret_cast<Piece*>(place) = {{low, high}};
+      std::uint64_t low = 0, high = 0;
+#ifdef __CUDA_ARCH__
+#pragma unroll 1
+#endif
+      for (int e = 0; e < (there(x) ? 4 : 0); ++e) {
+        low |= bits_of(piece(x)[e]) << e * 16;
+        high |= bits_of(piece(x)[e + 4]) << e * 16;
       }
+      *reinterpret_cast<Piece*>(first + x * P::step * 128) = {{low, high}};
     }
   }
 };
