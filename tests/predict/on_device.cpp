@@ -56,7 +56,8 @@ TEST_CASE_TEMPLATE("outputs and classes of any number of samples, from a file an
   device.save(folder / "again.safetensors");
   CHECK(Predictor<Net>(folder / "again.safetensors")(x) == host(x));
 }
-TEST_CASE("memory is weights, activations and the workspace of a device, a constant; numbers in bf16; a model of numbers") {
+TEST_CASE(
+    "memory is weights, activations and the workspace of a device, a constant; numbers in bf16; a model of numbers") {
   using OnDevice = Predictor<Curve, f32, Machine>;
   static_assert(OnDevice::weight_bytes < 1024);
   static_assert(OnDevice::bytes == OnDevice::weight_bytes + OnDevice::activation_bytes);
