@@ -76,7 +76,7 @@ template <int Threads> struct Context {
   }
 };
 
-/// Blocks that are to share a multiprocessor: each then has as many registers less.
+/// Blocks of K for which a multiprocessor must have registers at a time.
 template <class K> constexpr int resident_blocks() {
   if constexpr (requires { K::resident_blocks; }) return K::resident_blocks;
   return 1;

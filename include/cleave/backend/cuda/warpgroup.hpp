@@ -55,6 +55,16 @@ template <int N, int E> __device__ inline void wait_multiplied(float (&d)[E]) {
                "." TYPE " {" NAMES "}, " A ", " B ", p, 1, 1, " TURN_A ", " TURN_B ";\n}"                          \
                : __VA_ARGS__                                                                                       \
                : "l"(a), "l"(b), "r"(add), "n"(turn_a), "n"(turn_b))
+#define CLEAVE_WGMMA_OF(TYPE)                                                                                         \
+  if constexpr (N == 64) {                                                                                            \
+    CLEAVE_WGMMA("64", TYPE, CLEAVE_NAMES_0, "%32", "%33", "%34", "%35", "%36", CLEAVE_32(d, 0));                     \
+  } else if constexpr (N == 128) {                                                                                    \
+    CLEAVE_WGMMA("128", TYPE, CLEAVE_NAMES_0 CLEAVE_NAMES_32, "%64", "%65", "%66", "%67", "%68", CLEAVE_32(d, 0),     \
+                 CLEAVE_32(d, 32));                                                                                   \
+  } else {                                                                                                            \
+    CLEAVE_WGMMA("256", TYPE, CLEAVE_NAMES_0 CLEAVE_NAMES_32 CLEAVE_NAMES_64 CLEAVE_NAMES_96, "%128", "%129", "%130", \
+                 "%131", "%132", CLEAVE_32(d, 0), CLEAVE_32(d, 32), CLEAVE_32(d, 64), CLEAVE_32(d, 96));              \
+  }
 
 /// d (64, N) of a warpgroup = a (64, 16) b (16, N), or += that if `add`.
 template <int N, bool AlongA, bool AlongB, class Half>
@@ -62,26 +72,13 @@ __device__ inline void multiply(gpu::HalfTile<Half>, float (&d)[N / 2], std::uin
   constexpr int turn_a = AlongA ? 0 : 1, turn_b = AlongB ? 0 : 1;
   static_assert(N == 64 || N == 128 || N == 256);
   if constexpr (std::is_same_v<Half, bf16>) {
-    if constexpr (N == 64)
-      CLEAVE_WGMMA("64", "bf16", CLEAVE_NAMES_0, "%32", "%33", "%34", "%35", "%36", CLEAVE_32(d, 0));
-    if constexpr (N == 128)
-      CLEAVE_WGMMA("128", "bf16", CLEAVE_NAMES_0 CLEAVE_NAMES_32, "%64", "%65", "%66", "%67", "%68", CLEAVE_32(d, 0),
-                   CLEAVE_32(d, 32));
-    if constexpr (N == 256)
-      CLEAVE_WGMMA("256", "bf16", CLEAVE_NAMES_0 CLEAVE_NAMES_32 CLEAVE_NAMES_64 CLEAVE_NAMES_96, "%128", "%129",
-                   "%130", "%131", "%132", CLEAVE_32(d, 0), CLEAVE_32(d, 32), CLEAVE_32(d, 64), CLEAVE_32(d, 96));
+    CLEAVE_WGMMA_OF("bf16");
   } else {
-    if constexpr (N == 64)
-      CLEAVE_WGMMA("64", "f16", CLEAVE_NAMES_0, "%32", "%33", "%34", "%35", "%36", CLEAVE_32(d, 0));
-    if constexpr (N == 128)
-      CLEAVE_WGMMA("128", "f16", CLEAVE_NAMES_0 CLEAVE_NAMES_32, "%64", "%65", "%66", "%67", "%68", CLEAVE_32(d, 0),
-                   CLEAVE_32(d, 32));
-    if constexpr (N == 256)
-      CLEAVE_WGMMA("256", "f16", CLEAVE_NAMES_0 CLEAVE_NAMES_32 CLEAVE_NAMES_64 CLEAVE_NAMES_96, "%128", "%129", "%130",
-                   "%131", "%132", CLEAVE_32(d, 0), CLEAVE_32(d, 32), CLEAVE_32(d, 64), CLEAVE_32(d, 96));
+    CLEAVE_WGMMA_OF("f16");
   }
 }
 
+#undef CLEAVE_WGMMA_OF
 #undef CLEAVE_WGMMA
 #undef CLEAVE_NAMES_96
 #undef CLEAVE_NAMES_64

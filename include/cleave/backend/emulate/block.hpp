@@ -41,8 +41,8 @@ class Threads {
   int count_;
 };
 
-/// What a thread has begun and not waited for. Every other warp does it as late as may be, so that who does not wait
-/// reads the past; the others at once, so that who begins too early does, too.
+/// Asynchronous work of a thread. Odd warps do it when they wait for it, even warps at once: the latest and the
+/// earliest time that hardware may choose. So a missing wait or barrier gives wrong numbers.
 class Deferred {
  public:
   void add(int thread, std::function<void()> work) {

@@ -80,7 +80,7 @@ TEST_CASE("which products are of warpgroups, and in which tiles") {
   CHECK(!gpu::better_by_groups<Small>());
 }
 
-TEST_CASE("convolutions by warpgroups: all padding, dilation, channels that fill no piece, several images and slices") {
+TEST_CASE("convolutions by warpgroups: padding, dilation, terms that fill no piece, several images") {
   // in -> out channels, extents: rows of whole pieces
   using Same = op::Convolve<8, 5, 1, 2>;
   static constexpr op::Local l = local<Same>(5, Shape(3, 16, 8));

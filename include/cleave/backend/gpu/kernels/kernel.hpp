@@ -17,7 +17,7 @@ concept with_library = requires(Machine& m) {
 }
 || requires(Machine& m) { m.convolutions(); };
 
-/// Of a rank's queue on a device: sums in parts, so that products of few tiles fill a device too.
+/// A rank's on a device: for sums in parts, by which products of few tiles fill it too.
 inline constexpr long workspace_bytes = 16L << 20;
 constexpr schedule::Format on_device(schedule::Format f) {
   if (f.workspace < workspace_bytes) f.workspace = workspace_bytes;
@@ -32,8 +32,7 @@ template <class Machine> struct Queue {
   typename Machine::Stream stream{};
   std::byte* workspace = nullptr;
   Library library = Library::Never;
-  long library_bytes =
-      schedule::workspace_bytes;  // of the workspace for a library; our kernels use no more than theirs
+  long library_bytes = schedule::workspace_bytes;  // of the workspace, that a library may use
 
   template <class K> void launch(int blocks, typename K::Args const& args) const {
     static_assert(K::threads % lanes == 0 && K::threads <= 1024);

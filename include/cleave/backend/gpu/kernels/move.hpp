@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <algorithm>
 #include <bit>
 
 #include "../../../tensor/number.hpp"
@@ -160,19 +159,20 @@ template <class T> struct AddValues : Each {
   }
 };
 
+template <class Wire> struct Leaves {
+  Wire* to;
+  long n;
+  int leaves;
+  Wire const* from[most_sources];
+  signed char merges[most_sources];
+};
 /// The sum over the branches that the ranks of a group hold, in the tree of schedule/slices.hpp: leaves from left to
 /// right, with `merges` saying how many siblings are merged after each. The stack is kept in registers. `Complete`: the
 /// number of leaves of a tree whose leaves all have as many levels above them; 0: of any.
 template <class T, class Wire, bool Rounded, int Complete = 0> struct SumLeaves : Each {
   using A = tensor::accumulate_t<T>;
   static constexpr int width = pack_of<Wire>(), read_ahead = 4;  // leaves that are read before the first is added
-  struct Args {
-    Wire* to;
-    long n;
-    int leaves;
-    Wire const* from[most_sources];
-    signed char merges[most_sources];
-  };
+  using Args = Leaves<Wire>;
   template <int W> CLEAVE_HD static Pack<Wire, W> complete(Args const& a, long i) {
     Pack<Wire, W> leaf[Complete];
     CLEAVE_UNROLL
@@ -280,24 +280,21 @@ template <class T, class Q> void sum_lines(Q const& q, Summands<T> const& s) {
 }
 /// Of tensors without gaps, in the tree.
 template <class T, class Wire, bool Rounded, class Q> void sum_leaves(Q const& q, Summands<Wire> const& s) {
-  typename SumLeaves<T, Wire, Rounded>::Args args{s.to, s.lines * s.width, s.sources, {}, {}};
+  Leaves<Wire> args{s.to, s.lines * s.width, s.sources, {}, {}};
   for (int i = 0; i < s.sources; ++i) {
     args.from[i] = s.from[i];
     args.merges[i] = s.merges[i];
   }
-  bool const complete = is_complete(args.leaves, args.merges);
-  auto const put = [&]<int Leaves>(std::integral_constant<int, Leaves>) {
-    if (!complete || args.leaves != Leaves) return false;
-    using K = SumLeaves<T, Wire, Rounded, Leaves>;
-    typename K::Args of{args.to, args.n, Leaves, {}, {}};
-    std::copy_n(args.from, Leaves, of.from);
-    stream<K>(q, of);
-    return true;
-  };
-  if (put(std::integral_constant<int, 2>{}) || put(std::integral_constant<int, 4>{}) ||
-      put(std::integral_constant<int, 8>{}))
-    return;
-  stream<SumLeaves<T, Wire, Rounded>>(q, args);
+  switch (is_complete(args.leaves, args.merges) ? args.leaves : 0) {
+    case 2:
+      return stream<SumLeaves<T, Wire, Rounded, 2>>(q, args);
+    case 4:
+      return stream<SumLeaves<T, Wire, Rounded, 4>>(q, args);
+    case 8:
+      return stream<SumLeaves<T, Wire, Rounded, 8>>(q, args);
+    default:
+      return stream<SumLeaves<T, Wire, Rounded>>(q, args);
+  }
 }
 
 }  // namespace cleave::backend::gpu

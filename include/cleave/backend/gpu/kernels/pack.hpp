@@ -24,7 +24,7 @@ template <int W, class T> CLEAVE_HD Pack<T, W> load(T const* at) {
 /// Bytes in registers. nvcc splits a stored pack and joins only half of it again.
 template <int Bytes> struct [[gnu::may_alias]] alignas(Bytes) Register { std::uint64_t v[Bytes / 8]; };
 
-/// 8 neighbours of a 16-bit format, or two, in one register.
+/// 8 neighbours of a 16-bit format, and two.
 using Piece = Register<16>;
 struct [[gnu::may_alias]] Pair {
   std::uint32_t v;

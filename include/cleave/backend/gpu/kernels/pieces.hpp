@@ -29,19 +29,19 @@ template <int Threads, bool AlongK, int Across> struct Pieces {
   CLEAVE_HD static constexpr int right(int x) { return AlongK ? x * step : x * step / tile_depth * 64; }
 };
 
-/// A dense operand is copied; if it does not begin on a boundary of 16 bytes, as weights of odd layers do not, element
-/// by element. `Pitch`: elements from line to line in memory.
+/// A dense operand is copied; if it is not aligned to 16 bytes, as the weights behind a bias of 10 are not, element by
+/// element. `Pitch`: elements from line to line in memory.
 template <class T, int Threads, bool AlongK, int Across, long Pitch> struct Dense : Pieces<Threads, AlongK, Across> {
   using P = Pieces<Threads, AlongK, Across>;
   T const* from;  // of the first tile
   int limit;
-  bool whole;  // on a boundary
+  bool aligned;
 
   /// From its element (across, k0) on; `left` elements across are there.
   CLEAVE_HD Dense(int thread, T const* at, int first, int k0, int left) : P(thread), limit(left - this->across) {
     long const i = long{first} + this->across, q = long{k0} + this->k;
     from = at + (AlongK ? i * Pitch + q : q * Pitch + i);
-    whole = on_boundary<8>(at);
+    aligned = on_boundary<8>(at);
   }
   /// The tile that begins at k0 of `terms`.
   template <class Ctx> CLEAVE_HD void fetch(Ctx const& c, std::byte* tile, int k0, int terms) const {
@@ -49,7 +49,7 @@ template <class T, int Threads, bool AlongK, int Across, long Pitch> struct Dens
     auto const piece = [&](int x) { return at + (AlongK ? P::right(x) * Pitch : P::down(x) * Pitch + P::right(x)); };
     auto const there = [&](int x) { return k0 + this->k + P::down(x) < terms && P::right(x) < limit; };
     std::byte* const first = tile + this->to;
-    if (whole) {
+    if (aligned) {
       CLEAVE_UNROLL
       for (int x = 0; x < P::count; ++x) c.copy_async(first + x * P::step * 128, piece(x), there(x));
       return;

@@ -195,34 +195,33 @@ template <class Case, class A, GroupTile How, int Splits, bool Apart = (Splits >
   }
 };
 
+template <class Case> inline constexpr bool gathers_pieces = requires { requires Case::pieces; };
+template <class Case> inline constexpr int all_slices = Case::all_slices < 1 ? 1 : Case::all_slices;
+/// Rows of C, of the whole batch.
+template <class Case>
+inline constexpr long all_rows = long{Case::m} * (Case::grows == Extent::M ? all_slices<Case> : 1);
+
 /// Whether warpgroups can multiply a contraction: operands are dense matrices, with rows of whole pieces of 16 bytes,
 /// or the case gathers pieces.
-template <class Case> constexpr bool gathers_pieces() {
-  if constexpr (requires { Case::pieces; }) return Case::pieces;
-  return false;
-}
 template <class Case> constexpr bool by_groups() {
   using T = typename Case::T;
   constexpr bool halves = std::is_same_v<T, bf16> || std::is_same_v<T, f16>;
   constexpr bool dense = Case::a_width == 8 && Case::b_width == 8 && Case::n >= 64;
-  return halves && (dense || gathers_pieces<Case>()) && Case::groups == 1 && Case::k >= 64 &&
-         Case::m * (Case::grows == Extent::M ? Case::all_slices : 1) >= 64;
+  return halves && (dense || gathers_pieces<Case>)&&Case::groups == 1 && Case::k >= 64 && all_rows<Case> >= 64;
 }
 /// Whether they are faster at it than a chain's kernel by more than a launch takes.
 template <class Case> constexpr bool better_by_groups() {
-  constexpr long rows = long{Case::m} * (Case::grows == Extent::M ? Case::all_slices : 1);
-  return by_groups<Case>() && rows * Case::n * Case::k >= 1L << 27;
+  return by_groups<Case>() && all_rows<Case> * Case::n * Case::k >= 1L << 27;
 }
 /// By the extents of the whole batch, so that every bit is the same on any number of ranks.
 template <class Case> constexpr GroupTile group_tile() {
-  if (gathers_pieces<Case>()) return {64, 128, 3, 3};
-  constexpr int slices = Case::all_slices < 1 ? 1 : Case::all_slices;
-  constexpr long m = long{Case::m} * (Case::grows == Extent::M ? slices : 1);
+  if (gathers_pieces<Case>) return {64, 128, 3, 3};
   // `busy`: TFLOP/s of such tiles on all 132 multiprocessors of an H200. The result is proportional to that, and to the
   // share of the waves of tiles that is used.
   constexpr auto speed = [](int rows, int columns, long busy) {
-    long const tiles = long{blocks_for(m, rows)} * blocks_for(Case::n, columns), waves = (tiles + 131) / 132;
-    return busy * m * Case::n / waves / (rows * columns);
+    long const tiles = long{blocks_for(all_rows<Case>, rows)} * blocks_for(Case::n, columns),
+               waves = (tiles + 131) / 132;
+    return busy * all_rows<Case> * Case::n / waves / (rows * columns);
   };
   constexpr long large = speed(128, 256, 800), middle = speed(128, 128, 550), small = speed(64, 64, 250);
   if (large >= middle && large >= small) return {128, 256, 4, 1};
@@ -234,10 +233,9 @@ template <class Case> constexpr int group_tiles(GroupTile how) {
 }
 /// Number of parts into which k is split where tiles are too few to fill a device. See splits().
 template <class Case, class A> constexpr int group_splits(GroupTile how, long room_bytes) {
-  constexpr long all = Case::all_slices < 1 ? 1 : Case::all_slices;
   int const tiles = group_tiles<Case>(how);
   int s = 1;
-  while (tiles * s < 132 && Case::k / (2 * s) >= 128 && 2 * s * all <= room<Case, A>(room_bytes)) s *= 2;
+  while (tiles * s < 132 && Case::k / (2 * s) >= 128 && 2 * s * all_slices<Case> <= room<Case, A>(room_bytes)) s *= 2;
   return s;
 }
 

@@ -31,7 +31,7 @@ struct Choice {
   long wants = 0;
 };
 
-/// Of the kernels that a library was measured beside: another one is measured again.
+/// Changes when our kernels do: then times measured beside the earlier ones are not reused.
 inline constexpr char const* own_revision = ", own 2";
 
 /// What a library computes, its name, its word in the file and the suffix of its environment variable.
