@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "../backend/host/communication/cores.hpp"
 #include "../io/arguments.hpp"
 #include "../report/trace.hpp"
 #include "../train/description.hpp"
@@ -42,7 +43,7 @@ template <class = void>
   io::Options& o = *options;
   std::string const& data = o.text("data", "", "folder of the data set");
   int const& ranks = o.number("ranks", defaults.ranks, 1, 4096,
-                              "ranks, as threads or as the processes there are; a multiple of the plan's ways");
+                              "ranks, a multiple of the plan's ways: threads, or of several processes as many each");
   int const& epochs = o.number("epochs", defaults.epochs, 1, 1000000, "passes over the data");
   int const& seed = o.number("seed", 1, 0, 2147483647, "of weights, shuffling, dropout");
   int const& limit = o.number("limit", 0, 0, 2147483647, "train on the first so many images only; 0: all");
@@ -65,11 +66,17 @@ template <class = void>
 /// Throws Error if the processes that a launcher has started cannot train this plan together.
 template <class = void>
 void check_launch(std::FILE* say, Command const& c, Launch const& launch, int processes, int ranks_each, bool served) {
-  std::fprintf(say, "started by %s: %d processes%s\n", launch.by.c_str(), launch.size,
-               processes > 1 ? ", over MPI" : "");
-  if (c.ranks != launch.size * ranks_each) {
-    throw Error({"--ranks ", c.ranks, ", but ", launch.by, " has started ", launch.size,
-                 " processes; say the same number, or leave it out"});
+  int const threads = processes > 1 && !served && c.backend == "host" ? c.ranks / processes : 1;
+  std::fprintf(say, "started by %s: %d processes%s%s\n", launch.by.c_str(), launch.size,
+               processes > 1 ? ", over MPI" : "",
+               threads > 1 ? (", each with " + std::to_string(threads) + " ranks as threads").c_str() : "");
+  if (c.ranks != launch.size * ranks_each * threads) {
+    throw Error({"--ranks ", c.ranks, ", but ", launch.by, " has started ", launch.size, " processes; say ",
+                 c.backend == "host" && !served ? "a multiple of that" : "the same number", ", or leave it out"});
+  }
+  if (int const cores = backend::host::cores(); threads > cores) {
+    std::fprintf(say, "the %d ranks of a process share %d core%s: tell %s to bind processes to more, or to none\n",
+                 threads, cores, cores == 1 ? "" : "s", launch.by.c_str());
   }
   if (processes == 1 && !served) {
     throw Error(

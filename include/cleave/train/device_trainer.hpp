@@ -87,7 +87,7 @@ class DeviceTrainer : public session::SampleTraining<session::sent_whole_t<Plan>
     for (long b = 0; b * P::batch < samples; ++b) {
       all += fleet_.evaluate(b, feed, samples - b * P::batch);
     }
-    return backend::host::Score::over_processes(all, backend::host::pairs_of(schedule::program<P>), feed,
+    return backend::host::Score::over_processes({all}, backend::host::pairs_of(schedule::program<P>), feed,
                                                 [&](double* sums, int count) { collect(sums, count); });
   }
   /// The share of samples whose largest output is at their label. An Error where the feed has no labels.

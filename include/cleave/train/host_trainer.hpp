@@ -38,7 +38,7 @@ template <class T> class HostTrainer {
   using Region = backend::host::Region;
   static constexpr int most_steps = 256;  // in one call of train
 
-  /// With `remote`, this process is one of the ranks and every call is made by all of them.
+  /// With `remote`, each process has as many of the ranks as threads, and every call is made by all processes.
   HostTrainer(Training<T> const& of, int replicas, std::uint64_t seed, backend::host::Remote* remote);
   ~HostTrainer();
   HostTrainer(HostTrainer const&) = delete;
@@ -142,6 +142,7 @@ HostTrainer<T>::HostTrainer(Training<T> const& of, int replicas, std::uint64_t s
     ranks_of_[static_cast<std::size_t>(r)] =
         std::make_unique<Rank>(of.executable, world_, views_, r, seed, plan_.share(ranks_));
   });
+  world_.share(static_cast<std::size_t>(memory().total));
   losses_.resize(static_cast<std::size_t>(most_steps) * static_cast<std::size_t>(plan_.request.micro_batches));
   means_.reserve(most_steps);
 }
@@ -185,9 +186,7 @@ template <class T> backend::host::Score HostTrainer<T>::score(backend::host::Fee
           ranks_of_[static_cast<std::size_t>(r)]->evaluate(b, feed, samples - b * plan_.batch);
     }
   });
-  backend::host::Seen all;
-  for (auto const& s : seen) all += s;
-  return backend::host::Score::over_processes(all, backend::host::pairs_of(plan_.program), feed,
+  return backend::host::Score::over_processes(seen, backend::host::pairs_of(plan_.program), feed,
                                               [&](double* sums, int count) { collect(sums, count); });
 }
 
@@ -227,8 +226,9 @@ template <class T> void HostTrainer<T>::read(int way, Region region, long first,
   each_owner(way, region, first, count, [&](int rank, long in_arena, long in_values, long many) {
     long const bytes = many * static_cast<long>(sizeof(A)),
                from = offset(rank, region) + in_arena * static_cast<long>(sizeof(A));
-    world_.fetch(rank, from, bytes);
-    std::memcpy(out + in_values, world_.arena(rank) + from, static_cast<std::size_t>(bytes));
+    int const reader = world_.here().begin;
+    world_.fetch(reader, rank, from, bytes);
+    std::memcpy(out + in_values, world_.seen_by(reader, rank) + from, static_cast<std::size_t>(bytes));
   });
 }
 template <class T> void HostTrainer<T>::write(int way, Region region, long first, long count, A const* in) {
@@ -247,8 +247,9 @@ template <class T> std::vector<typename HostTrainer<T>::A> HostTrainer<T>::resid
   A* to = out.data();
   each_residual(plan_.program, ranks_, rank, [&](int b, bool of_sum, long, long count) {
     long const from = of_sum ? layout_of(rank).left_of_sum[b] : layout_of(rank).left[b];
-    world_.fetch(rank, from, count * static_cast<long>(sizeof(A)));
-    std::memcpy(to, world_.arena(rank) + from, static_cast<std::size_t>(count) * sizeof(A));
+    int const reader = world_.here().begin;
+    world_.fetch(reader, rank, from, count * static_cast<long>(sizeof(A)));
+    std::memcpy(to, world_.seen_by(reader, rank) + from, static_cast<std::size_t>(count) * sizeof(A));
     to += count;
   });
   return out;

@@ -34,7 +34,7 @@ inline double device_identity() {
 /// one GPU are an error that names them, before NCCL is called.
 inline std::unique_ptr<NcclLink> connect(backend::host::Remote& peers, int size) {
   std::vector<double> identity(static_cast<std::size_t>(size), 0);
-  int const rank = peers.rank();
+  int const rank = peers.process();
   identity[static_cast<std::size_t>(rank)] = device_identity();
   peers.sum(identity.data(), size);
   for (int a = 0; a < size; ++a) {

@@ -19,11 +19,10 @@ class ProcessGroup;
 /// Of a trainer: `Trainer<Train> trainer({.replicas = 2});`
 struct TrainerOptions {
   /// 0: as many as the plan fixes; else as this machine has cores for, at most one a micro-batch; of several processes,
-  /// as many as they make.
+  /// as many as they make with a rank each. With more of them each process has several ranks, all as many.
   int replicas = 0;
   std::uint64_t seed = 1;
-  ProcessGroup* processes =
-      nullptr;  ///< each is a rank (process_group.hpp); none, or a group of one: ranks are threads
+  ProcessGroup* processes = nullptr;  ///< that share the ranks (process_group.hpp); none, or a group of one: one does
 };
 
 /// Of a predictor: `Predictor<Net> predict("mine.safetensors", {.threads = 4});`

@@ -16,9 +16,10 @@
 namespace cleave {
 
 /// `ProcessGroup group; Trainer<Train> trainer({.processes = &group});` in a program built with cleave::mpi: each
-/// process that mpirun or srun has started is one rank. A process that nobody has started is a group of one, and its
-/// trainer runs on threads. Make it once, before any trainer, and let it outlive them. Every process makes the same
-/// calls with the same data. Catch exceptions where the group still lives, and hand them to `fail`.
+/// process that mpirun or srun has started is one rank, or, with more `.replicas`, has as many ranks as the others, as
+/// threads. A process that nobody has started is a group of one, and its trainer runs on threads. Make it once, before
+/// any trainer, and let it outlive them. Every process makes the same calls with the same data. Catch exceptions where
+/// the group still lives, and hand them to `fail`.
 class ProcessGroup {
  public:
   /// Throws Error if several processes were started, but this program was built without MPI.
@@ -33,9 +34,10 @@ class ProcessGroup {
     process_.abort(session::ExitCode::error);
   }
 
+  /// This process among those of the group, as MPI counts them; and how many there are.
   int rank() const { return process_.rank(); }
   int size() const { return process_.size(); }
-  /// Whether this process is rank 0, which prints and writes.
+  /// Whether this process is the first, which prints and writes.
   bool leads() const { return rank() == 0; }
   /// Says on stderr what is wrong, with the rank, and ends all processes with this code: 2, or 3 if training has
   /// diverged. Of a group of one: returns the code.
@@ -50,15 +52,16 @@ class ProcessGroup {
     return code;
   }
 
-  /// The number of replicas if a replica has so many ranks, its ways in all its stages. Throws Error if the processes
-  /// are no whole replicas, or if `wanted` (0: any) is another number.
+  /// The number of replicas if a replica has so many ranks, its ways in all its stages: `wanted`, or 0 for one rank in
+  /// each process. Throws Error if the processes cannot have as many ranks each, or one is no whole replica's.
   int replicas(int each, int wanted) const {
-    if (size() % each != 0)
-      throw Error({size(), " processes: a replica of this plan has ", each, " ranks; start a multiple of ", each});
-    if (wanted > 0 && wanted * each != size())
-      throw Error(
-          {".replicas = ", wanted, " need ", wanted * each, " processes, but there are ", size(), "; leave it out"});
-    return size() / each;
+    if (wanted == 0 && size() % each != 0)
+      throw Error({size(), " processes: a replica of this plan has ", each, " ranks; start a multiple of ", each,
+                   ", or say how many .replicas there are, whose ranks the processes share"});
+    if (wanted > 0 && wanted * each % size() != 0)
+      throw Error({".replicas = ", wanted, " have ", wanted * each, " ranks, which ", size(),
+                   " processes cannot share equally"});
+    return wanted > 0 ? wanted : size() / each;
   }
   /// Throws Error, on every process, unless all give the same number; `what` is what they would differ in.
   void check_same(std::uint64_t number, std::string const& what) const {

@@ -64,7 +64,7 @@ class Trainer : session::OwnRemote,
  public:
   using plan = P;
 
-  /// With `remote`, this process is one of the ranks and every call is made by all of them.
+  /// With `remote`, each process has as many of the ranks as threads, and every call is made by all processes.
   explicit Trainer(int replicas, std::uint64_t seed = 1, backend::host::Remote* remote = nullptr)
       : session::OwnRemote(nullptr),
         session::HostTrainer<typename P::number>(session::training<P>, replicas, seed, remote),

@@ -23,16 +23,18 @@ struct Unlike {
 };
 
 /// fit FILE [MISTAKE]: on rank 1, "data" changes a sample, "plan" and "seed" these, "fewer" leaves samples out of an
-/// evaluation, "alone" throws where the others train, "watch" after an epoch, "steps" has no callback for steps.
+/// evaluation, "alone" throws where the others train, "watch" after an epoch, "steps" has no callback for steps. With
+/// "threads" each process has two ranks; "share" asks for three ranks of two processes.
 int main(int argc, char** argv) {
   ProcessGroup group;
   try {
-    std::string const mistake = argc > 2 && group.rank() == 1 ? argv[2] : "";
+    std::string const word = argc > 2 ? argv[2] : "", mistake = group.rank() == 1 ? word : "";
+    int const replicas = word == "threads" ? 2 * group.size() : word == "share" ? 3 : 0;
     std::vector<float> x(2000), y(2000);
     for (std::size_t i = 0; i < x.size(); ++i) y[i] = std::sin(x[i] = 0.00314f * static_cast<float>(i));
     if (mistake == "data") x[777] = 3;
     if (mistake == "plan") Trainer<Other>({.processes = &group});
-    Trainer<Train> trainer({.seed = mistake == "seed" ? 2u : 1u, .processes = &group});
+    Trainer<Train> trainer({.replicas = replicas, .seed = mistake == "seed" ? 2u : 1u, .processes = &group});
     if (mistake == "alone") throw Error("no data here");
     History const h = trainer.fit(x, y, {.epochs = 10, .validation = 0.1, .patience = 5}, [&](Epoch const& e) {
       if (mistake == "watch" && e.epoch == 3) throw Error("enough");
@@ -41,7 +43,8 @@ int main(int argc, char** argv) {
     trainer.save(argv[1]);
     auto predict = trainer.predictor();
     // While another trainer lives and trains, and after weights of this one have changed, it has those of its moment.
-    auto second = std::make_unique<Trainer<Train>>(TrainerOptions{.seed = 3, .processes = &group});
+    auto second =
+        std::make_unique<Trainer<Train>>(TrainerOptions{.replicas = replicas, .seed = 3, .processes = &group});
     // The last process ends it, within an epoch; the first writes.
     auto const fifth = [&](TrainedStep const& s) { return group.rank() == group.size() - 1 && s.step == 5; };
     std::string const page = std::string(argv[1]) + ".html", lines = std::string(argv[1]) + ".jsonl";
@@ -65,8 +68,8 @@ int main(int argc, char** argv) {
       auto const sixth = [&](TrainedStep const& s) {
         if (group.rank() == group.size() - 1 && s.step == 6) std::raise(SIGUSR1);
       };
-      Trainer<Train> stopped({.seed = 3, .processes = &group}), rest({.seed = 3, .processes = &group}),
-          whole({.seed = 3, .processes = &group});
+      Trainer<Train> stopped({.replicas = replicas, .seed = 3, .processes = &group}),
+          rest({.seed = 3, .processes = &group}), whole({.seed = 3, .processes = &group});
       History const until = stopped.fit(x, y, stops, sixth);
       if (until.stop_reason != StopReason::Signal || !until.epochs.empty() || stopped.steps() != 6)
         throw Error("did not stop at step 6");

@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 using namespace cleave;
@@ -53,11 +54,13 @@ template <class P> std::vector<double> trained(int replicas, backend::host::Remo
   }
   return all;
 }
-/// On as many processes as there are, and as threads of each process.
+int threads = 1;  // ranks in each process
+
+/// In as many processes as there are, and as threads of each process.
 template <class P> void same(backend::mpi::Process const& process, char const* what) {
-  int const each = P::request.mesh.ranks_of_replica();
-  if (process.size() % each != 0 || process.size() / each < 1) return;
-  int const replicas = process.size() / each;
+  int const each = P::request.mesh.ranks_of_replica(), ranks = process.size() * threads;
+  if (ranks % each != 0) return;
+  int const replicas = ranks / each;
   std::unique_ptr<backend::mpi::Remote> remote;
   if (process.size() > 1) remote = std::make_unique<backend::mpi::Remote>();
   if (trained<P>(replicas, remote.get()) != trained<P>(replicas, nullptr))
@@ -74,6 +77,7 @@ int hang(backend::mpi::Process const& process) {
     schedule::LayoutView const view(layout);
     backend::host::Rank<P::number> rank(lower::executable<P>, world, std::span(&view, 1), process.rank(), 1,
                                         P::share(ranks));
+    world.share(static_cast<std::size_t>(layout.memory.total));
     if (process.rank() == 1) std::this_thread::sleep_for(std::chrono::seconds(3));
     session::Probing<P> const probe;
     rank.train(0, probe.feed(), {});
@@ -122,6 +126,7 @@ int main(int argc, char** argv) {
     if (argc > 1 && std::strcmp(argv[1], "hang") == 0) return hang(process);
     if (argc > 2 && std::strcmp(argv[1], "die") == 0) return die(process, argv[2]);
     if (argc > 2 && std::strcmp(argv[1], "look") == 0) return look(argv[2]);
+    if (argc > 2 && std::strcmp(argv[1], "threads") == 0) threads = std::atoi(argv[2]);
     if (argc > 1 && process.stranger(process.rank() == 1 ? 2 : 1) != (process.size() > 1 ? 1 : -1))
       throw Error("stranger");
     same<Of<Net>>(process, "by data");
@@ -133,7 +138,8 @@ int main(int argc, char** argv) {
     same<Of<Net, Fastest, ReduceBy<Ring>>>(process, "by data, round a ring");
     same<Of<Net, Fastest, ReduceBy<HalvingDoubling>, Precision<bf16>>>(process, "by data, in halves");
     same<Of<Net, Fastest, ReduceBy<Tree>>>(process, "by data, up and down a tree");
-    if (process.size() % 2 == 0) same<Of<Net, Fastest, ReduceBy<Hierarchical<2>>>>(process, "by data, by nodes");
+    if (process.size() * threads % 2 == 0)
+      same<Of<Net, Fastest, ReduceBy<Hierarchical<2>>>>(process, "by data, by nodes");
     same<Of<Net, Fastest, Compress<Int8>>>(process, "by data, int8");
     same<Of<Net, Fastest, Compress<bf16>>>(process, "by data, bf16 on the way");
     same<Of<Factored>>(process, "by data, factors");
@@ -166,7 +172,8 @@ int main(int argc, char** argv) {
     same<Clipped<ModelParallel<SplitLayers<2>>>>(process, "in stages, clipped");
     same<Of<Net, ModelParallel<SplitLayers<2, Interleaved<2>>>>>(process, "in interleaved stages");
     same<Of<Net, ModelParallel<SplitLayers<2>>, ModelParallel<SplitCols>>>(process, "in stages, by columns");
-    if (process.rank() == 0) std::printf("%d processes: the bits of threads\n", process.size());
+    if (process.rank() == 0)
+      std::printf("%d processes with %d ranks each: the bits of threads\n", process.size(), threads);
   } catch (Error const& e) {
     std::fprintf(stderr, "rank %d of %d: %s\n", process.rank(), process.size(), e.what());
     process.abort(1);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh MPICXX MPIRUN SOURCE WORK CXX COMPILED build|run - `build` builds ranks.cpp and examples with this MPI, and links
-# COMPILED, the tests' cleave::compiled; `run` runs ranks on 1, 2, 3, 4 and 8 processes; then an example as a user would;
-# then a rank that hangs, ranks that differ, and a program without MPI under mpirun.
+# COMPILED, the tests' cleave::compiled; `run` runs ranks on 1, 2, 3, 4 and 8 processes, and as threads of 2 and 3; then an
+# example as a user would; then a rank that hangs, ranks that differ, and a program without MPI under mpirun.
 set -eu
 mpicxx=$1 mpirun=$2 source=$3 work=$4 cxx=$5 compiled=$6 stage=$7
 export OMPI_CXX=$cxx MPICH_CXX=$cxx OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -19,6 +19,9 @@ if [ "$stage" = build ]; then
 fi
 for n in 1 2 3 4 8; do
   timeout 120 "$mpirun" -n $n "$work/ranks" differ
+done
+for each in 2x2 2x3 2x4 3x2; do
+  timeout 120 "$mpirun" -n ${each%x*} "$work/ranks" threads ${each#*x}
 done
 
 ! said=$(timeout 60 "$mpirun" -n 2 "$work/ranks" hang 2>&1) || exit 1
@@ -43,6 +46,10 @@ timeout 120 "$mpirun" -n 2 ./cifar $train --out two >two.txt 2>two.log
 cmp two/checkpoint.safetensors threads/checkpoint.safetensors
 [ "$(wc -l <two.txt)" -eq 1 ]
 grep -q "processes, over MPI" two.log
+timeout 120 "$mpirun" -n 2 ./cifar $train --ranks 4 --out hybrid >hybrid.txt 2>hybrid.log
+./cifar $train --ranks 4 --out four >four.txt 2>four.log
+cmp hybrid/checkpoint.safetensors four/checkpoint.safetensors
+grep -q "2 processes, over MPI, each with 2 ranks as threads" hybrid.log
 # A signal to one rank stops all, at the same step.
 timeout 600 "$source/tests/examples/stop.sh" "$work/stop" "$mpirun" -n 2
 blast="--limit 1000 --epochs 5 --json"
@@ -63,6 +70,9 @@ for n in 2 4; do
   grep -q "\"ranks\":$n," fit$n.safetensors.html
 done
 [ "$(wc -l <fit4.safetensors.jsonl)" -eq 4 ]
+timeout 60 "$mpirun" -n 2 ./fit threads.safetensors threads >threads.txt
+cmp threads.txt fit1.txt && cmp threads.safetensors fit1.safetensors
+grep -q '"ranks":4,' threads.safetensors.html
 wrong() {
   ! said=$(timeout 60 "$mpirun" -n 2 ./fit none.safetensors "$1" 2>&1) || exit 1
   [[ $said == *"$2"* && ! -e none.safetensors ]] || { echo "$said"; exit 1; }
@@ -75,10 +85,11 @@ said=$(timeout 60 "$mpirun" -n 2 ./fit fewer.safetensors fewer 2>&1) && exit 1
 said=$(timeout 60 "$mpirun" -n 2 ./fit steps.safetensors steps 2>&1) && exit 1
 [[ $said == *"rank 1 has other samples or options than rank 0"* ]] || { echo "$said"; exit 1; }
 wrong alone "rank 1: no data here"
+wrong share ".replicas = 3 have 3 ranks, which 2 processes cannot share equally"
 wrong watch "rank 1: enough"
 
-! said=$(timeout 60 "$mpirun" -n 2 ./cifar --ranks 4 2>&1) || exit 1
-[[ $said == *"--ranks 4, but"*"has started 2 processes"* ]] || { echo "$said"; exit 1; }
+! said=$(timeout 60 "$mpirun" -n 2 ./cifar --ranks 3 2>&1) || exit 1
+[[ $said == *"--ranks 3, but"*"has started 2 processes; say a multiple of that"* ]] || { echo "$said"; exit 1; }
 
 ! said=$(timeout 60 "$mpirun" -n 2 ./alone 2>&1) || exit 1
 [[ $said == *"each would train alone: build with cleave::mpi"* ]] || { echo "$said"; exit 1; }

@@ -60,12 +60,6 @@ template <class N> class Rank : public Arena<N> {
     start_states(program_, states());
     start_weights<A>(program_, seed, m_.way(),
                      [&](long first, long count, A const* values) { set_weights(first, count, values); });
-    if (world.remote()) {
-      std::size_t most = 0;  // of any rank
-      for (schedule::LayoutView const& l : layouts) most = std::max(most, static_cast<std::size_t>(l.memory.total));
-      world.shadow(most);
-      world.remote()->share_arena(base_, bytes());
-    }
   }
   Rank(Rank const&) = delete;
   Rank& operator=(Rank const&) = delete;

@@ -17,11 +17,12 @@ namespace cleave::backend::host {
 
 class Team {
  public:
-  explicit Team(World& world) : world_(world), failure_(static_cast<std::size_t>(world.ranks().world())) {
-    if (world.ranks().world() == 1 || world.remote()) return;
+  explicit Team(World& world) : world_(world), failure_(static_cast<std::size_t>(world.here().size())) {
+    schedule::Range const here = world.here();
+    if (here.size() == 1) return;
     threads_.reserve(failure_.size());
     try {
-      for (int r = 0; r < world.ranks().world(); ++r) threads_.push_back(start_thread([this, r] { serve(r); }));
+      for (int r = here.begin; r < here.end; ++r) threads_.push_back(start_thread([this, r] { serve(r); }));
     } catch (...) {
       end();
       throw;
@@ -31,9 +32,9 @@ class Team {
   Team(Team const&) = delete;
   Team& operator=(Team const&) = delete;
 
-  /// Runs `work(rank)` on all ranks and returns when all are done; rethrows the first failure.
+  /// Runs `work(rank)` on all ranks of this process and returns when all are done; rethrows the first failure.
   template <class Work> void run(Work&& work) {
-    if (threads_.empty()) return work(world_.remote() ? world_.remote()->rank() : 0);
+    if (threads_.empty()) return work(world_.here().begin);
     {
       std::lock_guard lock(mutex_);
       work_ = &work;
@@ -75,7 +76,8 @@ class Team {
         world_.stop();
       }
       std::lock_guard lock(mutex_);
-      failure_[static_cast<std::size_t>(rank)] = std::move(failed);  // the last owner is the one that rethrows it
+      failure_[static_cast<std::size_t>(rank - world_.here().begin)] =
+          std::move(failed);  // the last owner is the one that rethrows it
       if (--busy_ == 0) changed_.notify_all();
     }
   }

@@ -43,8 +43,8 @@ class Process {
   }
   Process(Process const&) = delete;
   Process& operator=(Process const&) = delete;
-  int rank() const { return started_ ? remote_->rank() : 0; }
-  int size() const { return started_ ? remote_->size() : 1; }
+  int rank() const { return started_ ? remote_->process() : 0; }
+  int size() const { return started_ ? remote_->processes() : 1; }
   host::Remote* remote() const { return remote_.get(); }
   /// One more, with messages of its own; every process makes it.
   std::unique_ptr<host::Remote> another_remote() const { return started_ ? std::make_unique<Remote>() : nullptr; }

@@ -1,4 +1,4 @@
-// backend/mpi/remote.hpp - ranks as MPI processes: flags are sent, tensors are requested, and sums are those of threads.
+// backend/mpi/remote.hpp - ranks in MPI processes: flags are sent, tensors are requested, and sums are those of threads.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "../host/communication/world.hpp"
@@ -14,15 +15,15 @@
 namespace cleave::backend::mpi {
 
 /// Every collective of the host backend runs here unchanged, in the same order and with the same bits: a flag is a
-/// small message to all peers, and a rank requests what it reads from a peer's arena when the flags say that it is
-/// ready. No call of a run blocks inside MPI (its start and MPI_Finalize do): a waiting rank answers its peers
-/// meanwhile, until its deadline. One thread per process.
+/// small message to all processes, and a rank requests what it reads from a peer's arena when the flags say that it is
+/// ready. No call of a run blocks inside MPI (its start and MPI_Finalize do): a waiting rank answers other processes
+/// meanwhile, until its deadline. The ranks of a process call MPI one at a time.
 class Remote : public host::Remote {
  public:
   /// With a separate communicator, so that no other traffic mixes in.
   explicit Remote(MPI_Comm over = MPI_COMM_WORLD) {
     MPI_Comm_dup(over, &comm_);
-    MPI_Comm_rank(comm_, &rank_);
+    MPI_Comm_rank(comm_, &process_);
     MPI_Comm_size(comm_, &size_);
     received_.resize(static_cast<std::size_t>(size_));
   }
@@ -33,27 +34,28 @@ class Remote : public host::Remote {
   Remote(Remote const&) = delete;
   Remote& operator=(Remote const&) = delete;
 
-  int rank() const override { return rank_; }
-  int size() const { return size_; }
+  int process() const override { return process_; }
+  int processes() const override { return size_; }
   MPI_Comm comm() const { return comm_; }
 
-  void share_counters(std::atomic<long>* table, std::size_t) override {
+  void share_counters(std::atomic<long>* table) override {
     table_ = table;
     open_ = size_ > 1;
   }
-  void share_arena(std::byte* arena, std::size_t) override {
-    arena_ = arena;
+  void share_arenas(std::byte* const* of_rank) override {
+    arenas_ = of_rank;
     double nothing = 0;
     sum(&nothing, 1);  // a barrier
   }
   void end_sharing() override {
     if (!open_) return;
     std::vector<double> told(static_cast<std::size_t>(size_));
-    told[static_cast<std::size_t>(rank_)] = static_cast<double>(told_);
+    told[static_cast<std::size_t>(process_)] = static_cast<double>(told_);
     sum(told.data(), size_);  // all have read what they need
     for (int r = 0; r < size_; ++r) {
       auto const k = static_cast<std::size_t>(r);
-      wait_until([&] { return r == rank_ || static_cast<double>(received_[k]) >= told[k]; }, "to end what they sent");
+      wait_until([&] { return r == process_ || static_cast<double>(received_[k]) >= told[k]; },
+                 "to end what they sent");
     }
     wait_until([&] { return sending_.empty(); }, "to take what was sent");
     told_ = 0;
@@ -61,53 +63,49 @@ class Remote : public host::Remote {
     open_ = false;
   }
   void tell(std::size_t counter, long mark) override {
+    std::lock_guard const lock(calls);
     ++told_;
     for (int r = 0; r < size_; ++r) {
-      if (r == rank_) continue;
+      if (r == process_) continue;
       Sending& s = begin();
       s.words[0] = static_cast<long>(counter);
       s.words[1] = mark;
       MPI_Isend(s.words, 2, MPI_LONG, r, marks, comm_, &s.request);
     }
   }
-  void fetch(int peer, std::byte* to, long offset, long bytes, std::chrono::milliseconds deadline) override {
+  void fetch(int process, ArenaPart from, std::byte* to, std::chrono::milliseconds deadline) override {
     auto const until = std::chrono::steady_clock::now() + deadline;
     constexpr long most = 1L << 30;  // MPI counts in int
-    for (long at = 0; at < bytes; at += most) {
-      int const n = static_cast<int>(bytes - at < most ? bytes - at : most);
-      MPI_Request arriving;
-      MPI_Irecv(to + at, n, MPI_BYTE, peer, data, comm_, &arriving);
-      Sending& s = begin();
-      s.words[0] = offset + at;
-      s.words[1] = n;
-      MPI_Isend(s.words, 2, MPI_LONG, peer, wanted, comm_, &s.request);
-      for (int there = 0; !there;) {
-        MPI_Test(&arriving, &there, MPI_STATUS_IGNORE);
-        if (there) break;
+    for (long at = 0; at < from.bytes; at += most) {
+      int const n = static_cast<int>(from.bytes - at < most ? from.bytes - at : most);
+      MPI_Request arriving = ask(process, {from.rank, from.offset + at, n}, to + at);
+      while (!has_ended(arriving)) {
         turn();
         if (std::chrono::steady_clock::now() > until) {
-          throw Error({"rank ", rank_, " waited ", deadline.count(), " ms for ", n, " bytes of rank ", peer,
+          throw Error({"process ", process_, " waited ", deadline.count(), " ms for ", n, " bytes of rank ", from.rank,
                        "; is it still alive?"});
         }
       }
     }
   }
   void progress() override {
-    if (!open_) return;
+    std::unique_lock const lock(calls, std::try_to_lock);
+    if (!lock || !open_) return;  // another rank of this process does it
     for (;;) {
       int any = 0;
       MPI_Message message;
       MPI_Status status;
       MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &any, &message, &status);
       if (!any) break;
-      long words[2];
-      MPI_Mrecv(words, 2, MPI_LONG, &message, MPI_STATUS_IGNORE);
+      long words[3];
+      MPI_Mrecv(words, 3, MPI_LONG, &message, MPI_STATUS_IGNORE);
       if (status.MPI_TAG == marks) {
         ++received_[static_cast<std::size_t>(status.MPI_SOURCE)];
         table_[words[0]].store(words[1], std::memory_order_release);
       } else {
         Sending& s = begin();
-        MPI_Isend(arena_ + words[0], static_cast<int>(words[1]), MPI_BYTE, status.MPI_SOURCE, data, comm_, &s.request);
+        MPI_Isend(arenas_[words[2]] + words[0], static_cast<int>(words[1]), MPI_BYTE, status.MPI_SOURCE, data, comm_,
+                  &s.request);
       }
     }
     for (std::size_t i = 0; i < sending_.size();) {
@@ -122,20 +120,17 @@ class Remote : public host::Remote {
       sending_.pop_back();
     }
   }
-  /// Waits for a collective; answers peers meanwhile.
+  /// Waits for a collective; answers other processes meanwhile.
   void wait(MPI_Request& all, char const* what) {
-    wait_until(
-        [&] {
-          int there = 0;
-          MPI_Test(&all, &there, MPI_STATUS_IGNORE);
-          return there != 0;
-        },
-        what);
+    wait_until([&] { return has_ended(all); }, what);
   }
   void sum(double* values, int count) override {
     gathered_.resize(static_cast<std::size_t>(count * size_));
     MPI_Request all;
-    MPI_Iallgather(values, count, MPI_DOUBLE, gathered_.data(), count, MPI_DOUBLE, comm_, &all);
+    {
+      std::lock_guard const lock(calls);
+      MPI_Iallgather(values, count, MPI_DOUBLE, gathered_.data(), count, MPI_DOUBLE, comm_, &all);
+    }
     wait(all, "to come to the end of their steps");
     for (int i = 0; i < count; ++i) {
       values[i] = 0;
@@ -147,9 +142,27 @@ class Remote : public host::Remote {
   enum Tag { marks = 1, wanted, data };
   static constexpr std::chrono::seconds longest{600};  // between steps one rank may write files while the others wait
   struct Sending {
-    long words[2];
+    long words[3];
     MPI_Request request;
   };
+  static bool has_ended(MPI_Request& request) {
+    std::lock_guard const lock(calls);
+    int there = 0;
+    MPI_Test(&request, &there, MPI_STATUS_IGNORE);
+    return there != 0;
+  }
+  /// Both in one, so that of two ranks that ask the same process each gets its own answer: they come in this order.
+  MPI_Request ask(int process, ArenaPart from, std::byte* to) {
+    std::lock_guard const lock(calls);
+    MPI_Request arriving;
+    MPI_Irecv(to, static_cast<int>(from.bytes), MPI_BYTE, process, data, comm_, &arriving);
+    Sending& s = begin();
+    s.words[0] = from.offset;
+    s.words[1] = from.bytes;
+    s.words[2] = from.rank;
+    MPI_Isend(s.words, 3, MPI_LONG, process, wanted, comm_, &s.request);
+    return arriving;
+  }
   /// A message in flight; its slot is reused after it has arrived.
   Sending& begin() {
     if (spare_.empty()) spare_.push_back(std::make_unique<Sending>());
@@ -162,8 +175,8 @@ class Remote : public host::Remote {
     while (!there()) {
       turn();
       if (std::chrono::steady_clock::now() > until) {
-        throw Error(
-            {"rank ", rank_, " waited ", longest.count(), " s for all ranks ", what, "; is one of them still alive?"});
+        throw Error({"process ", process_, " waited ", longest.count(), " s for all others ", what,
+                     "; is one of them still alive?"});
       }
     }
   }
@@ -172,12 +185,13 @@ class Remote : public host::Remote {
     sched_yield();
   }
 
+  inline static std::mutex calls;  // of MPI, one at a time
   MPI_Comm comm_ = MPI_COMM_NULL;
-  int rank_ = 0, size_ = 1;
+  int process_ = 0, size_ = 1;
   std::atomic<long>* table_ = nullptr;
-  std::byte* arena_ = nullptr;
+  std::byte* const* arenas_ = nullptr;  // by rank
   bool open_ = false;
-  long told_ = 0;               // flags sent to each peer
+  long told_ = 0;               // flags sent to each process
   std::vector<long> received_;  // flags received from each
   std::vector<std::unique_ptr<Sending>> sending_, spare_;
   std::vector<double> gathered_;

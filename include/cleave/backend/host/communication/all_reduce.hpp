@@ -12,7 +12,9 @@
 namespace cleave::backend::host {
 
 /// Whether all_reduce_of_two applies to a group.
-inline bool are_two(Member const& m, schedule::RankGroup const& g) { return g.size == 2 && !m.world->remote(); }
+inline bool are_two(Member const& m, schedule::RankGroup const& g) {
+  return g.size == 2 && m.world->here(g.rank(0)) && m.world->here(g.rank(1));
+}
 
 /// All-reduce of n elements between two ranks of a process, from `from` to `result`, which may be equal; blocks. Data
 /// that fits into a mailbox slot needs one exchange. More is sent in pieces that fit into a cache: each rank sums its

@@ -42,7 +42,7 @@ struct Member {
     return s.part(cut, rank, in_round);
   }
   template <class T> T* at(int peer_rank, long offset) const {
-    return reinterpret_cast<T*>(world->arena(peer_rank) + offset);
+    return reinterpret_cast<T*>(world->seen_by(rank, peer_rank) + offset);
   }
 
   void reach(int step, int phase) const { world->reach(rank, step, round * marks + phase); }
@@ -109,7 +109,8 @@ struct Member {
   }
   /// Makes elements of a peer's tensor at this offset readable.
   template <class T> void fetch(int peer_rank, long offset, long first, long elements) {
-    world->fetch(peer_rank, offset + first * static_cast<long>(sizeof(T)), elements * static_cast<long>(sizeof(T)));
+    world->fetch(rank, peer_rank, offset + first * static_cast<long>(sizeof(T)),
+                 elements * static_cast<long>(sizeof(T)));
   }
   void read_from(int peer_rank, long elements, long bytes_each) {
     read_message(peer_rank, elements, elements * bytes_each);

@@ -76,7 +76,7 @@ template <class N> class Transfers {
     if (m_->world->here(s.rank)) return;
     long const lines = s.at.dense() ? 1 : s.at.count, width = s.at.size() / lines;
     for (long r = 0; r < lines; ++r)
-      m_->world->fetch(s.rank, at_(s.in, s.at) + schedule::bytes(s.in.in, r * s.at.apart, f),
+      m_->world->fetch(m_->rank, s.rank, at_(s.in, s.at) + schedule::bytes(s.in.in, r * s.at.apart, f),
                        schedule::bytes(s.in.in, width, f));
   }
   template <class E> E* address(int rank, schedule::Location in, schedule::Strided at) const {

@@ -1,4 +1,4 @@
-// backend/host/communication/world.hpp - ranks as threads of one process: their arenas and progress counters.
+// backend/host/communication/world.hpp - ranks as threads of one process, or of each of several: arenas and progress counters.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -16,23 +16,32 @@
 
 #include "../../../meta/error.hpp"
 #include "../../../schedule/arena.hpp"
+#include "../../../schedule/slices.hpp"
 #include "cores.hpp"
 
 namespace cleave::backend::host {
 
-/// Communication with ranks in other processes. There, a peer's arena is a shadow with the same layout, into which data
-/// is fetched before it is read.
+/// Communication with other processes, each of which has as many ranks, in their order. A rank's peer in another
+/// process is a shadow of its arena with the same layout, into which data is fetched before they are read. The ranks of
+/// a process call tell, fetch and progress at any time.
 struct Remote {
+  /// Bytes of a rank's arena.
+  struct ArenaPart {
+    int rank;
+    long offset, bytes;
+  };
   virtual ~Remote() = default;
-  /// Makes the table of counters, and later the arena of the one local rank, visible to the peers.
-  virtual void share_counters(std::atomic<long>* table, std::size_t count) = 0;
-  virtual void share_arena(std::byte* arena, std::size_t bytes) = 0;
-  virtual void end_sharing() = 0;                         // waits for all peers, so that none reads freed memory
-  virtual void tell(std::size_t counter, long mark) = 0;  // to all peers, after all that was written to the arena
-  virtual void fetch(int peer, std::byte* to, long offset, long bytes, std::chrono::milliseconds deadline) = 0;
-  virtual void progress() = 0;                      // answers peers; called while waiting or computing for long
-  virtual void sum(double* values, int count) = 0;  // over all ranks, in their order: for losses and counts
-  virtual int rank() const = 0;
+  /// Makes the table of counters, and later the arenas of this process's ranks, by their numbers, visible to the
+  /// others.
+  virtual void share_counters(std::atomic<long>* table) = 0;
+  virtual void share_arenas(std::byte* const* of_rank) = 0;
+  virtual void end_sharing() = 0;                         // waits for all processes, so that none reads freed memory
+  virtual void tell(std::size_t counter, long mark) = 0;  // to all, after all that was written to the arena
+  virtual void fetch(int process, ArenaPart from, std::byte* to, std::chrono::milliseconds deadline) = 0;
+  virtual void progress() = 0;                      // answers the others; called while waiting or computing for long
+  virtual void sum(double* values, int count) = 0;  // over all processes, in their order: for losses and counts
+  virtual int process() const = 0;                  // this one
+  virtual int processes() const = 0;
 };
 
 /// Every step that communicates has a counter on every rank, which only grows. A rank writes its counters and reads
@@ -46,34 +55,51 @@ class World {
         spins_(ranks.world() <= cores() ? 2000 : 20),
         reached_(new std::atomic<long>[stride_ * static_cast<std::size_t>(ranks.world())]()),
         letters_(has_two(ranks) ? new Letter[static_cast<std::size_t>(ranks.world() << ranks.axes) * 2] : nullptr),
-        arenas_(static_cast<std::size_t>(ranks.world())) {}
-  /// One rank of several processes.
+        arenas_(static_cast<std::size_t>(ranks.world())),
+        here_{0, ranks.world()} {}
+  /// The ranks of several processes, of which each has as many.
   World(schedule::Ranks ranks, int steps, Remote* remote, std::chrono::milliseconds deadline = std::chrono::seconds(60))
       : World(ranks, steps, deadline) {
+    if (!remote) return;
+    if (ranks.world() % remote->processes() != 0) {
+      throw Error({ranks.world(), " ranks, but there are ", remote->processes(),
+                   " processes, and each has as many; the ranks are a multiple of the processes"});
+    }
     remote_ = remote;
-    if (remote_) remote_->share_counters(reached_.get(), stride_ * static_cast<std::size_t>(ranks.world()));
+    here_ = schedule::slices(ranks.world(), remote->process(), remote->processes());
+    remote_->share_counters(reached_.get());
   }
   Remote* remote() const { return remote_; }
-  /// Whether this rank is in this process.
-  bool here(int rank) const { return !remote_ || remote_->rank() == rank; }
-  /// Address space for data fetched from peers in other processes; pages are allocated when touched.
-  void shadow(std::size_t bytes) {
-    for (int r = 0; r < ranks_.world(); ++r) {
-      if (here(r)) continue;
-      void* const at =
-          ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      if (at == MAP_FAILED) throw Error({"no address space for ", bytes, " bytes of a peer's arena"});
-      shadows_.emplace_back(static_cast<std::byte*>(at), Unmap{bytes});
-      arena(r) = shadows_.back().get();
+  /// The ranks of this process.
+  schedule::Range here() const { return here_; }
+  bool here(int rank) const { return here_.begin <= rank && rank < here_.end; }
+  /// Called when the arenas of all ranks here are known: they are shown to the other processes, and each rank here gets
+  /// address space for `bytes` of each rank elsewhere, whose pages are allocated when touched.
+  void share(std::size_t bytes) {
+    if (!remote_) return;
+    if (here_.size() < ranks_.world()) {
+      shadow_ = bytes;
+      auto const all = bytes * static_cast<std::size_t>(here_.size()) * static_cast<std::size_t>(ranks_.world());
+      void* const at = ::mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      if (at == MAP_FAILED) throw Error({"no address space for ", all, " bytes of the arenas of other processes"});
+      shadows_ = {static_cast<std::byte*>(at), Unmap{all}};
     }
+    remote_->share_arenas(arenas_.data());
   }
-  /// Makes [offset, offset + bytes) of a peer's arena readable.
-  void fetch(int rank, long offset, long bytes) {
-    if (!here(rank)) remote_->fetch(rank, arena(rank) + offset, offset, bytes, deadline_);
+  /// Makes [offset, offset + bytes) of a rank's arena readable by `reader`, a rank of this process.
+  void fetch(int reader, int rank, long offset, long bytes) {
+    if (here(rank)) return;
+    remote_->fetch(rank / here_.size(), {rank, offset, bytes}, seen_by(reader, rank) + offset, deadline_);
   }
 
   schedule::Ranks const& ranks() const { return ranks_; }
+  /// Of a rank of this process.
   std::byte*& arena(int rank) { return arenas_[static_cast<std::size_t>(rank)]; }
+  /// The arena of any rank as `reader` sees it, which has fetched what it reads of those elsewhere.
+  std::byte* seen_by(int reader, int rank) {
+    if (here(rank)) return arena(rank);
+    return shadows_.get() + shadow_ * static_cast<std::size_t>((reader - here_.begin) * ranks_.world() + rank);
+  }
 
   void progress() {
     if (remote_) remote_->progress();
@@ -155,8 +181,10 @@ class World {
     std::size_t bytes;
     void operator()(std::byte* at) const { ::munmap(at, bytes); }
   };
-  std::vector<std::unique_ptr<std::byte, Unmap>> shadows_;
+  std::unique_ptr<std::byte, Unmap> shadows_;  // of each rank elsewhere, for each rank here
+  std::size_t shadow_ = 0;                     // bytes of one
   Remote* remote_ = nullptr;
+  schedule::Range here_;
 };
 
 }  // namespace cleave::backend::host

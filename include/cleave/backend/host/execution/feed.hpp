@@ -154,19 +154,25 @@ struct Score {
                                              : std::numeric_limits<double>::quiet_NaN();
     return {all.loss / n, accuracy, all.samples, std::move(all.confusion)};
   }
-  /// The same with `sum(values, count)` over the processes of a run, each of which has seen some of the samples.
-  template <class Sum> static Score over_processes(Seen const& mine, long pairs, Feed const& feed, Sum sum) {
-    std::vector<double> all{static_cast<double>(mine.correct), static_cast<double>(mine.samples),
-                            static_cast<double>(mine.labels),  mine.loss,
-                            static_cast<double>(mine.shares),  static_cast<double>(mine.shares_correct)};
-    auto const counts = static_cast<long>(all.size());
-    all.insert(all.end(), mine.confusion.begin(), mine.confusion.end());
-    all.resize(static_cast<std::size_t>(counts + pairs));
+  /// The same with `sum(values, count)` over the processes of a run, each of which has seen some of the samples: on
+  /// which rank, or in no order. Losses are added in the order of the ranks, wherever those are.
+  template <class Sum>
+  static Score over_processes(std::vector<Seen> const& mine, long pairs, Feed const& feed, Sum sum) {
+    Seen here;
+    for (Seen const& of_rank : mine) here += of_rank;
+    std::vector<double> all{static_cast<double>(here.correct), static_cast<double>(here.samples),
+                            static_cast<double>(here.labels), static_cast<double>(here.shares),
+                            static_cast<double>(here.shares_correct)};
+    auto const counts = static_cast<long>(all.size()), losses = static_cast<long>(mine.size());
+    for (Seen const& of_rank : mine) all.push_back(of_rank.loss);
+    all.insert(all.end(), here.confusion.begin(), here.confusion.end());
+    all.resize(static_cast<std::size_t>(counts + losses + pairs));
     sum(all.data(), static_cast<int>(all.size()));
-    Seen of{static_cast<long>(all[1]), static_cast<long>(all[2]), static_cast<long>(all[0]), all[3]};
-    of.confusion.assign(all.begin() + counts, all.end());
-    of.shares = static_cast<long>(all[4]);
-    of.shares_correct = static_cast<long>(all[5]);
+    Seen of{static_cast<long>(all[1]), static_cast<long>(all[2]), static_cast<long>(all[0])};
+    for (long r = 0; r < losses; ++r) of.loss += all[static_cast<std::size_t>(counts + r)];
+    of.confusion.assign(all.begin() + counts + losses, all.end());
+    of.shares = static_cast<long>(all[3]);
+    of.shares_correct = static_cast<long>(all[4]);
     return Score::of(std::move(of), feed);
   }
   /// The accuracy; throws Error if there is none.
