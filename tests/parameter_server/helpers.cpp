@@ -17,17 +17,18 @@ struct Net : Sequential<Vector<5>, Linear<6>, Tanh, Linear<4>, CrossEntropy> {};
 struct Train : Plan<Net, Batch<10>, DataParallel<Async>, Shards<3>> {};
 struct WithDropout : Sequential<Vector<5>, Linear<6>, Tanh, Dropout<30>, Linear<4>, CrossEntropy> {};
 struct Sparse : Plan<WithDropout, Batch<10>, DataParallel<Async>, Shards<3>> {};
+struct Split : Plan<Net, Batch<10>, DataParallel<Async>, Shards<3>, ModelParallel<SplitColsRows>> {};
 struct Other : Plan<Net, Batch<20>, DataParallel<Async>, Shards<3>> {};
 constexpr int portions = 12;
 using session::Hands;
 
 /// A run of `ranks` processes, played by threads: `feed(rank)` is what each helper reads.
-struct Run {
+template <class P = Train> struct Run {
   template <class Feed> Run(int ranks, Feed feed) : door(backend::tcp::Socket::listen_on(0)) {
     for (int r = 1; r < ranks; ++r) {
       helpers.emplace_back([this, ranks, r, feed] {
         try {
-          auto const helped = session::help<Train>({"127.0.0.1", door.port()}, ranks, 3, 3, feed(r));
+          auto const helped = session::help<P>({"127.0.0.1", door.port()}, ranks, 3, 3, feed(r));
           made += helped.made;
           told += helped.finished;
         } catch (Error const&) {
@@ -35,11 +36,11 @@ struct Run {
         }
       });
     }
-    Hands<Train> hands = session::near<Train>(1, 3);
-    for (auto& far : session::gather<Train>(door, ranks - 1, ranks, 3, std::chrono::seconds(30), {}, &finished)) {
+    Hands<P> hands = session::near<P>(1, 3);
+    for (auto& far : session::gather<P>(door, ranks - 1, ranks, 3, std::chrono::seconds(30), {}, &finished)) {
       hands.push_back(std::move(far));
     }
-    trainer = std::make_unique<Sandblaster<Train>>(std::move(hands), portions, 3);
+    trainer = std::make_unique<Sandblaster<P>>(std::move(hands), portions, 3);
   }
   ~Run() { end(); }
   void end() {
@@ -49,21 +50,21 @@ struct Run {
   }
   backend::tcp::Socket door;
   std::vector<std::thread> helpers;
-  std::unique_ptr<Sandblaster<Train>> trainer;
+  std::unique_ptr<Sandblaster<P>> trainer;
   std::atomic<long> made{0};
   std::atomic<int> died{0}, told{0};
   std::atomic<bool> finished{false};
 };
-std::vector<float> alone(int steps) {
-  Sandblaster<Train> t(1, portions, 3);
-  for (int k = 0; k < steps; ++k) t.step(signs::feed<Train>());
+template <class P = Train> std::vector<float> alone(int steps) {
+  Sandblaster<P> t(1, portions, 3);
+  for (int k = 0; k < steps; ++k) t.step(signs::feed<P>());
   return t.weights();
 }
 
 }  // namespace
 
 TEST_CASE("two helpers over connections have the bits of one thread") {
-  Run run(3, [](int) { return signs::feed<Train>(); });
+  Run<> run(3, [](int) { return signs::feed<Train>(); });
   // A portion's time here is less than a message's; so that the helpers come to have some.
   run.trainer->before_finish(
       [](int r, int, int) { std::this_thread::sleep_for(std::chrono::milliseconds(r == 0 ? 5 : 0)); });
@@ -77,6 +78,17 @@ TEST_CASE("two helpers over connections have the bits of one thread") {
   run.end();
   CHECK(run.died == 0);
   CHECK(run.made >= theirs);
+}
+TEST_CASE("helpers and the coordinator's own replica with two ranks each have the bits of one such replica") {
+  Run<Split> run(3, [](int) { return signs::feed<Split>(); });
+  run.trainer->before_finish(
+      [](int r, int, int) { std::this_thread::sleep_for(std::chrono::milliseconds(r == 0 ? 5 : 0)); });
+  for (int k = 0; k < 4; ++k) run.trainer->step(signs::feed<Split>());
+  CHECK(run.trainer->weights() == alone<Split>(4));
+  auto const done = run.trainer->ledger();
+  CHECK(done.taken_from[1] + done.taken_from[2] > 0);
+  run.end();
+  CHECK(run.died == 0);
 }
 TEST_CASE("dropout draws by portion, wherever it is computed, and whichever steps of the feed it holds") {
   Sandblaster<Sparse> threads(1, portions, 3);
@@ -98,7 +110,7 @@ TEST_CASE("the portion of a helper that dies halfway is given to others, and the
     backend::host::Feed feed = signs::feed<Train>();
     std::atomic<int> mutable left{7};
   } const count;
-  Run run(3, [&count](int r) {
+  Run<> run(3, [&count](int r) {
     if (r != 1) return count.feed;
     auto dying = count.feed;
     dying.self = &count;
@@ -118,7 +130,7 @@ TEST_CASE("the portion of a helper that dies halfway is given to others, and the
 }
 TEST_CASE("helpers are told whether the run was finished when they are sent away") {
   for (bool const finished : {false, true}) {
-    Run run(3, [](int) { return signs::feed<Train>(); });
+    Run<> run(3, [](int) { return signs::feed<Train>(); });
     run.trainer->step(signs::feed<Train>());
     run.finished = finished;
     run.end();
@@ -152,4 +164,17 @@ TEST_CASE("a checkpoint holds the weights, to resume from or to be read by other
   CHECK(second.iterations() == 3);
   double const loss = second.step(signs::feed<Train>());
   CHECK(loss < first.loss());
+}
+TEST_CASE("a checkpoint of replicas with two ranks each is one of replicas with one") {
+  scratch::Folder const folder;
+  std::string const path = folder / "model.safetensors";
+  Sandblaster<Split> first(1, portions, 3), again(2, portions, 4);
+  Sandblaster<Train> whole(1, portions, 4);
+  for (int k = 0; k < 3; ++k) first.step(signs::feed<Split>());
+  session::save(first, path, 3);
+  session::load(again, path);
+  CHECK(again.weights() == first.weights());
+  session::load(whole, path);
+  CHECK(whole.step(signs::feed<Train>()) < first.loss());
+  CHECK(whole.iterations() == 4);
 }

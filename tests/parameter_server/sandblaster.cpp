@@ -160,6 +160,45 @@ template <class P> auto trained(int replicas, int iterations, bool delays = fals
   return t.weights();
 }
 
+template <class N, class... Split>
+struct SplitNet : Plan<N, Batch<4>, DataParallel<Async>, Shards<2>, Precision<f64>, Split...> {};
+/// All weights of a model, whichever ranks have them.
+template <class T> Numbers whole(T& t) {
+  Numbers all;
+  for (session::Kept const& k : session::kept<typename T::plan>()) {
+    for (double v : session::whole(t, k)) all.push_back(v);
+  }
+  return all;
+}
+template <class N, class... Split> void split_as() {
+  Sandblaster<SplitNet<N>> one(1, portions, 3);
+  using P = SplitNet<N, Split...>;
+  Sandblaster<P> split(1, portions, 3), three(3, portions, 3);
+  CHECK(whole(split) == whole(one));
+  for (int k = 0; k < 12; ++k) {
+    one.step(feed());
+    split.step(feed());
+    three.step(feed());
+  }
+  Numbers const wanted = whole(one), got = whole(split);
+  REQUIRE(got.size() == wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == doctest::Approx(wanted[i]).epsilon(1e-8));
+  CHECK(three.weights() == split.weights());
+  CHECK(three.loss() == split.loss());
+  CHECK(three.accuracy(feed(), 4 * portions) == one.accuracy(feed(), 4 * portions));
+  CHECK(three.ledger().weights_sent % (P::schedule.weight_elements * P::ways) == 0);
+  Numbers const all = split.weights();  // where a way has all of a weight, all have the same
+  schedule::Program const& p = schedule::program<P>;
+  for (int w = 1; w < P::ways; ++w) {
+    for (int i = 0; i < p.norms; ++i) {
+      int const first = w - p.mesh.with_replicas(1).index(w, p.norm[i].alike);
+      for (long e = p.norm[i].offset; e < p.norm[i].offset + p.norm[i].count; ++e)
+        REQUIRE(all[static_cast<std::size_t>(w * p.weight_elements + e)] ==
+                all[static_cast<std::size_t>(first * p.weight_elements + e)]);
+    }
+  }
+}
+
 }  // namespace
 
 TEST_CASE("iterates are those of the serial algorithm, written as plain loops, with and without a full history") {
@@ -185,6 +224,14 @@ TEST_CASE("the same bits for any number of replicas and any delays; four shards 
   for (int replicas : {2, 5}) CHECK(trained<Curved<4>>(replicas, 12, true) == one);
   Numbers const whole = trained<Curved<1>>(3, 12);
   for (std::size_t i = 0; i < one.size(); ++i) CHECK(whole[i] == doctest::Approx(one[i]).epsilon(1e-10));
+}
+TEST_CASE("replicas with a split model: the iterates of a whole one, the same bits for any number, copies alike") {
+  using Wide =
+      Sequential<Vector<5>, Linear<6>, Tanh, Linear<5, ModelParallel<Whole>>, Tanh, Linear<3>, MeanSquaredError>;
+  split_as<Wide>();
+  split_as<Wide, ModelParallel<SplitCols>>();
+  split_as<Wide, ModelParallel<SplitColsRows, Ways<3>>>();  // of 5 and of 6 features
+  split_as<Wide, ModelParallel<SplitBatch, Ways<2>>>();
 }
 TEST_CASE("a portion that is late is issued again; the copy counts and the late one is dropped") {
   using P = Curved<4>;

@@ -110,8 +110,10 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
   std::string const program = program_name(argv[0]);
   io::Options o(program, "trains on " + std::string(Data::name) + " by Sandblaster L-BFGS");
   std::string const& data = o.text("data", "", "folder of the data set");
-  int const& ranks = o.number("ranks", launch.size > 1 ? launch.size : std::clamp(backend::host::cores(), 1, 64), 1, 64,
-                              "replicas, as threads or as the processes there are");
+  constexpr int ways = P::request.mesh.ranks_of_replica();
+  int const& ranks =
+      o.number("ranks", ways * (launch.size > 1 ? launch.size : std::clamp(backend::host::cores() / ways, 1, 64)), 1,
+               64 * ways, "ranks as threads; a replica has as many as the plan's ways, and a process is a replica");
   int const& epochs = o.number("epochs", 40, 1, 1000000, "iterations, each over the whole batch");
   int const& seed_given = o.number("seed", 1, 0, 2147483647, "of weights and shuffling");
   int const& limit = o.number("limit", 0, 0, 2147483647, "train on the first so many images only; 0: all");
@@ -132,12 +134,13 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
     std::fprintf(say, "started by %s: %d processes%s\n", launch.by.c_str(), launch.size,
                  process.size() > 1 ? ", over MPI" : "");
     says_where(launch, process);
-    if (ranks != launch.size) {
+    if (ranks != launch.size * ways) {
       throw Error({"--ranks ", ranks, ", but ", launch.by, " has started ", launch.size,
-                   " processes; say the same number, or leave it out"});
+                   " processes, each a replica; say ", launch.size * ways, ", or leave it out"});
     }
   }
-  std::fprintf(say, "%s", schedule::listing<P>({1, 1}).c_str());
+  int const replicas = mesh_of(ranks, P::request.mesh).replicas();
+  std::fprintf(say, "%s", schedule::listing<P>(P::request.mesh.with_replicas(1)).c_str());
   if (plan_only) return 0;
 
   std::string const resume = resume_path(description<P>, resume_given, out, say, launch.rank == 0, process);
@@ -153,25 +156,26 @@ int train_by_portions(int argc, char** argv, Launch const& launch, backend::mpi:
     if (launch.rank > 0) {
       Meeting meeting(launch, process, door_options);
       std::string const at = meeting.tell(0);
-      Helped const helped = help<P, Ranks>(backend::tcp::Address::of(at), ranks, data_number, seed, batches.feed(),
+      Helped const helped = help<P, Ranks>(backend::tcp::Address::of(at), replicas, data_number, seed, batches.feed(),
                                            std::chrono::seconds(60), meeting.token());
       // A helper that received a signal ends as stopped unless the coordinator has finished; any other is done.
       return StopSignals::received() != 0 && !helped.finished ? ExitCode::stopped : 0;
     }
     std::atomic<bool> finished{false};
-    Hands<P> hands = near<P, Ranks>(launch.size > 1 ? 1 : ranks, seed);
+    Hands<P> hands = near<P, Ranks>(launch.size > 1 ? 1 : replicas, seed);
     if (launch.size > 1) {
       Meeting meeting(launch, process, door_options);
       auto const door = open_door(meeting.door(), meeting.port());
       meeting.tell(door.port());
       for (auto& far :
-           gather<P>(door, ranks - 1, ranks, data_number, std::chrono::seconds(60), meeting.token(), &finished))
+           gather<P>(door, replicas - 1, replicas, data_number, std::chrono::seconds(60), meeting.token(), &finished))
         hands.push_back(std::move(far));
     }
     S trainer(std::move(hands), portions, seed);
-    std::fprintf(say,
-                 "%d portions of %d samples, %d replicas, %d shards, %ld weights; the coordinator holds %zu bytes\n",
-                 portions, P::batch, ranks, P::shards, P::schedule.weight_elements, sizeof(trainer.coordinator()));
+    std::fprintf(
+        say, "%d portions of %d samples, %d replicas, %d shards, %ld weights%s; the coordinator holds %zu bytes\n",
+        portions, P::batch, replicas, serving<P>.shards(), P::schedule.weight_elements,
+        ways > 1 ? (" on each of " + std::to_string(ways) + " ways").c_str() : "", sizeof(trainer.coordinator()));
     Job const job{program, out, ranks, epochs, seed, json, true, say, {}, save_every};
     int const code = iterate(trainer, job, resume, batches, sets);
     finished = code != ExitCode::stopped;

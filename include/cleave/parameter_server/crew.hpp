@@ -25,7 +25,11 @@ template <class F, class Shards> class Crew {
   struct Crash {};
 
   Crew(Serving const& of, HandsOf<F> hands, int portions, std::chrono::milliseconds deadline, Shards& shards)
-      : wanted_(of.wanted), elements_(of.elements()), portions_(portions), deadline_(deadline), shards_(shards) {
+      : wanted_(of.wanted),
+        elements_(of.elements() * of.ways()),
+        portions_(portions),
+        deadline_(deadline),
+        shards_(shards) {
     int const replicas = static_cast<int>(hands.size());
     if (replicas < 1 || replicas > most_replicas) {
       throw Error({"Sandblaster: 1 to ", most_replicas, " replicas, got ", replicas});

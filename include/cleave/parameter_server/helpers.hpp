@@ -19,13 +19,14 @@ template <class F> class Far : public Hand<F> {
  public:
   using Sent = typename F::Sent;
 
-  /// `elements`: the weights.
-  Far(long elements, backend::tcp::Socket to, backend::tcp::Milliseconds deadline,
+  /// `elements`: the weights of a way; those of all ways are sent one after the other.
+  Far(long elements, int ways, backend::tcp::Socket to, backend::tcp::Milliseconds deadline,
       std::atomic<bool> const* finished = nullptr)
       : to_(std::move(to)),
         deadline_(deadline),
         finished_(finished),
-        weights_(static_cast<std::size_t>(elements)),
+        of_way_(elements),
+        weights_(static_cast<std::size_t>(elements * ways)),
         gradient_(weights_) {}
   ~Far() override {
     try {
@@ -36,8 +37,8 @@ template <class F> class Far : public Hand<F> {
   Far(Far const&) = delete;
   Far& operator=(Far const&) = delete;
 
-  void take(int, long begin, Sent const* from, long count) override {
-    std::copy_n(from, count, weights_.begin() + begin);
+  void take(int way, long begin, Sent const* from, long count) override {
+    std::copy_n(from, count, weights_.begin() + way * of_way_ + begin);
     newer_ = true;
   }
   double gradient(long portion, long first, backend::host::Feed const&) override {
@@ -59,7 +60,7 @@ template <class F> class Far : public Hand<F> {
     std::memcpy(gradient_.data(), message_.data() + sizeof loss, gradient_.size() * sizeof(Sent));
     return loss;
   }
-  Sent* pushed(int, long begin, long) override { return gradient_.data() + begin; }
+  Sent* pushed(int way, long begin, long) override { return gradient_.data() + way * of_way_ + begin; }
 
   std::size_t most_bytes() const { return sizeof(double) + sizeof(Sent) * gradient_.size(); }
 
@@ -73,6 +74,7 @@ template <class F> class Far : public Hand<F> {
   backend::tcp::Socket to_;
   backend::tcp::Milliseconds deadline_;
   std::atomic<bool> const* finished_;  // by the time this one ends
+  long of_way_;
   std::vector<Sent> weights_, gradient_;
   std::vector<unsigned char> message_;
   bool newer_ = false;
@@ -93,9 +95,9 @@ void let_in(Service<F> const& of, backend::tcp::Socket s, int ranks, std::uint64
       std::string nothing;
       auto const hello = backend::tcp::hear_hello(s, nothing, token, second);
       if (hello.plan != helpers_plan(of, ranks, job)) {
-        throw backend::tcp::Refusal("the coordinator runs another plan, other data or seed, another number of ranks (" +
-                                    std::to_string(ranks) + ") or version of cleave (it has " + std::string(version) +
-                                    ")");
+        throw backend::tcp::Refusal(
+            "the coordinator runs another plan, other data or seed, another number of replicas (" +
+            std::to_string(ranks) + ") or version of cleave (it has " + std::string(version) + ")");
       }
     } catch (backend::tcp::Refusal const& e) {
       return backend::tcp::refuse(s, e, second);
@@ -103,7 +105,7 @@ void let_in(Service<F> const& of, backend::tcp::Socket s, int ranks, std::uint64
     backend::tcp::Head h;
     h.kind = backend::tcp::Kind::Welcome;
     backend::tcp::send(s, h, nullptr, 0, second);
-    all.push_back(std::make_unique<Far<F>>(of.elements(), std::move(s), deadline, finished));
+    all.push_back(std::make_unique<Far<F>>(of.elements(), of.ways(), std::move(s), deadline, finished));
   } catch (Error const&) {  // it has gone, or never spoke this protocol
   }
 }
@@ -179,7 +181,8 @@ Helped help_by(Service<F> const& of, RanksOf<typename F::T> const& by, backend::
                int ranks, std::uint64_t job, std::uint64_t seed, backend::host::Feed const& feed,
                backend::tcp::Milliseconds deadline, std::string const& token) {
   using Sent = typename F::Sent;
-  std::size_t const weights = sizeof(Sent) * static_cast<std::size_t>(of.elements());
+  long const of_way = of.elements();
+  std::size_t const weights = sizeof(Sent) * static_cast<std::size_t>(of_way * of.ways());
   auto const to = backend::tcp::Socket::connect(coordinator, deadline);
   std::vector<unsigned char> message;
   backend::tcp::Head hello;
@@ -201,15 +204,19 @@ Helped help_by(Service<F> const& of, RanksOf<typename F::T> const& by, backend::
       }
       std::memcpy(which, message.data(), sizeof which);
       if (message.size() > sizeof which) {
-        std::vector<Sent> point(static_cast<std::size_t>(of.elements()));
+        std::vector<Sent> point(static_cast<std::size_t>(of_way * of.ways()));
         std::memcpy(point.data(), message.data() + sizeof which, weights);
-        mine->take(0, 0, point.data(), of.elements());
+        for (int w = 0; w < of.ways(); ++w) mine->take(w, 0, point.data() + w * of_way, of_way);
       }
       FeedFrom const from{feed, which[0]};
       double const loss = mine->gradient(which[1], which[0], from.feed());
       message.resize(sizeof loss + weights);
       std::memcpy(message.data(), &loss, sizeof loss);
-      std::memcpy(message.data() + sizeof loss, mine->pushed(0, 0, of.elements()), weights);
+      for (int w = 0; w < of.ways(); ++w) {
+        auto const bytes = sizeof(Sent) * static_cast<std::size_t>(of_way);
+        std::memcpy(message.data() + sizeof loss + static_cast<std::size_t>(w) * bytes, mine->pushed(w, 0, of_way),
+                    bytes);
+      }
       backend::tcp::Head done;
       done.kind = backend::tcp::Kind::Finished;
       backend::tcp::send(to, done, message.data(), message.size(), deadline);

@@ -22,17 +22,18 @@ namespace cleave {
 
 namespace session {
 
-/// Every vector of L-BFGS, cut into the plan's shards: shard s holds [begin(s), begin(s + 1)) of each.
+/// Every vector of L-BFGS, cut into the shards of every way: shard s holds [begin(s), end(s)) of way(s) of each. What
+/// several ways have all of is counted on the first of them, and is the same on all.
 template <class F> class VectorShards {
  public:
   using T = typename F::Sent;
   using A = tensor::accumulate_t<T>;
 
   /// The point starts as the weights of `start`.
-  VectorShards(Serving const& of, int vectors, Replica<F>& start)
-      : shards_(of.shards_of_way), elements_(of.elements()) {
-    for (int s = 0; s < shards_; ++s) {
-      shard_.push_back(std::make_unique<Guarded>(vectors, start.at(0).weights() + begin(s), begin(s + 1) - begin(s)));
+  VectorShards(Serving const& of, int vectors, Replica<F>& start) : of_(of) {
+    for (int s = 0; s < of_.shards(); ++s) {
+      A const* const weights = start.at(of_.way(s)).weights() + of_.begin(s);
+      shard_.push_back(std::make_unique<Guarded>(vectors, weights, of_.count(s), counted(s)));
     }
   }
   /// Results of the shards, added in their order.
@@ -45,45 +46,58 @@ template <class F> class VectorShards {
     each([&](int, auto& shard) { shard.expect(portions); });
   }
   void add(int portion, Hand<F>& from) {
-    each([&](int s, auto& shard) { shard.add(portion, from.pushed(0, begin(s), begin(s + 1))); });
+    each([&](int s, auto& shard) { shard.add(portion, from.pushed(of_.way(s), of_.begin(s), of_.end(s))); });
   }
   template <class To> void fetch(To& to) {
     std::vector<T> part;
     each([&](int s, auto& shard) {
       part.resize(static_cast<std::size_t>(shard.count()));
       shard.send(part.data());
-      to.take(0, begin(s), part.data(), shard.count());
+      to.take(of_.way(s), of_.begin(s), part.data(), shard.count());
     });
   }
+  /// Of all ways, one after the other.
   std::vector<T> whole() {
-    std::vector<T> all(static_cast<std::size_t>(elements_));
-    each([&](int s, auto& shard) { shard.send(all.data() + begin(s)); });
+    std::vector<T> all(static_cast<std::size_t>(of_.elements() * of_.ways()));
+    each([&](int s, auto& shard) { shard.send(all.data() + of_.way(s) * of_.elements() + of_.begin(s)); });
     return all;
   }
-  /// visit(values, at, count): elements [offset, offset + count) of the point, `at` counted from offset.
-  template <class Visit> void each_of_point(long offset, long count, Visit visit) {
-    each([&](int s, auto& shard) {
-      long const from = std::max(begin(s), offset), to = std::min(begin(s + 1), offset + count);
-      if (from < to) visit(shard.at(optim::Names::point) + from - begin(s), from - offset, to - from);
+  /// visit(values, at, count): elements [offset, offset + count) of the point of a way, `at` counted from offset.
+  template <class Visit> void each_of_point(int way, long offset, long count, Visit visit) {
+    of_.each_piece(way, offset, count, [&](int s, long in_shard, long at, long many) {
+      Guarded& g = *shard_[static_cast<std::size_t>(s)];
+      std::lock_guard lock(g.mutex);
+      visit(g.shard.at(optim::Names::point) + in_shard, at, many);
     });
   }
 
  private:
+  using Vectors = backend::host::Vectors<T>;
+  using Counted = std::vector<typename Vectors::Counted>;
   struct Guarded {
-    Guarded(int vectors, A const* w, long n) : shard(vectors, w, n) {}
+    Guarded(int vectors, A const* w, long n, Counted counted) : shard(vectors, w, n, std::move(counted)) {}
     std::mutex mutex;
-    backend::host::Vectors<T> shard;
+    Vectors shard;
   };
-  long begin(int s) const { return Partition{elements_}.begin(s, shards_); }
+  Counted counted(int s) const {
+    schedule::Program const& p = of_.program();
+    Counted out;
+    for (int i = 0; i < p.norms; ++i) {
+      schedule::OfNorm const& n = p.norm[i];
+      if (p.mesh.with_replicas(1).index(of_.way(s), n.alike) != 0) continue;
+      long const from = std::max(n.offset, of_.begin(s)), to = std::min(n.offset + n.count, of_.end(s));
+      if (from < to) out.push_back({from - of_.begin(s), to - of_.begin(s)});
+    }
+    return out;
+  }
   template <class Visit> void each(Visit visit) {
-    for (int s = 0; s < shards_; ++s) {
+    for (int s = 0; s < of_.shards(); ++s) {
       Guarded& g = *shard_[static_cast<std::size_t>(s)];
       std::lock_guard lock(g.mutex);
       visit(s, g.shard);
     }
   }
-  int shards_;
-  long elements_;
+  Serving const& of_;
   std::vector<std::unique_ptr<Guarded>> shard_;
 };
 
@@ -93,7 +107,8 @@ template <class F> class VectorShards {
 /// `portions` times P::batch samples: portion k has the samples of the feed's step k. Parameters, gradient, direction
 /// and the `Memory` pairs of the history are on P::shards shards; the coordinator issues operations on them and adds
 /// the scalars in the order of the shards. Portions go to whichever replica is free; the bits are the same for any
-/// number of replicas. Source: Dean et al., "Large scale distributed deep networks", NIPS 2012, section 4.2.
+/// number of replicas. A replica has as many ranks as the model has ways, and each way has shards of its own. Source:
+/// Dean et al., "Large scale distributed deep networks", NIPS 2012, section 4.2.
 template <class P, int Memory = 10> class Sandblaster {
  public:
   using plan = P;
@@ -146,13 +161,14 @@ template <class P, int Memory = 10> class Sandblaster {
   }
   /// The share of samples whose largest output is at their label. An Error where the feed has no labels.
   double accuracy(backend::host::Feed const& feed, long samples) { return score(feed, samples).checked_accuracy(); }
+  /// Of all ways, one after the other.
   std::vector<T> weights() { return shards_.whole(); }
-  /// For checkpoints: the weights. The history is not saved; a resumed run begins a new one.
-  void read(int, backend::host::Region, long offset, long count, A* out) {
-    shards_.each_of_point(offset, count, [&](A* point, long at, long n) { std::copy_n(point, n, out + at); });
+  /// For checkpoints: the weights of a way. The history is not saved; a resumed run begins a new one.
+  void read(int way, backend::host::Region, long offset, long count, A* out) {
+    shards_.each_of_point(way, offset, count, [&](A* point, long at, long n) { std::copy_n(point, n, out + at); });
   }
-  void write(int, backend::host::Region, long offset, long count, A const* in) {
-    shards_.each_of_point(offset, count, [&](A* point, long at, long n) { std::copy_n(in + at, n, point); });
+  void write(int way, backend::host::Region, long offset, long count, A const* in) {
+    shards_.each_of_point(way, offset, count, [&](A* point, long at, long n) { std::copy_n(in + at, n, point); });
     coordinator_ = {};
   }
   void refresh_copies() {}

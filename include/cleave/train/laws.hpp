@@ -90,12 +90,6 @@ template <class Compress, bool Compressed> struct portions_are_not_compressed {
     static_assert(Holds, "Sandblaster: its sums have one set of bits for any replicas; leave Compress out");
   };
 };
-template <int Ranks> struct portions_are_not_split {
-  static constexpr bool holds = Ranks == 1;
-  template <bool Holds> struct tell {
-    static_assert(Holds, "Sandblaster: a replica is one rank; leave ModelParallel and Mesh out");
-  };
-};
 
 /// For a legal plan; for another nothing is checked, since its violation has been reported.
 template <class P> struct laws_of_trainers {
@@ -114,8 +108,7 @@ struct laws_of_trainers<P> {
   using sandblaster =
       meta::first_broken<meta::enforce<portions_are_computed_alone<typename P::agreement, alone>, P>,
                          meta::enforce<portions_are_stepped_by_lbfgs<typename P::optimizer>, P>,
-                         meta::enforce<portions_are_not_compressed<typename P::compress, P::compressed>, P>,
-                         meta::enforce<portions_are_not_split<P::request.mesh.ranks_of_replica()>, P>>;
+                         meta::enforce<portions_are_not_compressed<typename P::compress, P::compressed>, P>>;
 };
 
 /// Whether P is a legal plan that trains, with members that are read.

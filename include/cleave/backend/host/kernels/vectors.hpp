@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "../../../optim/lbfgs.hpp"
@@ -16,8 +17,13 @@ namespace cleave::backend::host {
 template <class T> class Vectors {
  public:
   using A = tensor::accumulate_t<T>;
+  struct Counted {
+    long begin, end;
+  };
 
-  Vectors(int vectors, A const* weights, long count) : count_(count) {
+  /// `counted`: the elements that Dot adds, from the first on; others are also on a shard that counts them.
+  Vectors(int vectors, A const* weights, long count, std::vector<Counted> counted)
+      : count_(count), counted_(std::move(counted)) {
     of_.assign(static_cast<std::size_t>(vectors), std::vector<A>(static_cast<std::size_t>(count)));
     std::copy_n(weights, count, at(optim::Names::point));
   }
@@ -45,7 +51,9 @@ template <class T> class Vectors {
         for (long i = 0; i < count_; ++i) to[i] = from[i] + factor * with[i];
         break;
       case optim::Verb::Dot:
-        for (long i = 0; i < count_; ++i) sum += static_cast<double>(from[i]) * static_cast<double>(with[i]);
+        for (Counted const& c : counted_) {
+          for (long i = c.begin; i < c.end; ++i) sum += static_cast<double>(from[i]) * static_cast<double>(with[i]);
+        }
         break;
     }
     return sum;
@@ -84,6 +92,7 @@ template <class T> class Vectors {
   }
 
   long count_;
+  std::vector<Counted> counted_;
   std::vector<std::vector<A>> of_;
   int portions_ = 0, next_ = 0;
   std::map<int, std::vector<T>> early_;  // those that arrived before their turn
