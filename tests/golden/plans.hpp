@@ -114,6 +114,7 @@ template <class F> void each_sum(F f) {
   f("data_regression", meta::type<Of<Regression, Replicas>>{});
   f("data_words", meta::type<Of<Words, Replicas>>{});
   f("data_tokens", meta::type<Of<Tokens, Replicas>>{});
+  f("two_axes", meta::type<Of<Mlp, Replicas, ModelParallel<SplitAlong<SplitColsRows, SplitRowsCols>, Ways<2, 2>>>>{});
   f("recomputed", meta::type<Of<Recomputed, Replicas, ModelParallel<SplitColsRows>>>{});
   f("recomputed_zero_3", meta::type<Of<Recomputed, DataParallel<Sync, Zero<3>>, Adam>>{});
   f("zero_3_clipped", meta::type<Of<Mlp, DataParallel<Sync, Zero<3>>, Clipped>>{});

@@ -1,5 +1,5 @@
 // refused: Mesh and ModelParallel name different ways
-// refused: the_ways_agree<4, 2>
+// refused: the_ways_agree<cleave::Ways<4>, cleave::Ways<2>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -98,6 +98,7 @@ using Rows = Cut<ModelParallel<SplitRows, Ways<4>>, MicroBatches<4>>;
 using Turns = Cut<ModelParallel<SplitColsRows, Ways<8>>, DataParallel<Sync>, MicroBatches<8>>;
 using Trick = Cut<DataParallel<Sync>, OneWeirdTrick<2>, MicroBatches<8>>;
 using ByData = Cut<DataParallel<Sync>, MicroBatches<8>>;
+using TwoAxes = Cut<ModelParallel<SplitAlong<SplitColsRows, SplitBatch>, Ways<2, 2>>, MicroBatches<4>>;
 using Half = Cut<DataParallel<Sync>, MicroBatches<8>, Precision<bf16>>;
 
 template <class P> std::vector<double> values(Trainer<P>& t) {
@@ -148,6 +149,8 @@ TEST_CASE("a checkpoint of any split goes on under any other, on any number of r
   goes_on_by_all<Rows>(wanted, 1);
   goes_on_by_all<Turns>(wanted, 1);
   goes_on_by_all<Trick>(wanted, 2);
+  goes_on<TwoAxes, ByData>(wanted, 1, 3, 1e-4);
+  goes_on<Turns, TwoAxes>(wanted, 1, 1, 1e-4);
   goes_on_by_all<ByData>(wanted, 5);
   goes_on<Half, ByData>(wanted, 2, 2, 0.1);
 }

@@ -144,6 +144,26 @@ TEST_CASE("products cut by columns over one axis and by rows over another") {
   agrees<Dense, ColumnsAndRows>();
   agrees<Dense, RowsAfterColumns>();
 }
+/// The same by words.
+struct DenseByWords : Sequential<Vector<8>, Linear<16, ModelParallel<SplitAlong<SplitCols, Whole>>>, Relu,
+                                 Linear<8, NoBias, ModelParallel<SplitAlong<SplitRows, SplitCols>>>, Tanh,
+                                 Linear<4, ModelParallel<SplitAlong<Whole, SplitRows>>>, MeanSquaredError> {};
+TEST_CASE("a plan's words and those of its layers cut the letters that they name") {
+  auto const text = []<class P>(P*) { return schedule::listing<P>(P::ranks_of(2)); };
+  using Blocks = OnOneRank<Dense, ModelParallel<SplitAlong<SplitColsRows, SplitRowsCols>, Ways<2, 2>>>;
+  CHECK(text(static_cast<Blocks*>(nullptr)) == text(static_cast<OnCube<Dense, ColumnsAndRows>*>(nullptr)));
+  using ByLayer = OnOneRank<DenseByWords, Mesh<Data<2>, Model<2, 2>>>;
+  CHECK(text(static_cast<ByLayer*>(nullptr)) == text(static_cast<OnCube<Dense, RowsAfterColumns>*>(nullptr)));
+  using All = OnOneRank<Dense, ModelParallel<SplitCols, Ways<2, 2>>>;
+  CHECK(text(static_cast<All*>(nullptr)).find("(b, 4)") != std::string::npos);  // 16 columns in four parts
+  LayerReport const r = session::same<OnOneRank<Dense>, Blocks>("blocks", 2, 1e-9);
+  CHECK(r.text == "");
+}
+TEST_CASE("columns over one axis that come out of rows over another are gathered before they are cut again") {
+  using Both = OnOneRank<Odd, ModelParallel<SplitAlong<SplitCols, SplitRows>, Ways<2, 2>>>;
+  LayerReport const r = session::same<OnOneRank<Odd>, Both>("both", 2, 1e-9);
+  CHECK(r.text == "");
+}
 TEST_CASE("layer after layer, each over another axis") { agrees<Dense, EachOverAnother>(); }
 TEST_CASE("columns of columns, rows of rows") { agrees<Dense, PartsOfParts>(); }
 TEST_CASE("what does not divide, over one axis and over both") {

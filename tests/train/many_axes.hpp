@@ -1,4 +1,4 @@
-// train/many_axes.hpp - plans whose products are cut over several axes of a replica: as values, since plans have no words for it.
+// train/many_axes.hpp - plans whose products are cut over several axes of a replica, each by any letter: as values.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 

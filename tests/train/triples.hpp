@@ -85,7 +85,9 @@ template <class Number> void each_triple(double rounding) {
   t.template all<Net, ModelParallel<SplitColsRows, Ways<3>>>("columns, then rows, in unequal parts");
   t.template all<Net, ModelParallel<SplitBatch, Ways<2>>>("the batch");
   t.template all<Mixed, ModelParallel<Whole, Ways<2>>>("each layer in another way");
-  CHECK(t.count() == 64);
+  t.template all<Net, ModelParallel<SplitAlong<SplitColsRows, SplitRowsCols>, Ways<2, 2>>>("blocks of two axes");
+  t.template all<Net, ModelParallel<SplitAlong<SplitCols, SplitBatch>, Ways<3, 2>>>("unequal columns, and the batch");
+  CHECK(t.count() == 80);
 }
 
 }  // namespace triples

@@ -91,9 +91,9 @@ void print_plan(std::FILE* say, Description const& plan, schedule::Ranks mesh, s
                 std::string const& listing) {
   int const rounds = plan.request.rounds;
   std::fprintf(
-      say, "plan on %d ranks (%d replicas x %s%d ways), batch %d in %d micro-batches%s, %s, %s, products by %s\n%s",
+      say, "plan on %d ranks (%d replicas x %s%s ways), batch %d in %d micro-batches%s, %s, %s, products by %s\n%s",
       mesh.world(), mesh.replicas(), mesh.stages > 1 ? (std::to_string(mesh.stages) + " stages x ").c_str() : "",
-      mesh.ways(), plan.batch, plan.request.micro_batches,
+      schedule::text::ways(mesh).c_str(), plan.batch, plan.request.micro_batches,
       rounds > 1 ? (" and " + std::to_string(rounds) + " rounds").c_str() : "", std::string(plan.number).c_str(),
       plan.program.format.ordered ? "ordered sums" : "fastest sums", std::string(products_by).c_str(), listing.c_str());
 }

@@ -114,6 +114,15 @@ template <int Ops> struct Propagation {
     return best;
   }
 
+  /// Whether the sum of what operation k reads is scattered along an axis: not within the parts of a dimension that an
+  /// outer axis cuts, unless they are read as they are.
+  constexpr bool may_scatter(OpSharding const& at, int k, int axis) const {
+    Placement const to = scattered[axis][k];
+    bool may = to.kind == Kind::Shard;
+    for (int outer = 0; outer < axis && may; ++outer) may = at.y.on[outer] != to || scattered[outer][k] == to;
+    return may;
+  }
+
   constexpr void check_written(Signature const& s, Placement a, Placement b) {
     if ((a.kind == Kind::Partial || b.kind == Kind::Partial) && !s.linear) {
       refuse(Law::Nonlinear, s.leaf, request.mesh.ways(), s);
@@ -141,7 +150,7 @@ template <int Ops> struct Propagation {
       to.x.on[axis] = to.x2.on[axis] = to.y.on[axis] = partial;
       return;
     }
-    if (letter == 0 && a.kind == Kind::Partial && !s.contracts && scattered[axis][k].kind == Kind::Shard)
+    if (letter == 0 && a.kind == Kind::Partial && !s.contracts && may_scatter(to, k, axis))
       letter = follow(s, shard(s.x_at.dim(s.y_at[scattered[axis][k].dim])), axis);
     if (letter == 0) return;  // all are whole
     to.x.on[axis] = along(s.x_at, letter, replicate);
@@ -214,20 +223,22 @@ constexpr Shardings<N> propagate_shardings(Signatures<N> const& model, DeviceMes
 }
 
 /// The wishes of a plan, whose words `letters` are for one axis ('W' or 0: none; '~': rows of what comes in columns,
-/// else columns).
+/// else columns; '^': columns of what comes out of rows, else rows).
 template <int N>
 constexpr Wishes<N> wishes(Signatures<N> const& model, char const (&letters)[N], Request const& request,
                            int axis = data_axis + 1) {
   Wishes<N> out;
-  bool columns[N + 1]{};  // whether the value of an operation is in columns; of the input, first: it is not
+  char from[N + 1]{};  // the letter of the product that an operation's value comes from; of the input, first: none
   for (int k = 0; k < N; ++k) {
     Signature const& s = model.op[k];
     char const letter = letters[k];
-    bool const in_columns = columns[s.in0 + 1] || (s.in1 >= 0 && columns[s.in1 + 1]);
-    if (!s.contracts) columns[k + 1] = in_columns;
-    if (!s.contracts || request.mesh.ways() == 1 || letter == 'W') continue;
-    out.of[k][axis] = letter == '~' ? (in_columns ? 'i' : 'o') : letter;
-    columns[k + 1] = out.of[k][axis] == 'o';
+    auto const comes_from = [&](char l) { return from[s.in0 + 1] == l || (s.in1 >= 0 && from[s.in1 + 1] == l); };
+    if (!s.contracts) from[k + 1] = comes_from('o') ? 'o' : from[s.in0 + 1];
+    if (!s.contracts || request.mesh.size[axis] == 1 || letter == 'W') continue;
+    out.of[k][axis] = letter == '~'   ? (comes_from('o') ? 'i' : 'o')
+                      : letter == '^' ? (comes_from('i') ? 'o' : 'i')
+                                      : letter;
+    from[k + 1] = out.of[k][axis];
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// place/split.hpp - the splits of a layer over the model axis; each names one letter of the equation.
+// place/split.hpp - the splits of a layer over the model axes; each names one letter of the equation.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -21,6 +21,10 @@ struct SplitRows {
 struct SplitColsRows {
   static constexpr char letter = '~';
 };
+/// Columns of what comes out of rows, else rows: over one of several axes, with SplitColsRows over another.
+struct SplitRowsCols {
+  static constexpr char letter = '^';
+};
 /// Whole samples: data parallelism over the model axis, for layers with few weights (convolutions).
 struct SplitBatch {
   static constexpr char letter = 'b';
@@ -32,6 +36,14 @@ struct SplitGroups {
 /// Not split: every rank of the model axis computes the same.
 struct Whole {
   static constexpr char letter = 'W';
+};
+/// Over `Ways<a, b, ...>`, an array of ranks: a split for each of its axes, the outermost first. By
+/// `SplitAlong<SplitColsRows, SplitRowsCols>` a rank has a block of every weight: the first layer's columns lie over
+/// the first axis and its rows over the second, the next layer's the other way round, and each layer has one sum, over
+/// one of the axes. A single split is for all axes: columns in a * b parts.
+template <class First, class... Splits> struct SplitAlong {
+  static constexpr int axes = 1 + static_cast<int>(sizeof...(Splits));
+  static constexpr char letter = First::letter, along[axes] = {First::letter, Splits::letter...};
 };
 
 }  // namespace cleave

@@ -5,6 +5,7 @@
 #include "../agree/agreement.hpp"
 #include "../meta/law.hpp"
 #include "../optim/optimizer.hpp"
+#include "../place/axis_set.hpp"
 #include "../place/portions.hpp"
 #include "../tensor/number.hpp"
 
@@ -110,10 +111,30 @@ template <int Count, bool Waits> struct a_server_that_is_waited_for_has_one_shar
                   "their server is not cut; say Shards<1>");
   };
 };
-template <int PlanWays, int MeshWays> struct the_ways_agree {
-  static constexpr bool holds = PlanWays == 0 || MeshWays == 0 || PlanWays == MeshWays;
+template <class Plans, class Meshs> struct the_ways_agree {
+  static constexpr bool holds = Plans::ways == 0 || Meshs::ways == 0 || std::is_same_v<Plans, Meshs>;
   template <bool Holds> struct tell {
     static_assert(Holds, "Mesh and ModelParallel name different ways; say the number once");
+  };
+};
+template <int Axes> struct a_replica_has_few_axes {
+  static constexpr bool holds = Axes < place::most_axes;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "Ways<a, b, ...>: the ranks of a replica are an array of at most three axes");
+  };
+};
+template <int Splits, int Axes> struct each_axis_has_its_split {
+  static constexpr bool holds = Splits == 1 || Splits == Axes;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "SplitAlong<...> has a split for each axis of the ranks: as many as numbers in Ways<a, b, ...>, "
+                  "Whole where there is none");
+  };
+};
+template <bool Chooses, int Axes> struct what_chooses_splits_has_one_axis {
+  static constexpr bool holds = !Chooses || Axes == 1;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "SplitFor<Machine> chooses over one axis; say Ways<n>, or the splits, SplitAlong<...>");
   };
 };
 template <int Ways, int MeshWays, int Replicas, int MeshSaid> struct sizes_are_positive {

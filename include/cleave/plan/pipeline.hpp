@@ -105,11 +105,6 @@ template <class Said, bool Go> constexpr schedule::Pipeline pipeline_of(int roun
   return p;
 }
 /// The mesh of a plan, of unknown replicas.
-template <int Ways, int Stages> constexpr place::DeviceMesh mesh_of() {
-  place::DeviceMesh mesh{0, Ways};
-  mesh.stages = Stages;
-  return mesh;
-}
 template <class First> constexpr bool firsts_are_good(int parts, int layers) {
   if (First::count == 0) return true;
   bool good = First::count == parts - 1;

@@ -68,22 +68,18 @@ template <class NetT, class... Policies> struct Plan {
                                   : replicas_of_portions > 0 ? replicas_of_portions
                                   : data_parallel            ? 0
                                                              : 1;
-  static constexpr int ways = mesh::ways > 0                                             ? mesh::ways
-                              : model_policy::ways > 0                                   ? model_policy::ways
-                              : says<plan::ModelKind> || plan::some_layer_says(leaves{}) ? 2
-                                                                                         : 1;
-  static constexpr bool cuts_batch = (data_parallel && agreed::waits) || model_policy::convolutions == 'b' ||
-                                     plan::may_cut_samples(model_policy::products) ||
-                                     plan::some_layer_says(leaves{}, 'b');
-  static constexpr bool cuts_samples_by_ways = (model_policy::convolutions == 'b' && plan::some_convolves(ops{})) ||
-                                               plan::may_cut_samples(model_policy::products) ||
-                                               plan::some_layer_says(leaves{}, 'b');
+  /// Ranks along each axis of a replica, and all of them.
+  using sizes =
+      typename plan::sizes_of<mesh, model_policy, says<plan::ModelKind> || plan::some_layer_says(leaves{})>::is;
+  static constexpr int ways = sizes::ways;
+  static constexpr int unit = plan::ways_that_cut_samples<model_policy, sizes, ops, leaves>();
+  static constexpr bool cuts_batch =
+      (data_parallel && agreed::waits) || plan::splits_samples<model_policy, sizes, leaves>();
   using stage_policy = policy<plan::StageKind, plan::NoStages>;
   static constexpr int stages = stage_policy::stages;
   using order_said = typename stage_policy::order;
   static constexpr bool order_known = plan::OrderOfTasks<order_said>;
   using order = std::conditional_t<order_known, order_said, OneForwardOneBackward>;
-  static constexpr int unit = cuts_samples_by_ways ? ways : 1;
   static constexpr int parts_of_round = agreed::parts(replicas) > 1 ? agreed::parts(replicas) : 1;
   static constexpr int rounds =
       says<plan::RoundKind> || stages < 2
@@ -107,6 +103,8 @@ template <class NetT, class... Policies> struct Plan {
 
   // The laws, in order. Only the first violation is reported, together with the policy or layer that causes it. Nothing
   // after it is computed, and code that takes a plan ignores plans that are not `legal`.
+  static constexpr plan::Culprit other_axes = plan::split_for_other_axes<Net, sizes::axes>(leaves{});
+  using split_for_other_axes = plan::leaf<Net, other_axes.at>;
   using word_law = meta::first_broken<
       plan::law_of_words<Net, Policies...>, plan::law_of_layers<Net>,
       meta::enforce<plan::the_batch_is_said<batch>, Net>, meta::enforce<plan::training_needs_a_floating_number<number>>,
@@ -152,7 +150,13 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::sizes_are_positive<model_policy::ways, mesh::ways, mesh::replicas,
                                              plan::said<plan::MeshKind, Policies...>>,
                     mesh, model_policy>,
-      meta::enforce<plan::the_ways_agree<model_policy::ways, mesh::ways>, mesh, model_policy>,
+      meta::enforce<plan::the_ways_agree<typename model_policy::sizes, typename mesh::sizes>, mesh, model_policy>,
+      meta::enforce<plan::a_replica_has_few_axes<sizes::axes>, mesh, model_policy>,
+      meta::enforce<plan::each_axis_has_its_split<plan::axes_named<model_policy>(), sizes::axes>, model_policy>,
+      meta::enforce<
+          plan::each_axis_has_its_split<plan::axes_named<plan::leaf_policy<split_for_other_axes>>(), sizes::axes>,
+          split_for_other_axes>,
+      meta::enforce<plan::what_chooses_splits_has_one_axis<model_policy::products == '?', sizes::axes>, model_policy>,
       meta::enforce<plan::routes_are_for_collectives<routed, cuts_batch && !served>, route>,
       meta::enforce<plan::what_is_compressed_is_sent<compressed, cuts_batch || served>, compress>,
       meta::enforce<plan::micro_batches_divide_the_batch<batch, micro_batches_said>,
@@ -183,7 +187,7 @@ template <class NetT, class... Policies> struct Plan {
                                                                          pipeline_verdict.task, pipeline_verdict.peer>,
                                                  stage_policy>>;
 
-  static constexpr place::Request request{plan::mesh_of<ways, pipeline.stages>(),
+  static constexpr place::Request request{sizes::template mesh<pipeline.stages>(),
                                           rows,
                                           micro_batches,
                                           says<plan::ConversionKind>,
@@ -226,8 +230,9 @@ template <class NetT, class... Policies> struct Plan {
 
   static constexpr auto splits =
       plan::splits<Net, model_policy, meta::holds<model_law>, signatures, request, int{sizeof(number)}>();
-  static constexpr auto shardings = plan::shardings<typename stage_policy::first, meta::holds<model_law>>(
-      signatures, splits, request, pipeline.parts());
+  static constexpr auto shardings =
+      plan::shardings<Net, model_policy, typename stage_policy::first, meta::holds<model_law>>(
+          signatures, splits, request, pipeline.parts());
   static constexpr auto placed = plan::placed<meta::holds<model_law>>(signatures, shardings, request);
   static constexpr place::Verdict verdict = placed.verdict;
   using place_law =

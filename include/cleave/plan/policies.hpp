@@ -9,6 +9,7 @@
 #include "../op/scaled_loss.hpp"
 #include "../optim/adaptive.hpp"
 #include "../optim/sgd.hpp"
+#include "../place/device_mesh.hpp"
 #include "../place/split.hpp"
 #include "../send/codec.hpp"
 #include "../send/route.hpp"
@@ -84,13 +85,24 @@ template <int Count> struct Shards {
   static constexpr int count = Count;
 };
 
-template <int N> struct Ways { static constexpr int ways = N; };
+/// The ranks of a replica: `Ways<4>` in a row, `Ways<2, 4>` as an array, of which a layer may be split along each axis.
+template <int... N> struct Ways {
+  static constexpr int axes = sizeof...(N), size[axes + 1]{N..., 0};
+  static constexpr int ways = axes < 2 ? size[0] : ((N > 0) && ...) ? (1 * ... * N) : -1;
+  template <int Stages> static constexpr place::DeviceMesh mesh() {
+    place::DeviceMesh out{0, 1};
+    if constexpr (axes < place::most_axes) out = {0, N...};
+    out.stages = Stages;
+    return out;
+  }
+};
 
 /// Splits layers over `Ways<N>` ranks (default 2). On a plan: every product and convolution without a split; on a
 /// layer: that layer, with the ways of the plan.
 template <class Split, class N = Ways<0>> struct ModelParallel {
   using kind = plan::ModelKind;
   using split = Split;
+  using sizes = N;
   static constexpr char convolutions = Split::letter, products = Split::letter;
   static constexpr int ways = N::ways;
 };
@@ -99,16 +111,18 @@ template <class Split, class N = Ways<0>> struct ModelParallel {
 /// trick for parallelizing convolutional neural networks", 2014.
 template <int N> struct OneWeirdTrick {
   using kind = plan::ModelKind;
+  using sizes = Ways<N>;
   static constexpr char convolutions = 'b', products = '~';
   static constexpr int ways = N == 0 ? -1 : N;  // 0 would mean the default
 };
 
-/// An explicit mesh: `Mesh<Data<2>, Model<4>>` runs on exactly 8 ranks.
+/// An explicit mesh: `Mesh<Data<2>, Model<4>>` runs on exactly 8 ranks, and so does `Mesh<Data<2>, Model<2, 2>>`.
 template <int N> struct Data { static constexpr int replicas = N; };
-template <int N> struct Model { static constexpr int ways = N; };
+template <int... N> struct Model { using sizes = Ways<N...>; };
 template <class D, class M = Model<1>> struct Mesh {
   using kind = plan::MeshKind;
-  static constexpr int replicas = D::replicas, ways = M::ways;
+  using sizes = typename M::sizes;
+  static constexpr int replicas = D::replicas, ways = sizes::ways;
 };
 
 /// f32, f64; bf16: storage and messages in bf16, sums and master weights in f32; tf32: all of these in f32, operands of

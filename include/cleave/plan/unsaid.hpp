@@ -15,10 +15,12 @@ struct NoShards {
   static constexpr int count = 0;
 };
 struct NoModel {
+  using sizes = Ways<0>;
   static constexpr char convolutions = 'W', products = 'W';
   static constexpr int ways = 0;
 };
 struct NoMesh {
+  using sizes = Ways<0>;
   static constexpr int replicas = 0, ways = 0;
 };
 struct NoCount {

@@ -82,6 +82,11 @@ template <class L, class O, class... Os> struct words_of_a_layer<L, meta::list<O
 template <class Net, auto K>
 using leaf = meta::at<meta::concat<layer::leaves<Net>, meta::list<Net>>, static_cast<std::size_t>(K)>;
 
+/// The first layer whose split is for another number of axes.
+template <class Net, int Axes, class... Leaves> constexpr Culprit split_for_other_axes(meta::list<Leaves...>) {
+  return first_false({is_for_axes<leaf_policy<Leaves>>(Axes)...});
+}
+
 template <class Net, class... Policies> struct words {
   static constexpr Culprit stranger = first_false({is_policy<Policies, kinds>...}),
                            twice = repeated_kind<Policies...>(kinds{});
@@ -133,9 +138,9 @@ template <class Net, class Ops, bool Go> constexpr auto signatures() {
     return place::Signatures<0>{};
   }
 }
-template <class Net, class ModelPolicy>
-inline constexpr auto letters_said = letters<Net, ModelPolicy>(layer::ops_of<Net>{}, layer::leaves<Net>{});
-/// The letter of each operation: what the plan or its layer says, or what the plan's split chooses.
+template <class Net, class ModelPolicy, int Axis = 0>
+inline constexpr auto letters_said = letters<Net, ModelPolicy, Axis>(layer::ops_of<Net>{}, layer::leaves<Net>{});
+/// The letter of each operation on the first axis: what the plan or its layer says, or what the plan's split chooses.
 template <class Net, class ModelPolicy, bool Go, auto const& Model, auto const& Request, int BytesEach>
 constexpr auto splits() {
   if constexpr (!Go) {
@@ -146,11 +151,26 @@ constexpr auto splits() {
     return ModelPolicy::split::template choose<Model, Request, BytesEach, letters_said<Net, ModelPolicy>>();
   }
 }
-template <class First, bool Go, int N>
+/// On all axes: `first` are the letters of the first.
+template <class Net, class ModelPolicy, int N>
+constexpr place::Wishes<N> wishes(place::Signatures<N> const& model, Letters<N> const& first,
+                                  place::Request const& request) {
+  place::Wishes<N> out = place::wishes(model, first.of, request);
+  auto const add = [&](Letters<N> const& letters, int axis) {
+    if (axis >= request.mesh.axes) return;
+    place::Wishes<N> const more = place::wishes(model, letters.of, request, axis);
+    for (int k = 0; k < N; ++k) out.of[k][axis] = more.of[k][axis];
+  };
+  add(letters_said<Net, ModelPolicy, 1>, 2);
+  add(letters_said<Net, ModelPolicy, 2>, 3);
+  return out;
+}
+template <class Net, class ModelPolicy, class First, bool Go, int N>
 constexpr place::Shardings<N> shardings(place::Signatures<N> const& model, Letters<N> const& splits,
                                         place::Request request, int parts) {
   if constexpr (Go) {
-    auto out = place::propagate_shardings(model, request.mesh, place::wishes(model, splits.of, request), request);
+    auto out =
+        place::propagate_shardings(model, request.mesh, wishes<Net, ModelPolicy>(model, splits, request), request);
     auto const parted = place::partition(model, parts, First::of, First::count);
     for (int k = 0; k < N; ++k) out.op[k].part = parted.part[k];
     return out;

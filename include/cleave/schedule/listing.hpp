@@ -57,11 +57,18 @@ inline std::string group(AxisSet over, Ranks const& ranks) {
   if (over == ranks.all()) return " ranks, ";
   if (over == ranks.of_replica()) return " ways, ";
   if (over == over_data) return " replicas, ";
+  bool const one = (over.bits & (over.bits - 1)) == 0;
   std::string axes;
   for (int a = 0; a < ranks.axes; ++a) {
-    if (over.has(a)) meta::append(axes, {axes.empty() ? " ranks of axes " : " and ", a});
+    if (over.has(a)) meta::append(axes, {!axes.empty() ? " and " : one ? " ranks of axis " : " ranks of axes ", a});
   }
   return axes + ", ";
+}
+/// "2 x 3": the ranks of a replica along each axis.
+inline std::string ways(Ranks const& ranks) {
+  std::string out;
+  for (int a = place::data_axis + 1; a < ranks.axes; ++a) meta::append(out, {out.empty() ? "" : " x ", ranks.size[a]});
+  return out;
 }
 /// Of a pipeline: which layers are in which stage, in which order the stages take them, and how long they wait.
 inline std::string pipeline(Program const& p) {

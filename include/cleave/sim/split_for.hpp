@@ -35,6 +35,7 @@ constexpr place::algebra::Propagation<Ops> placed_behind(SplitPrefix<Ops> const&
   place::Signature const& s = model.op[k];
   place::algebra::Propagation<Ops> pass{model, request.mesh, request, to.at};
   place::Placement const before = pass.value(s.in0, axis);
+  if (letter == '^') letter = 'i';
   if (letter == '~') letter = before.kind == place::Kind::Shard && before.dim != place::batch ? 'i' : 'o';
   place::Wishes<Ops> wishes{};
   wishes.of[k][axis] = letter == 'W' || !s.contracts ? '\0' : letter;

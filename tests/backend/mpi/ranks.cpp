@@ -166,6 +166,8 @@ int main(int argc, char** argv) {
     same<Of<Net, Blocks<4>, ModelParallel<SplitColsRows, Ways<4>>>>(process, "by columns and rows, in blocks");
     same<Of<Net, Blocks<3>, ModelParallel<SplitRows, Ways<3>>>>(process, "by rows of three ways, in blocks");
     same<Of<Net, ModelParallel<SplitBatch>>>(process, "by batch");
+    same<Of<Net, ModelParallel<SplitAlong<SplitColsRows, SplitRowsCols>, Ways<2, 2>>>>(process,
+                                                                                       "in blocks of two axes");
     same<Of<Mixed, OneWeirdTrick<2>>>(process, "one weird trick");
     same<Of<Net, ModelParallel<SplitLayers<2>>>>(process, "in stages");
     same<Of<Net, ModelParallel<SplitLayers<3, GPipe>>, Precision<bf16>>>(process, "in stages, all forward first, bf16");
