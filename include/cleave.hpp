@@ -97,6 +97,7 @@
 // data: data sets of one's own, in parts; not included here: of arrays and files, cleave/data/span_set.hpp, csv.hpp,
 // npy.hpp, text_file.hpp, token_windows.hpp, image_set.hpp, image_folder.hpp; samples of different length,
 // padded_set.hpp; random changes of training samples, augment.hpp; text as tokens, byte_pairs.hpp.
+#include "cleave/data/check_data.hpp"
 #include "cleave/data/subset.hpp"
 
 // report: what a training tells, and callbacks that show it; for TensorBoard, cleave/report/tensorboard.hpp.
@@ -106,6 +107,8 @@
 // train: trainers, checkpoints, devices; not included here: cleave/train/sweep.hpp, device_trainer.hpp, cuda.hpp,
 // emulated.hpp.
 #include "cleave/train/check_layer.hpp"
+#include "cleave/train/check_loss.hpp"
+#include "cleave/train/check_optimizer.hpp"
 #include "cleave/train/measure.hpp"
 #include "cleave/train/pretrained.hpp"
 #include "cleave/train/report.hpp"

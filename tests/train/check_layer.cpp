@@ -47,7 +47,7 @@ struct Modulate : op::Base {
   }
 };
 
-template <class L> LayerReport checked() { return check_layer<L, Vector<6>>(); }
+template <class L> CheckReport checked() { return check_layer<L, Vector<6>>(); }
 
 }  // namespace
 
@@ -76,14 +76,14 @@ TEST_CASE("a join of one's own may read its second input on the way back") {
 }
 
 TEST_CASE("half a slope is no gradient") {
-  LayerReport const report = checked<Elementwise<Hasty>>();
+  CheckReport const report = checked<Elementwise<Hasty>>();
   CHECK(!report);
   CHECK(report.text.find("check_layer: gradient of the input at 0 is ") == 0);
   CHECK(report.text.find("differences say ") != std::string::npos);
 }
 
 TEST_CASE("what depends on how the batch is cut is told by the number of replicas") {
-  LayerReport const report = checked<layer::Chain<Slicewise>>();
+  CheckReport const report = checked<layer::Chain<Slicewise>>();
   CHECK(!report);
   CHECK(report.text.find("two replicas: ") == 0);
 }

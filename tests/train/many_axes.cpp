@@ -59,7 +59,7 @@ template <class Net, class Cuts, class... Policies> void agrees(std::initializer
   for (int replicas : all) {
     CAPTURE(schedule::listing<P>(P::ranks_of(replicas)));
     CHECK(unsound<P>(replicas) == "");
-    LayerReport const r = session::same<OnOneRank<Net, Policies...>, P>("cut", replicas, 1e-9);
+    CheckReport const r = session::same<OnOneRank<Net, Policies...>, P>("cut", replicas, 1e-9);
     CHECK(r.text == "");
   }
 }
@@ -156,12 +156,12 @@ TEST_CASE("a plan's words and those of its layers cut the letters that they name
   CHECK(text(static_cast<ByLayer*>(nullptr)) == text(static_cast<OnCube<Dense, RowsAfterColumns>*>(nullptr)));
   using All = OnOneRank<Dense, ModelParallel<SplitCols, Ways<2, 2>>>;
   CHECK(text(static_cast<All*>(nullptr)).find("(b, 4)") != std::string::npos);  // 16 columns in four parts
-  LayerReport const r = session::same<OnOneRank<Dense>, Blocks>("blocks", 2, 1e-9);
+  CheckReport const r = session::same<OnOneRank<Dense>, Blocks>("blocks", 2, 1e-9);
   CHECK(r.text == "");
 }
 TEST_CASE("columns over one axis that come out of rows over another are gathered before they are cut again") {
   using Both = OnOneRank<Odd, ModelParallel<SplitAlong<SplitCols, SplitRows>, Ways<2, 2>>>;
-  LayerReport const r = session::same<OnOneRank<Odd>, Both>("both", 2, 1e-9);
+  CheckReport const r = session::same<OnOneRank<Odd>, Both>("both", 2, 1e-9);
   CHECK(r.text == "");
 }
 TEST_CASE("layer after layer, each over another axis") { agrees<Dense, EachOverAnother>(); }
@@ -182,7 +182,7 @@ TEST_CASE(
 TEST_CASE("ordered sums over parts of parts of the samples have the bits of one rank") {
   using P = OnCube<Dense, Samples>;
   for (int replicas : {1, 2, 4}) {
-    LayerReport const r = session::same<OnOneRank<Dense>, P>("cut", replicas, 0);
+    CheckReport const r = session::same<OnOneRank<Dense>, P>("cut", replicas, 0);
     CHECK(r.text == "");
   }
 }

@@ -7,18 +7,12 @@
 #include "../layer/loss.hpp"
 #include "../layer/per_position.hpp"
 #include "../layer/sequential.hpp"
+#include "../meta/check_report.hpp"
 #include "../plan/plan.hpp"
 #include "checkpoint.hpp"
 #include "counted.hpp"
 
 namespace cleave {
-
-/// The result of check_layer: `ok`, or the first error, with its numbers.
-struct LayerReport {
-  bool ok = true;
-  std::string text;
-  explicit operator bool() const { return ok; }
-};
 
 namespace session {
 
@@ -35,15 +29,26 @@ template <class P> struct Probing {
     std::vector<double> input;
     std::vector<std::vector<double>> weights;
   };
-  std::vector<double> x;  // (batch, features)
+  std::vector<double> x;      // (batch, features)
+  bool with_targets = false;  // numbers from 0 to below 1, beside classes
 
-  Probing() {
+  explicit Probing(bool targets = false) : with_targets(targets) {
     tensor::Random const random{7, tensor::Purpose::Augment, 0};
     for (long i = 0; i < P::batch * P::Net::input::shape.size(); ++i) {
       x.push_back(op::start_value({Shape(1), op::Start::He, 2, 1}, random, i));
     }
   }
   backend::host::Feed feed() const {
+    backend::host::Feed out = classes();
+    if (with_targets) {
+      out.targets = [](void const*, long, long first, int count, float* to) {
+        constexpr long n = P::signatures.op[P::ops::size - 1].x.size();
+        for (long i = 0; i < count * n; ++i) to[i] = static_cast<float>((first * n + i) * 7 % 16) / 16;
+      };
+    }
+    return out;
+  }
+  backend::host::Feed classes() const {
     return {this,
             [](void const* self, long, long first, int count, float* out) {
               auto const& data = static_cast<Probing const*>(self)->x;
@@ -84,8 +89,8 @@ inline bool near(double a, double b, double relative, double scale) {
   return std::fabs(a - b) <= relative * (std::fabs(a) + std::fabs(b)) + relative * scale;
 }
 
-template <class P> LayerReport numeric(std::string const& name) {
-  Probing<P> probe;
+template <class P> CheckReport numeric(std::string const& name, bool targets = false) {
+  Probing<P> probe(targets);
   auto const analytic = probe.step();
   double const h = 1.0 / 4096;
   std::string where;
@@ -120,9 +125,10 @@ template <class P> LayerReport numeric(std::string const& name) {
 }
 
 /// The same step under two plans: equal to `relative`, or bit for bit when it is 0.
-template <class P, class Q> LayerReport same(std::string const& what, int replicas, double relative) {
-  auto const a = Probing<P>().step();
-  auto const b = Probing<Q>().step(replicas);
+template <class P, class Q>
+CheckReport same(std::string const& what, int replicas, double relative, bool targets = false) {
+  auto const a = Probing<P>(targets).step();
+  auto const b = Probing<Q>(targets).step(replicas);
   if (!b.miscounted.empty()) return {false, what + ": " + b.miscounted};
   double scale = 0;  // of all gradients together: some are zero up to rounding (a bias before a BatchNorm)
   for (auto const& w : a.weights) {
@@ -171,10 +177,10 @@ template <class L, int C, int H, int W, class Split> struct Fed<L, Image<C, H, W
   using whole = Probed<Image<C, H, W>, Conv<C, 1>, L>;
 };
 
-template <class L, class Input, class Split> LayerReport split(char const* name) {
+template <class L, class Input, class Split> CheckReport split(char const* name) {
   using Alone = Probed<Input, L>;
   using F = Fed<L, Input, Split>;
-  LayerReport r;
+  CheckReport r;
   if constexpr (may_split<Alone, Split>()) {
     r = same<Probe<Alone>, Probe<Alone, ModelParallel<Split, Ways<2>>>>(name, 1, 1e-9);
   }
@@ -193,10 +199,10 @@ template <class L, class Input, class Split> LayerReport split(char const* name)
 /// and four replicas, bit for bit; two runs, bit for bit; and that each run sends and allocates what its schedule says.
 /// Of an odd extent ranks have unequal parts; a wrong `keeps_zeros` shows in later steps only, which are not taken
 /// here.
-template <class L, class Input> LayerReport check_layer() {
+template <class L, class Input> CheckReport check_layer() {
   using namespace session;
   using P = Probe<Probed<Input, L>>;
-  LayerReport r = same<P, P>("a second run", 1, 0);
+  CheckReport r = same<P, P>("a second run", 1, 0);
   if (r) r = numeric<P>("check_layer");
   using D = Probe<Probed<Input, L>, DataParallel<Sync>>;
   if (r) r = same<P, D>("two replicas", 2, 0);
