@@ -20,6 +20,10 @@ struct Even : Of<DataParallel<Sync>, MicroBatches<8>> {};
 struct Uneven : Of<DataParallel<Sync, PerReplica<12, 4>>> {};
 struct Served3 : Of<DataParallel<Sync, PerReplica<16, 8, 8>>, Shards<1>> {};
 struct Wild : Of<DataParallel<Async, PerReplica<48, 16>>> {};
+struct EvenSplit : Of<DataParallel<Sync>, MicroBatches<8>, ModelParallel<SplitColsRows>> {};
+struct UnevenSplit : Of<DataParallel<Sync, PerReplica<12, 4>>, ModelParallel<SplitColsRows>> {};
+struct ServedSplit : Of<DataParallel<Sync, PerReplica<16, 8, 8>>, Shards<1>, ModelParallel<SplitColsRows>> {};
+struct WildSplit : Of<DataParallel<Async, PerReplica<48, 16>>, ModelParallel<SplitColsRows>> {};
 
 static_assert(Uneven::replicas == 4 && Uneven::micro_batches == 8 && Served3::replicas == 3 && Wild::replicas == 0);
 constexpr schedule::Share dealt = Uneven::share({4, 1});
@@ -72,6 +76,14 @@ TEST_CASE("synchronous replicas of uneven batches have the bits of one; with a s
   auto const whole = trained<Trainer<Even>>(1);
   CHECK(trained<Trainer<Uneven>>(4) == whole);
   CHECK(distance(trained<Served<Served3>>(3), whole) < 1e-5);
+}
+TEST_CASE("replicas of uneven batches whose layers are split over two ranks each") {
+  auto const whole = trained<Trainer<EvenSplit>>(1);
+  CHECK(trained<Trainer<UnevenSplit>>(4) == whole);
+  CHECK(distance(trained<Served<ServedSplit>>(3), whole) < 1e-5);
+  Served<WildSplit> t(4, 7);
+  auto const losses = t.train(0, 80, signs::feed<WildSplit>());
+  CHECK(losses[79] < losses[0]);
 }
 TEST_CASE("a gradient is weighted by its number of samples") {
   // One of 48 and one of 16, next to each other, are the sum of those of two batches of 32.

@@ -210,6 +210,20 @@ TEST_CASE("one replica pushes during the warm-up, all after it") {
   CHECK(early.size() == 1);
   CHECK(late.size() == 4);
 }
+TEST_CASE("it is the same one for all shards of all ways") {
+  struct P : Plan<Tiny, Batch<4>, DataParallel<Async, WarmUp<50>>, Shards<2>, ModelParallel<SplitCols>> {};
+  Served<P> t(4, 7);
+  std::set<int> early[4];
+  std::mutex guard;
+  t.observe([&](int shard, agree::Event const&, agree::Action const& a) {
+    std::lock_guard const lock(guard);
+    if (a.what == agree::Done::Update && a.version <= 50) early[shard].insert(a.worker);
+  });
+  t.before_push = [](int, long, int) { doze(100); };
+  t.train(0, 400, feed<P>());
+  CHECK(early[0].size() == 1);
+  for (auto const& of : early) CHECK(of == early[0]);
+}
 TEST_CASE("a slow shard does not hold back the versions of the others") {
   struct P : Plan<Tiny, Batch<4>, DataParallel<Downpour<8, 1>>, Shards<2>> {};
   Served<P> t(3, 7);
