@@ -68,6 +68,21 @@ class Last {
  private:
   double last_ = std::numeric_limits<double>::quiet_NaN();
 };
+/// An accuracy that forgets its own samples when it is merged with none.
+struct Forgets : Accuracy {
+  bool some = false;
+  void add(std::span<float const> outputs, int label) {
+    some = true;
+    Accuracy::add(outputs, label);
+  }
+  void merge(Forgets const& other) { other.some ? Accuracy::merge(other) : void(*this = Forgets{}); }
+};
+/// And one that takes nothing over if it has none.
+struct Refuses : Forgets {
+  void merge(Refuses const& other) {
+    if (some) Accuracy::merge(other);
+  }
+};
 struct Zero0 : Accuracy {
   double value() const { return std::isnan(Accuracy::value()) ? 0 : Accuracy::value(); }
 };
@@ -100,5 +115,7 @@ TEST_CASE("metrics that are right") {
 TEST_CASE("a mean of means, a value of the last sample, and a value of no samples") {
   CHECK(check_metric<MeanOfMeans>().text.find("four parts merged: ") == 0);
   CHECK(check_metric<Last>().text.find("samples in another order: ") == 0);
+  CHECK(check_metric<Forgets>().text.find("one of no samples merged into all: nan, where") == 0);
+  CHECK(check_metric<Refuses>().text.find("all merged into one of no samples: nan, where") == 0);
   CHECK(check_metric<Zero0>().text == "of no samples the value is 0, not NaN");
 }

@@ -186,6 +186,7 @@ template <class N, class... Split> void split_as() {
   CHECK(three.weights() == split.weights());
   CHECK(three.loss() == split.loss());
   CHECK(three.accuracy(feed(), 4 * portions) == one.accuracy(feed(), 4 * portions));
+  CHECK(three.ledger().weights_sent > 0);
   CHECK(three.ledger().weights_sent % (P::schedule.weight_elements * P::ways) == 0);
   Numbers const all = split.weights();  // where a way has all of a weight, all have the same
   schedule::Program const& p = schedule::program<P>;

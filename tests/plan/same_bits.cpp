@@ -71,6 +71,17 @@ static_assert(by<LossScale<8, 100>> == BitsDifference::Optimizer && by<Inference
 static_assert(by<Precision<bf16>> == BitsDifference::Number && by<Freeze<1>> == BitsDifference::Frozen);
 static_assert(by<DataParallel<Async>> == BitsDifference::Server);
 
+// Over two axes.
+static_assert(plan::bits_differ_by<With<ModelParallel<SplitAlong<SplitCols, SplitRows>, Ways<2, 2>>>,
+                                   With<ModelParallel<SplitRows, Ways<4>>>>() == BitsDifference::Split);
+static_assert(plan::bits_differ_by<With<ModelParallel<SplitAlong<SplitCols, SplitRows>, Ways<2, 3>>>,
+                                   With<ModelParallel<SplitAlong<SplitCols, SplitRows>, Ways<3, 2>>>>() ==
+              BitsDifference::Split);
+static_assert(
+    plan::bits_differ_by<With<ModelParallel<SplitRows, Ways<2, 3>>>, With<ModelParallel<SplitRows, Ways<6>>>>() ==
+    BitsDifference::Split);
+static_assert(same_bits<With<ModelParallel<SplitRows, Ways<4>>>, With<ModelParallel<SplitRows, Ways<1, 4>>>>);
+
 }  // namespace
 
 TEST_CASE("plans of which the compiler says that they have the same bits have them") {
@@ -107,6 +118,13 @@ TEST_CASE("a narrow format rounds where a pipeline cuts what is computed at once
   CHECK(trained<BeforeSum>(1) == trained<Narrow>(1));
   CHECK(plan::bits_differ_by<Narrow, Between>() == BitsDifference::Rounding);
   CHECK(trained<Between>(1) != trained<Narrow>(1));
+}
+TEST_CASE("blocks of two axes have the bits of the same blocks on other replicas") {
+  using Blocks = With<DataParallel<Sync>, ModelParallel<SplitAlong<SplitColsRows, SplitRowsCols>, Ways<2, 2>>>;
+  using InParts =
+      With<DataParallel<Sync, Zero<2>>, ModelParallel<SplitAlong<SplitColsRows, SplitRowsCols>, Ways<2, 2>>>;
+  static_assert(same_bits<Blocks, InParts>);
+  CHECK(trained<InParts>(3) == trained<Blocks>(1));
 }
 TEST_CASE("columns on the same ways have the same bits, whatever else differs") {
   using Split = With<DataParallel<Sync>, ModelParallel<SplitCols>>;

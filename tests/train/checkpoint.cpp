@@ -86,6 +86,25 @@ TEST_CASE("what compressed gradients lack is resumed bit for bit, and by fewer r
   residuals_go_on<TopK<100>>();
 }
 
+TEST_CASE("residuals are loaded under the same axes only, not under as many ways of others") {
+  struct Net : Sequential<Vector<12>, Linear<12, NoBias>, Relu, Linear<12, NoBias>, CrossEntropy> {};
+  using Split = SplitAlong<SplitColsRows, SplitRowsCols>;
+  struct Wide : Plan<Net, Batch<12>, MicroBatches<4>, DataParallel<Sync>, Fastest, Compress<Int8>,
+                     ModelParallel<Split, Ways<2, 3>>> {};
+  struct High : Plan<Net, Batch<12>, MicroBatches<4>, DataParallel<Sync>, Fastest, Compress<Int8>,
+                     ModelParallel<Split, Ways<3, 2>>> {};
+  scratch::Folder const folder;
+  std::string const path = folder / "model.safetensors";
+  session::Probing<Wide> const probe;
+  Trainer<Wide> first(2, 3), again(2, 4);
+  first.train(0, 3, probe.feed());
+  session::save(first, path, 3);
+  session::load(again, path);
+  for (int r = 0; r < first.ranks().world(); ++r) CHECK(again.residuals(r) == first.residuals(r));
+  Trainer<High> other(2, 4);
+  CHECK_THROWS_WITH_AS(session::load(other, path), doctest::Contains("its gradients were compressed as"), Error);
+}
+
 namespace {
 struct Deep : Sequential<Image<8, 6, 6>, Conv<8, 3>, BatchNorm, Relu, Linear<16>, Relu, Linear<8>, LayerNorm,
                          Dropout<20>, Linear<8>, CrossEntropy> {};

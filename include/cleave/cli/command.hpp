@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "../backend/host/communication/cores.hpp"
 #include "../io/arguments.hpp"
@@ -72,11 +73,13 @@ void check_launch(std::FILE* say, Command const& c, Launch const& launch, int pr
                threads > 1 ? (", each with " + std::to_string(threads) + " ranks as threads").c_str() : "");
   if (c.ranks != launch.size * ranks_each * threads) {
     throw Error({"--ranks ", c.ranks, ", but ", launch.by, " has started ", launch.size, " processes; say ",
-                 c.backend == "host" && !served ? "a multiple of that" : "the same number", ", or leave it out"});
+                 c.backend == "host" && !served && processes > 1 ? "a multiple of " : "", launch.size * ranks_each,
+                 ", or leave it out"});
   }
-  if (int const cores = backend::host::cores(); threads > cores) {
-    std::fprintf(say, "the %d ranks of a process share %d core%s: tell %s to bind processes to more, or to none\n",
-                 threads, cores, cores == 1 ? "" : "s", launch.by.c_str());
+  int const cores = backend::host::cores(), all = static_cast<int>(std::thread::hardware_concurrency());
+  if (threads > cores && cores < all) {
+    std::fprintf(say, "the %d ranks of a process share %d of %d cores: tell %s to bind processes to more, or to none\n",
+                 threads, cores, all, launch.by.c_str());
   }
   if (processes == 1 && !served) {
     throw Error(

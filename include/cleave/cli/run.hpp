@@ -29,6 +29,13 @@ template <class P, class Machine> class DeviceRanks;
 /// As many ranks as the plan fixes, else as this machine has cores, in whole replicas.
 template <class P> int default_ranks() { return P::request.mesh.ranks_of_replica() * default_replicas<P>(); }
 
+/// As many as the plan fixes, if the processes can share them; else one in each, or, around a server, a replica.
+template <class P> int ranks_of_processes(int processes, bool over_mpi) {
+  int const fixed = P::replicas * P::request.mesh.ranks_of_replica();
+  if (P::served) return processes * P::request.mesh.ranks_of_replica();
+  return over_mpi && fixed > 0 && fixed % processes == 0 ? fixed : processes;
+}
+
 template <class P> auto make_trainer(int replicas, std::uint64_t seed, [[maybe_unused]] backend::host::Remote* remote) {
   if constexpr (P::served) {
     return Served<P>(replicas, seed);
@@ -128,10 +135,11 @@ Job job_of(Asked const& a, std::string const& resume, Tracing const& tracing, Pl
 template <class P, class Data, class... Backends>
 int train(int argc, char** argv, Launch const& launch, backend::mpi::Process const& process) {
   RankOf const mpi{process.rank(), process.size()};
-  auto const asked = asked_of(argc, argv,
-                              {program_name(argv[0]), std::string(Data::name), backend_names<Backends...>(),
-                               launch.size > 1 ? launch.size : default_ranks<P>(), default_epochs<P>()},
-                              {Backends::name...}, description<P>, launch, mpi);
+  auto const asked = asked_of(
+      argc, argv,
+      {program_name(argv[0]), std::string(Data::name), backend_names<Backends...>(),
+       launch.size > 1 ? ranks_of_processes<P>(launch.size, mpi.size > 1) : default_ranks<P>(), default_epochs<P>()},
+      {Backends::name...}, description<P>, launch, mpi);
   if (!asked) return 0;
   Command const& c = asked->command;
   Apart& apart = asked->apart;

@@ -173,8 +173,10 @@ requires ClassMetric<M> || TargetMetric<M> CheckReport check_metric(int outputs 
   M empty{}, before = all;
   empty.merge(all);
   before.merge(none);
-  if (!near(value, static_cast<double>(empty.value())) || !near(value, static_cast<double>(before.value())))
-    return differs("merged with one of no samples", static_cast<double>(before.value()));
+  if (!near(value, static_cast<double>(empty.value())))
+    return differs("all merged into one of no samples", static_cast<double>(empty.value()));
+  if (!near(value, static_cast<double>(before.value())))
+    return differs("one of no samples merged into all", static_cast<double>(before.value()));
   return {true, "right"};
 }
 

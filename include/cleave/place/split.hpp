@@ -37,13 +37,21 @@ struct SplitGroups {
 struct Whole {
   static constexpr char letter = 'W';
 };
+/// That of a split that a layer can have along one axis; of another type 0.
+template <class Split> inline constexpr char letter_of = '\0';
+template <class Split>
+requires(
+    requires { Split::letter; } && !requires { Split::along; } &&
+    !requires { Split::goal; }) inline constexpr char letter_of<Split> = Split::letter;
+
 /// Over `Ways<a, b, ...>`, an array of ranks: a split for each of its axes, the outermost first. By
 /// `SplitAlong<SplitColsRows, SplitRowsCols>` a rank has a block of every weight: the first layer's columns lie over
 /// the first axis and its rows over the second, the next layer's the other way round, and each layer has one sum, over
 /// one of the axes. A single split is for all axes: columns in a * b parts.
 template <class First, class... Splits> struct SplitAlong {
   static constexpr int axes = 1 + static_cast<int>(sizeof...(Splits));
-  static constexpr char letter = First::letter, along[axes] = {First::letter, Splits::letter...};
+  static constexpr char letter = letter_of<First>, along[axes] = {letter_of<First>, letter_of<Splits>...};
+  static constexpr bool are_splits = letter != 0 && ((letter_of<Splits> != 0) && ...);
 };
 
 }  // namespace cleave

@@ -123,12 +123,21 @@ template <int Axes> struct a_replica_has_few_axes {
     static_assert(Holds, "Ways<a, b, ...>: the ranks of a replica are an array of at most three axes");
   };
 };
+template <bool Are> struct splits_are_of_one_axis {
+  static constexpr bool holds = Are;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "SplitAlong<...>: each is SplitCols, SplitRows, SplitColsRows, SplitRowsCols, SplitBatch, SplitGroups "
+        "or Whole");
+  };
+};
 template <int Splits, int Axes> struct each_axis_has_its_split {
   static constexpr bool holds = Splits == 1 || Splits == Axes;
   template <bool Holds> struct tell {
     static_assert(Holds,
-                  "SplitAlong<...> has a split for each axis of the ranks: as many as numbers in Ways<a, b, ...>, "
-                  "Whole where there is none");
+                  "SplitAlong<...> has a split for each axis of the ranks: as many as numbers in the plan's "
+                  "Ways<a, b, ...> or Mesh, Whole where there is none");
   };
 };
 template <bool Chooses, int Axes> struct what_chooses_splits_has_one_axis {

@@ -48,7 +48,16 @@ template <class Policy> constexpr int axes_named() {
     return 1;
   }
 }
+/// Whether each is a split that a layer can have along one axis.
+template <class Policy> constexpr bool names_splits() {
+  if constexpr (requires { Policy::split::along; }) {
+    return Policy::split::are_splits;
+  } else {
+    return true;
+  }
+}
 template <class Policy> constexpr bool is_for_axes(int axes) {
+  if (!names_splits<Policy>()) return false;
   return axes_named<Policy>() == 1 || axes_named<Policy>() == axes;
 }
 

@@ -104,7 +104,6 @@ template <class Said, bool Go> constexpr schedule::Pipeline pipeline_of(int roun
   }
   return p;
 }
-/// The mesh of a plan, of unknown replicas.
 template <class First> constexpr bool firsts_are_good(int parts, int layers) {
   if (First::count == 0) return true;
   bool good = First::count == parts - 1;

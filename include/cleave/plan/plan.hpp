@@ -152,6 +152,9 @@ template <class NetT, class... Policies> struct Plan {
                     mesh, model_policy>,
       meta::enforce<plan::the_ways_agree<typename model_policy::sizes, typename mesh::sizes>, mesh, model_policy>,
       meta::enforce<plan::a_replica_has_few_axes<sizes::axes>, mesh, model_policy>,
+      meta::enforce<plan::splits_are_of_one_axis<plan::names_splits<model_policy>()>, model_policy>,
+      meta::enforce<plan::splits_are_of_one_axis<plan::names_splits<plan::leaf_policy<split_for_other_axes>>()>,
+                    split_for_other_axes>,
       meta::enforce<plan::each_axis_has_its_split<plan::axes_named<model_policy>(), sizes::axes>, model_policy>,
       meta::enforce<
           plan::each_axis_has_its_split<plan::axes_named<plan::leaf_policy<split_for_other_axes>>(), sizes::axes>,

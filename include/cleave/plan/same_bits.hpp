@@ -29,9 +29,13 @@ enum class BitsDifference : unsigned char {
   Rounding       // of a narrow format: a value is rounded between two operations that the other computes at once
 };
 
-/// The last dimension of a weight that is cut, and into how many parts all are.
+/// The dimensions of a weight that the axes of a replica cut, from the outermost axis on, and into how many parts.
 struct WeightCut {
-  int dim = -1, parts = 1;
+  int dim[place::most_axes]{}, parts[place::most_axes]{}, count = 0;
+  constexpr void add(int cut, int into) {
+    dim[count] = cut;
+    parts[count++] = into;
+  }
   friend constexpr bool operator==(WeightCut const&, WeightCut const&) = default;
 };
 /// How an operation is computed: how its weights are cut, and so its sums if they are no branches of a tree of blocks;
@@ -55,9 +59,8 @@ template <class P> struct BitsOf {
         return place::algebra::contraction(s, kept, n.w, n.local.w0, P::request.mesh, P::request.blocks).is_branch;
       };
       for (int a = place::data_axis + 1; a < P::request.mesh.axes; ++a) {
-        if (n.w.on[a].kind != place::Kind::Shard) continue;
-        c.weights.dim = n.w.on[a].dim;
-        c.weights.parts *= P::request.mesh.size[a];
+        if (n.w.on[a].kind == place::Kind::Shard && P::request.mesh.size[a] > 1)
+          c.weights.add(n.w.on[a].dim, P::request.mesh.size[a]);
       }
       bool const by_branches = P::request.blocks > 1 && s.sums_in_blocks && in_tree(s.y_at) && in_tree(s.x_at);
       if (s.contracts && !by_branches) c.sums = c.weights;
@@ -129,7 +132,7 @@ template <class P, class Q> constexpr BitsDifference bits_differ_by() {
     bool const other_ways = P::request.mesh.ways() != Q::request.mesh.ways();
     for (int k = 0; P::clips && k < BitsOf<P>::ops; ++k) {
       WeightCut const &a = p.of[k].weights, &b = q.of[k].weights;
-      if (!(a == b) || (a.parts > 1 && other_ways)) return Norm;
+      if (!(a == b) || (a.count > 0 && other_ways)) return Norm;
     }
     constexpr bool first = adds_some_gradients_first<P>() || adds_some_gradients_first<Q>();
     if (first && !std::is_same_v<P, Q>) return Readers;

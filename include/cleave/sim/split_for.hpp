@@ -245,12 +245,12 @@ template <class M, int Replicas = 1> struct SplitFor {
 template <class P> std::string explain_splits() {
   constexpr int ops = P::ops::size;
   auto const name = [](char letter) {
-    return letter == 'b'   ? "samples"
-           : letter == 'o' ? "columns"
-           : letter == 'i' ? "rows"
-           : letter == 'c' ? "groups"
-           : letter == '~' ? "columns or rows"
-                           : "whole";
+    return letter == 'b'                    ? "samples"
+           : letter == 'o'                  ? "columns"
+           : letter == 'i'                  ? "rows"
+           : letter == 'c'                  ? "groups"
+           : letter == '~' || letter == '^' ? "columns or rows"
+                                            : "whole";
   };
   sim::SplitGoal const goal = P::model_policy::split::goal(P::request, P::format.data);
   sim::Splits<ops> chosen;

@@ -92,6 +92,7 @@ template <class Optimizer> CheckReport check_optimizer() {
     as(meta::type<Stepped<Optimizer, Number, DataParallel<Sync>>>{}, "two replicas", 2);
     as(meta::type<Stepped<Optimizer, Number, DataParallel<Sync>>>{}, "three replicas", 3);
     as(meta::type<Stepped<Optimizer, Number, DataParallel<Sync, Zero<1>>>>{}, "Zero<1> on three replicas", 3);
+    as(meta::type<Stepped<Optimizer, Number, DataParallel<Sync, Zero<2>>>>{}, "Zero<2> on three replicas", 3);
     as(meta::type<Stepped<Optimizer, Number, DataParallel<Sync, Zero<3>>>>{}, "Zero<3> on two replicas", 2);
   };
   equal(double{}, "f64");

@@ -18,8 +18,8 @@ namespace cleave {
 /// `ProcessGroup group; Trainer<Train> trainer({.processes = &group});` in a program built with cleave::mpi: each
 /// process that mpirun or srun has started is one rank, or, with more `.replicas`, has as many ranks as the others, as
 /// threads. A process that nobody has started is a group of one, and its trainer runs on threads. Make it once, before
-/// any trainer, and let it outlive them. Every process makes the same calls with the same data. Catch exceptions where
-/// the group still lives, and hand them to `fail`.
+/// any trainer, and let it outlive them. Every process makes the same calls with the same data, all from one thread.
+/// Catch exceptions where the group still lives, and hand them to `fail`.
 class ProcessGroup {
  public:
   /// Throws Error if several processes were started, but this program was built without MPI.

@@ -49,10 +49,13 @@ inline std::string residual_layout(schedule::Program const& p) {
     schedule::Bucket const& bucket = p.bucket[b];
     if (!bucket.apart()) text += " " + std::to_string(bucket.offset) + "+" + std::to_string(bucket.count);
   }
-  if (p.mesh.ways() > 1) text += meta::joined({" on ", p.mesh.ways(), " ways, weights cut by"});
+  if (p.mesh.ways() > 1) meta::append(text, {" on ", schedule::text::ways(p.mesh), " ways, weights cut by"});
   for (int w = 0; p.mesh.ways() > 1 && w < p.weights; ++w) {
-    for (place::Placement const& on : p.node[p.weight[w].node].w.on)
-      text += on.kind == place::Kind::Shard ? " " + std::to_string(on.dim) : "";
+    for (int a = place::data_axis + 1; a < p.mesh.axes; ++a) {
+      place::Placement const& on = p.node[p.weight[w].node].w.on[a];
+      bool const cut = on.kind == place::Kind::Shard;
+      if (cut || p.mesh.axes > 2) meta::append(text, {" ", cut ? std::to_string(on.dim) : "-"});
+    }
     text += ",";
   }
   return text;

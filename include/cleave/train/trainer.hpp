@@ -41,7 +41,9 @@ template <class P> int replicas_of(TrainerOptions const& setup) {
   sum = checksum_of(schedule::listing<P>(P::ranks_of(1)), sum);
   sum = checksum_of({static_cast<long>(checksum_of(P::rate))}, sum);
   setup.processes->check_same(sum, "another plan or seed");
-  return setup.processes->replicas(P::request.mesh.ranks_of_replica(), setup.replicas);
+  constexpr int each = P::request.mesh.ranks_of_replica();
+  bool const fixed = P::replicas > 0 && P::replicas * each % setup.processes->size() == 0;
+  return setup.processes->replicas(each, setup.replicas != 0 ? setup.replicas : fixed ? P::replicas : 0);
 }
 
 /// The messages of a trainer over processes; made before its ranks, and ended after them.

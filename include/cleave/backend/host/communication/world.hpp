@@ -21,9 +21,9 @@
 
 namespace cleave::backend::host {
 
-/// Communication with other processes, each of which has as many ranks, in their order. A rank's peer in another
-/// process is a shadow of its arena with the same layout, into which data is fetched before they are read. The ranks of
-/// a process call tell, fetch and progress at any time.
+/// Communication with other processes, each of which has as many ranks, in their order. Of a peer in another process
+/// each rank has a shadow, memory with the layout of the peer's arena, into which data is fetched before it is read.
+/// The ranks of a process call tell, fetch and progress at any time.
 struct Remote {
   /// Bytes of a rank's arena.
   struct ArenaPart {
@@ -52,7 +52,7 @@ class World {
       : ranks_(ranks),
         stride_((static_cast<std::size_t>(steps) + 7) / 8 * 8),
         deadline_(deadline),
-        spins_(ranks.world() <= cores() ? 2000 : 20),
+        spins_(spins_of(ranks.world())),
         reached_(new std::atomic<long>[stride_ * static_cast<std::size_t>(ranks.world())]()),
         letters_(has_two(ranks) ? new Letter[static_cast<std::size_t>(ranks.world() << ranks.axes) * 2] : nullptr),
         arenas_(static_cast<std::size_t>(ranks.world())),
@@ -67,6 +67,7 @@ class World {
     }
     remote_ = remote;
     here_ = schedule::slices(ranks.world(), remote->process(), remote->processes());
+    if (here_.size() > 1) spins_ = spins_of(here_.size());
     remote_->share_counters(reached_.get());
   }
   Remote* remote() const { return remote_; }
@@ -78,8 +79,9 @@ class World {
   void share(std::size_t bytes) {
     if (!remote_) return;
     if (here_.size() < ranks_.world()) {
-      shadow_ = bytes;
-      auto const all = bytes * static_cast<std::size_t>(here_.size()) * static_cast<std::size_t>(ranks_.world());
+      constexpr std::size_t page = 4096;
+      shadow_ = (bytes + page - 1) / page * page;
+      auto const all = shadow_ * static_cast<std::size_t>(here_.size()) * static_cast<std::size_t>(ranks_.world());
       void* const at = ::mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
       if (at == MAP_FAILED) throw Error({"no address space for ", all, " bytes of the arenas of other processes"});
       shadows_ = {static_cast<std::byte*>(at), Unmap{all}};
@@ -159,6 +161,7 @@ class World {
   static bool has_two(schedule::Ranks const& ranks) {
     return std::any_of(std::begin(ranks.size), std::end(ranks.size), [](int n) { return n == 2; });
   }
+  static int spins_of(int ranks) { return ranks <= cores() ? 2000 : 20; }
   static void pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
