@@ -52,10 +52,9 @@ template <Dataset D> std::string wrong_in(D const& data, long i, ReadSample cons
   for (std::size_t k = 0; k < s.values.size(); ++k)
     if (!std::isfinite(s.values[k])) return of("target", k, static_cast<double>(s.values[k]));
   if constexpr (requires { Target::classes; }) {
-    for (std::size_t k = 0; k < s.classes.size(); ++k) {
-      if (Target::labels > 1 && s.classes[k] == Target::ignored) continue;
-      if (s.classes[k] < 0 || s.classes[k] >= Target::classes)
-        return meta::joined({"sample ", i, ": class ", s.classes[k], " of ", Target::classes});
+    for (int const c : s.classes) {
+      if (Target::labels > 1 && c == Target::ignored) continue;
+      if (c < 0 || c >= Target::classes) return meta::joined({"sample ", i, ": class ", c, " of ", Target::classes});
     }
     if constexpr (requires { data.label(i); }) {
       if (data.label(i) != s.classes[0])

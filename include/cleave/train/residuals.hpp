@@ -9,6 +9,7 @@
 #include "../io/safetensors.hpp"
 #include "../op/verb.hpp"
 #include "../schedule/group.hpp"
+#include "../schedule/listing.hpp"
 #include "../schedule/program.hpp"
 
 namespace cleave::session {
