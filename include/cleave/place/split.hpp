@@ -37,12 +37,15 @@ struct SplitGroups {
 struct Whole {
   static constexpr char letter = 'W';
 };
-/// That of a split that a layer can have along one axis; of another type 0.
-template <class Split> inline constexpr char letter_of = '\0';
-template <class Split>
-requires(
-    requires { Split::letter; } && !requires { Split::along; } &&
-    !requires { Split::goal; }) inline constexpr char letter_of<Split> = Split::letter;
+/// The letter of a split that a layer can have along one axis; of another type 0.
+template <class Split> constexpr char letter_along_one_axis() {
+  if constexpr (
+      requires { Split::along; } || !requires { Split::letter; }) {
+    return '\0';
+  } else {
+    return Split::letter == '?' ? '\0' : Split::letter;  // what chooses splits
+  }
+}
 
 /// Over `Ways<a, b, ...>`, an array of ranks: a split for each of its axes, the outermost first. By
 /// `SplitAlong<SplitColsRows, SplitRowsCols>` a rank has a block of every weight: the first layer's columns lie over
@@ -50,8 +53,9 @@ requires(
 /// one of the axes. A single split is for all axes: columns in a * b parts.
 template <class First, class... Splits> struct SplitAlong {
   static constexpr int axes = 1 + static_cast<int>(sizeof...(Splits));
-  static constexpr char letter = letter_of<First>, along[axes] = {letter_of<First>, letter_of<Splits>...};
-  static constexpr bool are_splits = letter != 0 && ((letter_of<Splits> != 0) && ...);
+  static constexpr char letter = letter_along_one_axis<First>(),
+                        along[axes] = {letter, letter_along_one_axis<Splits>()...};
+  static constexpr bool are_splits = letter != 0 && ((letter_along_one_axis<Splits>() != 0) && ...);
 };
 
 }  // namespace cleave

@@ -85,7 +85,7 @@ template <int Count> struct Shards {
   static constexpr int count = Count;
 };
 
-/// The ranks of a replica: `Ways<4>` in a row, `Ways<2, 4>` as an array, of which a layer may be split along each axis.
+/// The ranks of a replica: `Ways<4>` in a row; `Ways<2, 4>` as an array, along each axis of which layers may be split.
 template <int... N> struct Ways {
   static constexpr int axes = sizeof...(N), size[axes + 1]{N..., 0};
   static constexpr int ways = axes < 2 ? size[0] : ((N > 0) && ...) ? (1 * ... * N) : -1;
