@@ -77,6 +77,7 @@
 // send: compressed gradient formats with their residuals, and all-reduce algorithms.
 #include "cleave/send/auto.hpp"
 #include "cleave/send/bf16.hpp"
+#include "cleave/send/check_codec.hpp"
 #include "cleave/send/hierarchical.hpp"
 #include "cleave/send/int8.hpp"
 #include "cleave/send/one_bit.hpp"

@@ -1,4 +1,4 @@
-// meta/check_report.hpp - what check_layer, check_loss, check_optimizer, check_metric and check_dataset have found.
+// meta/check_report.hpp - what check_layer, check_loss, check_optimizer, check_codec, check_metric and check_dataset have found.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
