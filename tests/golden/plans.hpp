@@ -8,6 +8,7 @@ namespace golden {
 using namespace cleave;
 
 struct Mlp : Sequential<Vector<20>, Linear<24>, Relu, Linear<16>, Gelu, Linear<4>, CrossEntropy> {};
+struct ManyClasses : Sequential<Vector<20>, Linear<24>, Relu, Linear<64>, ParallelCrossEntropy> {};
 struct Narrow : Sequential<Vector<8>, Linear<4>, Relu, Linear<2, NoBias>, CrossEntropy> {};
 struct Regression : Sequential<Vector<12>, Linear<8, Glorot>, Tanh, Linear<4>, MeanSquaredError> {};
 struct Lenet : Sequential<Image<1, 16, 16>, Conv<8, 5>, MaxPool<2>, Relu, Conv<16, 3>, MaxPool<2>, Linear<32>, Relu,
@@ -114,6 +115,7 @@ template <class F> void each_sum(F f) {
   f("data_regression", meta::type<Of<Regression, Replicas>>{});
   f("data_words", meta::type<Of<Words, Replicas>>{});
   f("data_tokens", meta::type<Of<Tokens, Replicas>>{});
+  f("class_parts", meta::type<Of<ManyClasses, Replicas, ModelParallel<SplitCols, Ways<4>>>>{});
   f("two_axes", meta::type<Of<Mlp, Replicas, ModelParallel<SplitAlong<SplitColsRows, SplitRowsCols>, Ways<2, 2>>>>{});
   f("recomputed", meta::type<Of<Recomputed, Replicas, ModelParallel<SplitColsRows>>>{});
   f("recomputed_zero_3", meta::type<Of<Recomputed, DataParallel<Sync, Zero<3>>, Adam>>{});

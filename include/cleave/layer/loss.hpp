@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "../op/class_sums.hpp"
 #include "../op/loss.hpp"
 #include "../op/weighted_loss.hpp"
 #include "../tensor/elementary.hpp"
@@ -66,6 +67,20 @@ template <int Delta, int Per> struct HuberFunction {
 
 /// Of logits, against a class: softmax and logarithm in one.
 struct CrossEntropy : layer::Chain<op::SoftmaxCrossEntropy> {};
+/// The same with the classes in parts, which need not be on one rank: behind a Linear whose columns are split no logits
+/// are gathered, but eight numbers of each part. The classes have 64 parts, or 32, and so on: so many that they divide
+/// and have 16 classes or more. Ways that divide the parts have whole ones; others gather the logits. The bits are the
+/// same for any such ways. Pad a vocabulary: 50,304 has 64 parts, 50,257 has one. Source: Shoeybi et al., "Megatron-LM", 2019, section 3.
+struct ParallelCrossEntropy {
+  using ops = meta::list<op::ClassSums, op::CrossEntropyOfSums>;
+  using policies = meta::list<>;
+  static constexpr void connect(auto& graph) {
+    int const x = graph.current;
+    graph.join(x, -2);
+    graph.join(x, graph.current);
+    ++graph.leaves;
+  }
+};
 /// The same with label smoothing: of the target, `Percent` per cent is shared by all classes, so that the model grows
 /// less certain. `SmoothedCrossEntropy<10>` is PyTorch's CrossEntropyLoss(label_smoothing=0.1).
 template <int Percent = 10> struct SmoothedCrossEntropy : layer::Chain<op::SoftmaxWithSmoothing<Percent>> {

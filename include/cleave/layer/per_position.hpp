@@ -17,6 +17,7 @@ template <class Op> constexpr bool is_the_same_per_position() {
 /// Of the losses those that compare with classes: others are means over all positions already.
 template <class Op> constexpr bool sees_one_position() {
   if (Op::is_loss && Op::loss_target != op::Target::Class) return false;
+  if (requires { Op::reads_class_sums; }) return true;
   return Op::inputs == 1 && Op::states == 0 && !Op::sums_batch && !requires { Op::of_sequences; };
 }
 template <class Op> constexpr auto per_position_() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../backend/gpu/communication/norm.hpp"
+#include "../backend/gpu/kernels/class_sums.hpp"
 #include "../backend/gpu/kernels/convolve.hpp"
 #include "../backend/gpu/kernels/lookup.hpp"
 #include "../backend/gpu/kernels/norms.hpp"

@@ -57,7 +57,7 @@ template <class P, class On> struct Table {
       Kernels k;
       k.takes_slices = On::template takes_slices<Op>;
       k.loss_with_gradient = Op::is_loss && On::template loss_with_gradient<Op>;
-      constexpr bool trains = !P::infers, runs = trains || !Op::is_loss;
+      constexpr bool trains = !P::infers, runs = trains || !(Op::is_loss || Op::of_loss);
       if constexpr (trains && On::template sums_slices<Op, n.local, T>) k.make_sums = &Kernel::template sum<n.local, T>;
       if constexpr (!trains) {
         // no gradient

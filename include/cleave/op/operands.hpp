@@ -20,6 +20,7 @@ struct Local {
   // Of a product in a plan with Blocks: the number of equal blocks on this rank in the sum over its inputs, and in that
   // over its outputs on the way back, from 1. Outputs lie in runs, and a block has a part of each. 0: no such plan.
   int in_blocks = 0, out_blocks = 0, out_runs = 1;
+  int classes = 0;  // all of them, of an operation that finds the label's
   friend constexpr bool operator==(Local const&, Local const&) = default;
 };
 
@@ -144,7 +145,11 @@ struct Base {
   static constexpr bool reads_x = false, reads_y = false;  // in the backward pass; of a join, x is both its inputs
   /// The gradients of the weights are computed from what backward_input leaves in `aux`, so it is always called.
   static constexpr bool weights_after_input = false;
-  static constexpr int tokens = 0;              // if set, it reads whole numbers below this, which come from the data
+  static constexpr int tokens = 0;  // if set, it reads whole numbers below this, which come from the data
+  /// It looks for the labels' logits: Operands::labels and where.feature, the number of its first class, are set.
+  static constexpr bool finds_classes = false;
+  static constexpr bool has_gradient = true;    // if not, nothing is passed back through it
+  static constexpr bool of_loss = false;        // it prepares the loss, and is left out where nothing is trained
   static constexpr bool whole_numbers = false;  // it reads whole numbers in the number format of the plan
   static constexpr int sparse_row = 0;  // if set, few rows of the weight's gradient are nonzero: those that x reads
   static constexpr Weight weight(int, Shape) { return {}; }

@@ -30,6 +30,7 @@ CLEAVE_HD constexpr Local by_position(Local l) {
   l.batch *= positions;
   l.y = l.y == Shape(1) ? l.y : l.y.below();  // that of a loss has none
   l.x = l.x.below();
+  l.x2 = l.x2.dims > 1 ? l.x2.below() : l.x2;
   l.labels = 1;
   return l;
 }

@@ -216,7 +216,8 @@ template <int Ops> struct Placer {
     n.batch_axes = axes_of(n.x, shard(batch));
     if (s.weights > 0) n.w = at.w;
     n.local = local_of(s, {n.x, n.in1 == -2 ? Sharding{} : placement(n.in1), n.w, n.y}, mesh, request);
-    if (s.is_loss) out.last = n.in0, n.local.labels = s.labels;
+    if (s.is_loss) out.last = s.reads_class_sums && !request.infers ? n.in1 : n.in0, n.local.labels = s.labels;
+    if (s.finds_classes) n.local.classes = s.x[s.x.dims - 1], n.local.labels = s.x.dims > 1 ? s.x[0] : 1;
     node_of[k] = added(n);
     if (s.reads_tied()) check_tied(n, out.node[node_of[s.tied]], s);
   }

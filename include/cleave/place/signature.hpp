@@ -38,6 +38,7 @@ struct Signature {
   bool linear = false, elementwise = false, pointwise = false, contracts = false, is_loss = false, sums_batch = false;
   bool reads_x = false, reads_y = false, written = false, mergeable = false, whole_numbers = false;
   bool weights_after_input = false, keeps_zeros = false, sums_in_blocks = false;
+  bool finds_classes = false, has_gradient = true, of_loss = false, reads_class_sums = false;
   long work = 0;
   Factors factors = Factors::Never;
   op::Target target = op::Target::Class;  // of a loss
@@ -76,7 +77,8 @@ template <class Op> constexpr Verdict shape_law_of_sample(Shape x, Shape x2, int
   if constexpr (requires { Op::groups, Op::filters; }) {
     if (Op::filters % Op::groups != 0) return {Law::GroupsOfChannels, Op::filters, Op::groups, leaf};
   }
-  if constexpr (requires { Op::takes_mask; }) {
+  if constexpr (
+      requires { Op::takes_mask; } || requires { Op::reads_class_sums; }) {
     return {};
   } else if constexpr (requires { Op::joins(x, x2); }) {
     if (!Op::joins(x, x2)) return {Law::Factors, static_cast<int>(x.size()), static_cast<int>(x2.size()), leaf};
@@ -176,6 +178,10 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.reads_y = Op::reads_y;
   s.weights_after_input = Op::weights_after_input;
   s.work = Op::work(x);
+  s.finds_classes = Op::finds_classes;
+  s.has_gradient = Op::has_gradient;
+  s.of_loss = Op::of_loss;
+  s.reads_class_sums = requires { Op::reads_class_sums; };
   s.tie = op::tie_of<Op>;
   s.written = std::is_same_v<Op, Reduce>;
   // May be fused to a product: a bias, or a map whose derivative is a function of its output.

@@ -59,7 +59,9 @@ template <int Ops> struct Differentiation {
     out.needs[0] = m.request.input_gradient;
     for (int k = 0; k < m.count; ++k) {
       out.gradient[k] = -1;
-      out.needs[k + 1] = (m.is_op(k) && m.learns(k)) || out.needed(m.node(k).in0) || out.needed(m.node(k).in1);
+      bool const passes = !m.is_op(k) || m.op(k).has_gradient;
+      out.needs[k + 1] =
+          passes && ((m.is_op(k) && m.learns(k)) || out.needed(m.node(k).in0) || out.needed(m.node(k).in1));
       if (m.is_op(k) && m.learns(k) && m.op(k).weights_after_input) out.needs[m.node(k).in0 + 1] = true;
     }
   }

@@ -32,6 +32,7 @@ struct ProgramNode {
   long feature_unit = 1;  // elements of one index of the dimension that is cut
   long aux = 0;           // numbers kept of a sample for the way back
   long state_size = 0;    // elements of a running statistic on this rank
+  int class_dim = 0;      // of x, where the classes lie that it finds; 0: it finds none
   int part = 0;           // of a pipeline
   int tied = -1;          // the node whose gradient of the same weight is computed with this one's
 
@@ -63,7 +64,8 @@ struct Program : Chains<Program> {
   int labels = 1;
   long loss_scale = 0;  // the state of the plan's LossScale, if it has one: an element of the states
   int input_value = -1;
-  int last = -1;              // the node that the loss reads
+  int last = -1;              // the node that the loss reads, or what is known of it where classes are split
+  long outputs = 0;           // of a sample, that the loss compares
   place::AxisSet input_axes;  // that cut the batch that ranks are given
   Shape input;                // one sample
   bool tokens = false;        // which are whole numbers, in 32 bits
@@ -145,6 +147,7 @@ template <class P> class ProgramOf {
       to.samples = s.y_at.has('b');
       to.chooses_rows = s.weights > 0 && !s.x_at.has(s.w_at[0]) && !s.y_at.has(s.w_at[0]);
       to.is_loss = s.is_loss;
+      to.class_dim = s.finds_classes ? place::dim_cut(n.x) : 0;
       to.sums_batch = s.sums_batch;
       to.stats_input = s.stats_input;
       to.aux = s.aux(n.local.x, n.local.y);
@@ -207,6 +210,7 @@ template <class P> class ProgramOf {
       p.tokens = p.tokens || node.of[k].tokens > 0;
     }
     p.last = P::placed.last;
+    p.outputs = P::signatures.op[P::ops::size - 1].x.size();
     p.input_axes = place::axes_of(P::placed.input, place::shard(place::batch));
     p.input = P::Net::input::shape;
     p.mesh = P::request.mesh;

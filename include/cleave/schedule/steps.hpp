@@ -29,7 +29,7 @@ constexpr StepTable<Ops> steps(PlacedModel<Ops> const& m, ForwardPass<Ops> const
   };
   for (int i = 0; i < fused.forward_count; ++i) {
     Instruction const& n = values.at[fused.order[i]];
-    if (m.request.infers && m.is_op(n.node) && m.op(n.node).is_loss) continue;
+    if (m.request.infers && m.is_op(n.node) && (m.op(n.node).is_loss || m.op(n.node).of_loss)) continue;
     gather(n.node);
     gather(fused.bias[n.node]);
     out.step[out.steps++] = {n.what, n.node, buffers.value[n.node], -1, fused.linked[i]};

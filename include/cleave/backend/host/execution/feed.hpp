@@ -130,7 +130,7 @@ struct Seen {
 inline constexpr long most_paired_classes = 100;
 /// The number of such pairs; 0: none are counted.
 constexpr long pairs_of(schedule::Program const& p) {
-  long const classes = p.targets > 0 ? 0 : (p.last < 0 ? p.input.size() : p.node[p.last].features) / p.labels;
+  long const classes = p.targets > 0 ? 0 : p.outputs / p.labels;
   return classes <= most_paired_classes ? classes * classes : 0;
 }
 

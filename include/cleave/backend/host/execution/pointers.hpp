@@ -80,6 +80,8 @@ template <class N> class Pointers {
       Partition const features{n.features / n.lines, n.feature_unit};
       t.where.feature = schedule::held_part(features, n.y, n.cut_dim(), share_.ranks, m_.rank).begin;
     }
+    if (n.class_dim > 0)
+      t.where.feature = schedule::held_part({n.local.classes}, n.x, n.class_dim, share_.ranks, m_.rank).begin;
     if (n.chooses_rows) {
       schedule::HeldPart const rows = schedule::held_part({n.weight[0].shape[0]}, n.w, 0, share_.ranks, m_.rank);
       t.where.row = rows.begin;
