@@ -23,9 +23,8 @@ struct Turned : Path<Residual<PerPosition<RmsNorm>, Attention<2, Causal, Rotary,
 struct WithAngles : Sequential<Vector<positions>, Embedding<letters, features>, Repeat<2, Turned>,
                                PerPosition<RmsNorm, Linear<letters, NoBias>, CrossEntropy>> {};
 struct Halved : Path<Residual<PerPosition<LayerNorm>, Attention<4, Causal>>, PerPosition<Dropout<20>>> {};
-struct WithDropout
-    : Sequential<Vector<positions>, Embedding<letters, features>, Halved, PerPosition<Linear<letters>, CrossEntropy>> {
-};
+struct WithDropout : Sequential<Vector<positions>, Embedding<letters, features>, Halved,
+                                PerPosition<Linear<letters>, ParallelCrossEntropy>> {};
 struct Shared : Path<Residual<PerPosition<RmsNorm>, Attention<4, Causal, Rotary, KeyValueHeads<2>>>,
                      Residual<PerPosition<RmsNorm, SwiGlu<24>, Linear<features, NoBias>>>> {};
 struct WithGroups : Sequential<Vector<positions>, Embedding<letters, features>, Repeat<2, Shared>,

@@ -146,6 +146,7 @@ struct CrossEntropyOfSums : Base {
 /// The same at each position of a sequence: x (b, T, classes), x2 (b, T, parts x 8). The loss of a sample is the mean
 /// over its positions whose class is not `ignored`.
 template <> struct OnEachPosition<CrossEntropyOfSums> : CrossEntropyOfSums {
+  using of_position = CrossEntropyOfSums;
   static constexpr bool of_sequences = true;
   static constexpr auto equation = "bTf,bTP->b";
   static constexpr int labels(Shape x) { return x[0]; }
