@@ -84,7 +84,8 @@ template <int Ops> struct Draft {
       readers[node(k).in0 + 1]++;
       if (node(k).in1 > -2) readers[node(k).in1 + 1]++;
       bool const learned = is_op(k) && op(k).weights > 0;
-      out.needs_gradient[k] = learned || needs(node(k).in0) || needs(node(k).in1);
+      bool const passes = node(k).op < 0 || op(k).has_gradient;
+      out.needs_gradient[k] = passes && (learned || needs(node(k).in0) || needs(node(k).in1));
     }
     for (int k = 0; k < placed.count; ++k) {  // a bias, then a map, directly behind a product
       if (!is_op(k) || !op(k).contracts) continue;
