@@ -156,13 +156,11 @@ template <class Net, class ModelPolicy, int N>
 constexpr place::Wishes<N> wishes(place::Signatures<N> const& model, Letters<N> const& first,
                                   place::Request const& request) {
   place::Wishes<N> out = place::wishes(model, first.of, request);
-  auto const add = [&](Letters<N> const& letters, int axis) {
-    if (axis >= request.mesh.axes) return;
-    place::Wishes<N> const more = place::wishes(model, letters.of, request, axis);
+  Letters<N> const further[] = {letters_said<Net, ModelPolicy, 1>, letters_said<Net, ModelPolicy, 2>};
+  for (int axis = place::data_axis + 2; axis < request.mesh.axes; ++axis) {
+    place::Wishes<N> const more = place::wishes(model, further[axis - place::data_axis - 2].of, request, axis);
     for (int k = 0; k < N; ++k) out.of[k][axis] = more.of[k][axis];
-  };
-  add(letters_said<Net, ModelPolicy, 1>, 2);
-  add(letters_said<Net, ModelPolicy, 2>, 3);
+  }
   return out;
 }
 template <class Net, class ModelPolicy, class First, bool Go, int N>
