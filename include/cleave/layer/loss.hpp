@@ -70,7 +70,8 @@ struct CrossEntropy : layer::Chain<op::SoftmaxCrossEntropy> {};
 /// The same with the classes in parts, which need not be on one rank: behind a Linear whose columns are split no logits
 /// are gathered, but eight numbers of each part. The classes have 64 parts, or 32, and so on: so many that they divide
 /// and have 16 classes or more. Ways that divide the parts have whole ones; others gather the logits. The bits are the
-/// same for any such ways. Pad a vocabulary: 50,304 has 64 parts, 50,257 has one. Source: Shoeybi et al., "Megatron-LM", 2019, section 3.
+/// same for any such ways. Pad a vocabulary: 50,304 has 64 parts, 50,257 has one. Source: Shoeybi et al.,
+/// "Megatron-LM", 2019, section 3.
 struct ParallelCrossEntropy {
   using ops = meta::list<op::ClassSums, op::CrossEntropyOfSums>;
   using policies = meta::list<>;
