@@ -47,7 +47,7 @@ TEST_CASE("in parts on one rank, and as columns of two and of four, beside repli
       8 * (3 * 16) + 8 * 16 * 2 * 3 / 4);  // the logits of each way
   CHECK(check_loss<ParallelCrossEntropy, Vector<32>>().text == "right");
 }
-TEST_CASE("a class for each position, positions that do not count; evaluations see what one rank sees") {
+TEST_CASE("a class for each position; evaluations see what one rank sees") {
   using One = Of<Text<CrossEntropy>>;
   using Four = Of<Text<ParallelCrossEntropy>, DataParallel<Sync>, ModelParallel<SplitCols, Ways<4>>>;
   agrees<One, Of<Text<ParallelCrossEntropy>>>(1);
@@ -67,7 +67,7 @@ TEST_CASE("classes that do not divide are gathered first, with the same result")
   struct Plain9 : Sequential<Vector<12>, Linear<9>, CrossEntropy> {};
   agrees<Of<Plain9>, Of<Odd, ModelParallel<SplitCols, Ways<2>>>>(1);
 }
-TEST_CASE("a tied table, by rows in front and by columns in the end") {
+TEST_CASE("a tied table, by rows in front and by columns in the end; positions that do not count") {
   using One = In<Words<Whole, Whole, CrossEntropy>, f32>;
   using Two =
       In<Words<SplitRows, SplitCols, ParallelCrossEntropy>, f32, DataParallel<Sync>, ModelParallel<Whole, Ways<2>>>;

@@ -22,8 +22,7 @@ template <class T> struct ClassPart {
     ClassPart out;
     out.top = static_cast<A>(x[0]);
     for (long i = 1; i < n; ++i) out.top = static_cast<A>(x[i]) > out.top ? static_cast<A>(x[i]) : out.top;
-    while (out.best < n - 1 && !(static_cast<A>(x[out.best]) == out.top))
-      ++out.best;  // of numbers that are none the last
+    while (out.best < n - 1 && !(static_cast<A>(x[out.best]) == out.top)) ++out.best;  // the last, if the top is NaN
     for (long i = 0; i < n; ++i) out.sum += tensor::exp(static_cast<A>(x[i]) - out.top);
     if (label >= 0 && label < n) out.of_label = static_cast<A>(x[label]);
     return out;
@@ -152,11 +151,6 @@ template <> struct OnEachPosition<CrossEntropyOfSums> : CrossEntropyOfSums {
   static constexpr int labels(Shape x) { return x[0]; }
   static constexpr long aux(Shape x, Shape) { return 2 * x[0]; }
 
-  template <Local L, class T> CLEAVE_HD static tensor::accumulate_t<T> share(Operands<T> const& t, long b) {
-    int counted = 0;
-    for (long p = 0; p < L.x[0]; ++p) counted += t.labels[b * L.x[0] + p] != ignored;
-    return tensor::accumulate_t<T>{1} / static_cast<tensor::accumulate_t<T>>(counted > 1 ? counted : 1);
-  }
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr long wide = L.x2[1];
@@ -170,7 +164,7 @@ template <> struct OnEachPosition<CrossEntropyOfSums> : CrossEntropyOfSums {
           A const of = loss(t.x2 + p * wide, all, each, t.labels[p], t.aux + 2 * p);
           if (t.labels[p] != ignored) sum += of;
         }
-        total += sum * share<L>(t, b);
+        total += sum * share_of_position<L>(t, b);
       }
       *t.loss = total;
     });
@@ -179,7 +173,7 @@ template <> struct OnEachPosition<CrossEntropyOfSums> : CrossEntropyOfSums {
     using A = tensor::accumulate_t<T>;
     constexpr long n = L.x[1];
     ctx.each(L.rows * L.x[0], [&](long p) {
-      A const scale = t.labels[p] == ignored ? A{0} : t.scale * share<L>(t, p / L.x[0]);
+      A const scale = t.labels[p] == ignored ? A{0} : t.scale * share_of_position<L>(t, p / L.x[0]);
       for (long i = 0; i < n; ++i)
         t.dx[p * n + i] = gradient(t.x[p * n + i], i + t.where.feature == t.labels[p], t.aux + 2 * p, scale);
     });

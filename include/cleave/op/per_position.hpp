@@ -47,6 +47,13 @@ template <class Op> struct OnEachPosition : Reshaped<OnEachPosition<Op>, Op> {
   static constexpr long aux(Shape x, Shape y) { return x[0] * Op::aux(x.below(), y.below()); }
 };
 
+/// Of sample b of a loss at each position: 1 / how many of its positions count.
+template <Local L, class T> CLEAVE_HD tensor::accumulate_t<T> share_of_position(Operands<T> const& t, long b) {
+  int counted = 0;
+  for (long p = 0; p < L.x[0]; ++p) counted += t.labels[b * L.x[0] + p] != ignored;
+  return tensor::accumulate_t<T>{1} / static_cast<tensor::accumulate_t<T>>(counted > 1 ? counted : 1);
+}
+
 /// A loss of classes, one for each position; that of a sample is the mean over its positions whose class is not
 /// `ignored`, 0 if all are.
 template <class Op>
@@ -59,12 +66,6 @@ requires(Op::is_loss) struct OnEachPosition<Op> : Op {
   static constexpr long aux(Shape x, Shape y) { return x[0] * Op::aux(x.below(), y); }
   static constexpr int labels(Shape x) { return x[0]; }
 
-  /// Of sample b: 1 / how many positions count.
-  template <Local L, class T> CLEAVE_HD static tensor::accumulate_t<T> share(Operands<T> const& t, long b) {
-    int counted = 0;
-    for (long p = 0; p < L.x[0]; ++p) counted += t.labels[b * L.x[0] + p] != ignored;
-    return tensor::accumulate_t<T>{1} / static_cast<tensor::accumulate_t<T>>(counted > 1 ? counted : 1);
-  }
   template <Local L, class T> CLEAVE_HD static Operands<T> position(Operands<T> const& t, long at) {
     constexpr Local one = one_position(L);
     return slice_of<one>(t, at, kept<L>);
@@ -82,14 +83,14 @@ requires(Op::is_loss) struct OnEachPosition<Op> : Op {
         Op::template forward<one_position(L)>(ctx, at);
         sum += loss;
       }
-      total += sum * share<L>(t, b);
+      total += sum * share_of_position<L>(t, b);
     }
     ctx.each(1, [&](long) { *t.loss = total; });
   }
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     for (long b = 0; b < L.rows; ++b) {
-      A const scale = t.scale * share<L>(t, b);
+      A const scale = t.scale * share_of_position<L>(t, b);
       for (long p = b * L.x[0]; p < (b + 1) * L.x[0]; ++p) {
         Operands<T> at = position<L>(t, p);
         at.scale = scale;

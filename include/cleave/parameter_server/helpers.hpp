@@ -81,23 +81,23 @@ template <class F> class Far : public Hand<F> {
 };
 
 /// What coordinator and helpers must agree on: the plan, and `job`, any number that identifies the data.
-inline std::uint64_t helpers_plan(Serving const& of, int ranks, std::uint64_t job) {
-  return of.fingerprint(ranks) ^ job * 0x9E3779B97F4A7C15u;
+inline std::uint64_t helpers_plan(Serving const& of, int replicas, std::uint64_t job) {
+  return of.fingerprint(replicas) ^ job * 0x9E3779B97F4A7C15u;
 }
 
 /// Admits a helper, or sends it the reason of its refusal.
 template <class F>
-void let_in(Service<F> const& of, backend::tcp::Socket s, int ranks, std::uint64_t job, std::string const& token,
+void let_in(Service<F> const& of, backend::tcp::Socket s, int replicas, std::uint64_t job, std::string const& token,
             backend::tcp::Milliseconds deadline, std::atomic<bool> const* finished, HandsOf<F>& all) {
   backend::tcp::Milliseconds const second(1000);
   try {
     try {
       std::string nothing;
       auto const hello = backend::tcp::hear_hello(s, nothing, token, second);
-      if (hello.plan != helpers_plan(of, ranks, job)) {
+      if (hello.plan != helpers_plan(of, replicas, job)) {
         throw backend::tcp::Refusal(
             "the coordinator runs another plan, other data or seed, another number of replicas (" +
-            std::to_string(ranks) + ") or version of cleave (it has " + std::string(version) + ")");
+            std::to_string(replicas) + ") or version of cleave (it has " + std::string(version) + ")");
       }
     } catch (backend::tcp::Refusal const& e) {
       return backend::tcp::refuse(s, e, second);
@@ -109,12 +109,13 @@ void let_in(Service<F> const& of, backend::tcp::Socket s, int ranks, std::uint64
   } catch (Error const&) {  // it has gone, or never spoke this protocol
   }
 }
-/// Waits for so many helpers of this plan, of `ranks` in all. Who runs another one is told, and not counted; who says
-/// nothing keeps nobody waiting. `finished` is looked at when the helpers are sent away, and tells them that the run
-/// has come to its end.
+/// Waits for so many helpers of this plan, of `replicas` in all. Who runs another one is told, and not counted; who
+/// says nothing keeps nobody waiting. `finished` is looked at when the helpers are sent away, and tells them that the
+/// run has come to its end.
 template <class F>
-HandsOf<F> gather_for(Service<F> const& of, backend::tcp::Socket const& door, int helpers, int ranks, std::uint64_t job,
-                      backend::tcp::Deadline const& by, std::string const& token, std::atomic<bool> const* finished) {
+HandsOf<F> gather_for(Service<F> const& of, backend::tcp::Socket const& door, int helpers, int replicas,
+                      std::uint64_t job, backend::tcp::Deadline const& by, std::string const& token,
+                      std::atomic<bool> const* finished) {
   constexpr std::size_t most_waiting = 64;
   HandsOf<F> all;
   std::vector<backend::tcp::Socket> waiting;
@@ -129,7 +130,7 @@ HandsOf<F> gather_for(Service<F> const& of, backend::tcp::Socket const& door, in
     }
     for (std::size_t i = waiting.size(); i-- > 0 && static_cast<int>(all.size()) < helpers;) {
       if (!waiting[i].readable(backend::tcp::Milliseconds(0))) continue;
-      let_in(of, std::move(waiting[i]), ranks, job, token, by.whole, finished, all);
+      let_in(of, std::move(waiting[i]), replicas, job, token, by.whole, finished, all);
       waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
@@ -137,10 +138,10 @@ HandsOf<F> gather_for(Service<F> const& of, backend::tcp::Socket const& door, in
 }
 /// Of plan P.
 template <class P>
-Hands<P> gather(backend::tcp::Socket const& door, int helpers, int ranks, std::uint64_t job,
+Hands<P> gather(backend::tcp::Socket const& door, int helpers, int replicas, std::uint64_t job,
                 backend::tcp::Deadline const& by, std::string const& token = {},
                 std::atomic<bool> const* finished = nullptr) {
-  return gather_for(service<P>, door, helpers, ranks, job, by, token, finished);
+  return gather_for(service<P>, door, helpers, replicas, job, by, token, finished);
 }
 
 /// A feed whose step 0 is step `first` of another.
@@ -178,7 +179,7 @@ struct Helped {
 /// the same samples at the same steps, and so is the seed.
 template <class F>
 Helped help_by(Service<F> const& of, RanksOf<typename F::T> const& by, backend::tcp::Address const& coordinator,
-               int ranks, std::uint64_t job, std::uint64_t seed, backend::host::Feed const& feed,
+               int replicas, std::uint64_t job, std::uint64_t seed, backend::host::Feed const& feed,
                backend::tcp::Milliseconds deadline, std::string const& token) {
   using Sent = typename F::Sent;
   long const of_way = of.elements();
@@ -186,7 +187,7 @@ Helped help_by(Service<F> const& of, RanksOf<typename F::T> const& by, backend::
   auto const to = backend::tcp::Socket::connect(coordinator, deadline);
   std::vector<unsigned char> message;
   backend::tcp::Head hello;
-  hello.plan = helpers_plan(of, ranks, job);
+  hello.plan = helpers_plan(of, replicas, job);
   backend::tcp::introduce(to, hello, {}, token, deadline);
   auto const mine = std::move(near_by(of, by, 1, seed)[0]);
   Helped all;
@@ -228,10 +229,10 @@ Helped help_by(Service<F> const& of, RanksOf<typename F::T> const& by, backend::
 
 /// Of plan P. `Ranks` compute.
 template <class P, class Ranks = ThreadRanks<P>>
-Helped help(backend::tcp::Address const& coordinator, int ranks, std::uint64_t job, std::uint64_t seed,
+Helped help(backend::tcp::Address const& coordinator, int replicas, std::uint64_t job, std::uint64_t seed,
             backend::host::Feed const& feed, backend::tcp::Milliseconds deadline = std::chrono::seconds(60),
             std::string const& token = {}) {
-  return help_by(service<P>, ranks_by<P, Ranks>, coordinator, ranks, job, seed, feed, deadline, token);
+  return help_by(service<P>, ranks_by<P, Ranks>, coordinator, replicas, job, seed, feed, deadline, token);
 }
 
 }  // namespace cleave::session
