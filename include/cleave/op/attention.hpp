@@ -31,8 +31,8 @@ struct IntoHeads : Reshaped<IntoHeads<Heads, How, Groups>, Product<1, How>> {
   }
   CLEAVE_HD static constexpr Local as(Local l) {
     int const out = static_cast<int>(l.y.below().size());
-    return {l.rows * l.x[0], l.batch * l.x[0], l.x.below(), {}, Shape(out), Shape(l.x[1], out), {}, 1,
-            l.in_blocks,     l.out_blocks,     l.out_runs};
+    return {l.rows * l.x[0], l.batch * l.x[0], l.x.below(),  {},        Shape(out), Shape(l.x[1], out), {}, 1,
+            l.classes,       l.in_blocks,      l.out_blocks, l.out_runs};
   }
 };
 /// Of IntoHeads.
@@ -57,8 +57,8 @@ template <Start How> struct OutOfHeads : Reshaped<OutOfHeads<How>, Product<1, Ho
   }
   CLEAVE_HD static constexpr Local as(Local l) {
     Shape in = l.x.below().flat();  // not const, see BiasOfHeads
-    return {l.rows * l.x[0], l.batch * l.x[0], in,        {}, l.y.below(), Shape(in[0], l.y[1]), {}, 1,
-            l.in_blocks,     l.out_blocks,     l.out_runs};
+    return {l.rows * l.x[0], l.batch * l.x[0], in,           {},        l.y.below(), Shape(in[0], l.y[1]), {}, 1,
+            l.classes,       l.in_blocks,      l.out_blocks, l.out_runs};
   }
 };
 

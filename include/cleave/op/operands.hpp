@@ -16,11 +16,12 @@ struct Local {
   int batch = 0;   // samples in the whole batch, over all ranks
   Shape x, x2, y;  // one sample
   Shape w0, w1;
-  int labels = 1;  // classes that a sample of a loss is compared with
+  int labels = 1;   // classes that a sample of a loss is compared with
+  int classes = 0;  // all of them, of an operation that finds the label's
   // Of a product in a plan with Blocks: the number of equal blocks on this rank in the sum over its inputs, and in that
   // over its outputs on the way back, from 1. Outputs lie in runs, and a block has a part of each. 0: no such plan.
+  // The last member is never 0: g++ leaves zeros at the end out of a kernel's name, and nvcc's front end does not.
   int in_blocks = 0, out_blocks = 0, out_runs = 1;
-  int classes = 0;  // all of them, of an operation that finds the label's
   friend constexpr bool operator==(Local const&, Local const&) = default;
 };
 
