@@ -38,6 +38,7 @@
 #include "cleave/layer/conv.hpp"
 #include "cleave/layer/dropout.hpp"
 #include "cleave/layer/embedding.hpp"
+#include "cleave/layer/experts.hpp"
 #include "cleave/layer/input.hpp"
 #include "cleave/layer/linear.hpp"
 #include "cleave/layer/loss.hpp"

@@ -29,6 +29,12 @@ struct Shared : Path<Residual<PerPosition<RmsNorm>, Attention<4, Causal, Rotary,
                      Residual<PerPosition<RmsNorm, SwiGlu<24>, Linear<features, NoBias>>>> {};
 struct WithGroups : Sequential<Vector<positions>, Embedding<letters, features>, Repeat<2, Shared>,
                                PerPosition<RmsNorm, Linear<letters, NoBias>, CrossEntropy>> {};
+/// Of three for each position; later ones are dropped.
+struct Chosen : Path<Residual<PerPosition<RmsNorm>, Attention<2, Causal, Rotary, NoBias>>,
+                     Residual<PerPosition<RmsNorm>,
+                              Experts<4, TopExperts<3>, CapacityPercent<70>, SwiGlu<12>, Linear<features>>>> {};
+struct WithExperts : Sequential<Vector<positions>, Embedding<letters, features>, Repeat<2, Chosen>,
+                                PerPosition<RmsNorm, Linear<letters, NoBias>, CrossEntropy>> {};
 struct WithOneTable
     : Sequential<Vector<positions>, Embedding<letters, features, Tied>, PositionEmbedding, Recompute<Learned>,
                  PerPosition<LayerNorm, Linear<letters, NoBias, Tied>, CrossEntropy>> {};
@@ -53,7 +59,7 @@ template <class Net> struct Trained {
 }  // namespace
 
 TEST_CASE_TEMPLATE("each position has the outputs that a Predictor computes of all", Net, WithPositions, WithAngles,
-                   WithGroups, WithDropout, WithOneTable) {
+                   WithGroups, WithDropout, WithOneTable, WithExperts) {
   Trained<Net> net;
   Predictor<Net> predict(net.file);
   Generator<Net> of_file(net.file), of_trainer(net.trainer);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "attention.hpp"
+#include "experts.hpp"
 
 namespace cleave::op {
 
@@ -72,6 +73,31 @@ template <int Positions> struct AttendNextPosition : NextPosition {
       Attend<true>::template attend<L>(
           t.x + h.query(0), p + 1, [&](long k) { return keys + k * Of::part + h.group; },
           [&](long k) { return values + k * Of::part + h.group; }, [](long) { return true; }, t.y + h.output(0));
+    }
+  }
+};
+
+/// ChooseExperts of `Positions` positions, of the next one: its state also has how many positions each expert has
+/// taken.
+template <class Choose, int Positions> struct ChooseForNextPosition : NextPosition {
+  static constexpr auto name = Choose::name;
+  static constexpr auto equation = Choose::equation;
+  static constexpr int weights = 1;
+  static constexpr std::string_view weight_names[] = {"weight"};
+  static constexpr Shape output(Shape x) { return Choose::output(x); }
+  static constexpr Shape state(Shape x) { return Shape(1 + output(x)[1]); }
+  static constexpr Weight weight(int, Shape x) { return Choose::weight(0, x); }
+  static constexpr long aux(Shape x, Shape y) { return Choose::aux(x, y); }
+
+  template <Local L, class Ctx, class T> static void forward(Ctx ctx, Operands<T> const& t) {
+    using A = tensor::accumulate_t<T>;
+    Choose::template forward<L>(ctx, t);
+    NextPosition::advance(t.state0);
+    for (int e = 0; e < L.y[1]; ++e) {
+      A& taken = t.state0[1 + e];
+      if (static_cast<A>(t.y[e]) == A{0}) continue;
+      if (taken >= static_cast<A>(Choose::room(Positions))) t.y[e] = static_cast<T>(A{0});
+      taken += A{1};
     }
   }
 };

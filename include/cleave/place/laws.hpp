@@ -77,7 +77,9 @@ template <int Rows, int Ways> struct rows_divide_by_ways {
 template <int Groups, int Ways> struct groups_divide_by_ways {
   static constexpr bool holds = Groups % Ways == 0;
   template <bool Holds> struct tell {
-    static_assert(Holds, "SplitGroups: the convolution's groups must divide evenly by the ways of the split");
+    static_assert(Holds,
+                  "SplitGroups: the convolution's groups must divide evenly by the ways of the split, and so must the "
+                  "experts of Experts<n, ...>");
   };
 };
 template <int MicroBatches, int Ways> struct every_way_has_a_micro_batch {

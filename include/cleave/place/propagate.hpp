@@ -99,6 +99,8 @@ template <int Ops> struct Propagation {
 
   /// Where the inputs of a join meet.
   constexpr Placement meeting(Signature const& s, Placement a, Placement b) const {
+    // What would be a summand of all samples on each rank, where another input has some samples on each.
+    if (a.kind == Kind::Shard && !s.y_at.has(s.x_at[a.dim]) && b == shard(batch)) return b;
     Placement const candidates[] = {a, b, invariant};
     Placement best = invariant;
     long least = 1L << 61;
@@ -143,7 +145,8 @@ template <int Ops> struct Propagation {
       return;
     }
     if (s.in1 > -2 && !s.stats_input) a = meeting(s, a, b);
-    char letter = s.contracts ? wish : follow(s, a, axis);
+    bool const asked = s.contracts || (s.to_experts && (wish == 'c' || wish == 'o') && a != shard(batch));
+    char letter = asked ? wish : follow(s, a, axis);
     if (letter == 'o' && !s.w_at.has('o')) letter = 'c';
     bool const each = s.linear && !s.contracts && request.blocks == 1;  // it may be applied to each summand
     if (letter == 0 && a.kind == Kind::Partial && each) {
@@ -234,7 +237,7 @@ constexpr Wishes<N> wishes(Signatures<N> const& model, char const (&letters)[N],
     char const letter = letters[k];
     auto const comes_from = [&](char l) { return from[s.in0 + 1] == l || (s.in1 >= 0 && from[s.in1 + 1] == l); };
     if (!s.contracts) from[k + 1] = comes_from('o') ? 'o' : from[s.in0 + 1];
-    if (!s.contracts || request.mesh.size[axis] == 1 || letter == 'W') continue;
+    if (!(s.contracts || s.to_experts) || request.mesh.size[axis] == 1 || letter == 'W') continue;
     out.of[k][axis] = letter == '~'   ? (comes_from('o') ? 'i' : 'o')
                       : letter == '^' ? (comes_from('i') ? 'o' : 'i')
                                       : letter;

@@ -40,6 +40,21 @@ template <class Policy> constexpr char along(int axis, char all) {
 }
 template <class Policy> constexpr char for_products(int axis) { return along<Policy>(axis, Policy::products); }
 template <class Policy> constexpr char for_convolutions(int axis) { return along<Policy>(axis, Policy::convolutions); }
+/// Of experts whole ones, by each split of weights.
+constexpr char experts_by(char letter) {
+  return letter == 0 || letter == 'W' || letter == 'b' || letter == '?' ? letter : 'c';
+}
+template <class Policy> constexpr char for_experts(int axis) {
+  if constexpr (requires { Policy::experts; }) {
+    return Policy::experts;
+  } else {
+    return experts_by(for_products<Policy>(axis));
+  }
+}
+/// Whether its letter is that of experts.
+template <class Op> constexpr bool is_of_experts() {
+  return requires { Op::of_experts; };
+}
 /// For how many axes it has a split; 1: one for all.
 template <class Policy> constexpr int axes_named() {
   if constexpr (requires { Policy::split::along; }) {
@@ -86,14 +101,16 @@ constexpr auto letters(meta::list<Ops...>, meta::list<Leaves...>) {
   constexpr int n = sizeof...(Ops);
   constexpr bool convolves[] = {Windowed<Ops>..., false};
   constexpr bool tied[] = {op::tie_of<Ops> == op::Tie::Reads..., false};
+  constexpr bool experts[] = {is_of_experts<Ops>()..., false};
   constexpr char said_by[] = {for_products<leaf_policy<Leaves>>(Axis)..., 0};
   layer::Graph<n> graph;
   Net::connect(graph);
   Letters<n> out;
   for (int k = 0; k < n; ++k) {
     char const own = said_by[graph.leaf[k]];
-    out.of[k] = own != 0       ? own
+    out.of[k] = own != 0       ? (experts[k] ? experts_by(own) : own)
                 : tied[k]      ? 'W'
+                : experts[k]   ? for_experts<ModelPolicy>(Axis)
                 : convolves[k] ? for_convolutions<ModelPolicy>(Axis)
                                : for_products<ModelPolicy>(Axis);
   }

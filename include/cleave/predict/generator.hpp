@@ -22,7 +22,9 @@ namespace session {
 template <class Op, int Positions> struct on_next_position {
   static constexpr bool alone = requires { typename Op::of_position; }
   || requires { Op::vocabulary; }
-  || std::is_same_v<Op, op::BiasOfHeads> || std::is_same_v<Op, op::Multiply> || (Op::elementwise && Op::weights == 0);
+  || requires { Op::of_experts; }
+  || std::is_same_v<Op, op::FromExperts> || std::is_same_v<Op, op::Bias> || std::is_same_v<Op, op::BiasOfHeads> ||
+      std::is_same_v<Op, op::Multiply> || (Op::elementwise && Op::weights == 0);
   using type = std::conditional_t<alone, Op, void>;
 };
 template <int Heads, op::Start How, int Groups, int Positions>
@@ -31,6 +33,10 @@ struct on_next_position<op::IntoHeads<Heads, How, Groups>, Positions> {
 };
 template <op::Start How, int Positions> struct on_next_position<op::OutOfHeads<How>, Positions> {
   using type = op::OutOfHeads<How>;
+};
+template <int Experts, int Chosen, int Percent, int Balance, int Positions>
+struct on_next_position<op::ChooseExperts<Experts, Chosen, Percent, Balance>, Positions> {
+  using type = op::ChooseForNextPosition<op::ChooseExperts<Experts, Chosen, Percent, Balance>, Positions>;
 };
 template <int Positions> struct on_next_position<op::AddPositions, Positions> {
   using type = op::AddNextPosition<Positions>;

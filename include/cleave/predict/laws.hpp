@@ -10,6 +10,12 @@ namespace cleave::session {
 template <class Net, class Ops = layer::ops_of<Net>>
 using loss_of = meta::at<Ops, static_cast<std::size_t>(Ops::size) - 1>;
 
+/// Whether Net is this model, or a part of it with the names of its tensors.
+template <class Net, class Of> inline constexpr bool is_of_model = std::is_same_v<Net, Of>;
+template <class Net, class Of>
+requires requires { typename Net::part_of; }
+inline constexpr bool is_of_model<Net, Of> = std::is_same_v<typename Net::part_of, Of>;
+
 template <bool Is> struct a_predictor_is_given_a_model {
   static constexpr bool holds = Is;
   template <bool Holds> struct tell {

@@ -81,7 +81,7 @@ template <class Net, class Number, class Machine> class Predictor {
   requires requires { typename Trained::plan; }
   explicit Predictor(Trained& trainer, PredictorOptions const& how = {})
       : Predictor(preprocessing_of(trainer), how.threads) {
-    static_assert(std::is_same_v<typename Trained::plan::Net, Net>, "Predictor: the trainer is of another model");
+    static_assert(session::is_of_model<Net, typename Trained::plan::Net>, "Predictor: the trainer is of another model");
     std::vector<session::Kept> const own = session::kept<Block>(),
                                      theirs = session::kept(session::description_of(trainer));
     for (session::Kept const& to : own) {

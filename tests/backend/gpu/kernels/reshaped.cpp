@@ -1,9 +1,11 @@
 // backend/gpu/kernels/reshaped.cpp - operations on positions and on heads on a device, by the kernels of what they are.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <cleave/backend/gpu/kernels/convolve.hpp>
 #include <cleave/backend/gpu/kernels/norms.hpp>
 #include <cleave/backend/gpu/kernels/product.hpp>
 #include <cleave/backend/gpu/kernels/reshaped.hpp>
 #include <cleave/op/attention.hpp>
+#include <cleave/op/experts.hpp>
 #include <cleave/op/recurrence.hpp>
 #include <cleave/op/rms_norm.hpp>
 
@@ -45,5 +47,15 @@ TEST_CASE("heads: products, biases, attention") {
   compare_all<op::Attend<true>, local<op::Attend<true>>(2, Shape(7, 5, 2, 4))>();
   compare_all<op::RotatePositions, local<op::RotatePositions>(2, Shape(7, 5, 2, 4))>();
   compare_all<op::AddPositions, local<op::AddPositions>(3, Shape(4, 6))>();
+}
+TEST_CASE("experts: the choice, the ways to them and back, their products") {
+  using Choose = op::ChooseExperts<4, 2, 75, 10>;
+  compare_all<Choose, local<Choose>(3, Shape(7, 12))>();
+  using All = op::ChooseExperts<3, 3, 100, 0>;  // the gates of these tests are not 0
+  constexpr op::Local to{2, 2, Shape(5, 16), Shape(5, 3), Shape(48, 1, 5), {}, {}};
+  compare_all<op::ToExperts<All>, to>();
+  compare_all<op::FromExperts, op::Local{2, 2, to.y, to.x2, to.x, {}, {}}>();
+  using Product = op::ProductOfExperts<6, 3, op::Start::He>;
+  compare_all<Product, local<Product>(2, Shape(48, 1, 5))>();
 }
 TEST_CASE("the last position") { compare_all<op::TakeLast, local<op::TakeLast>(3, Shape(4, 6))>(); }

@@ -77,17 +77,46 @@ template <class Ctx> struct OfSlice {
   }
 };
 
-/// Runs an operation's loops, distributed over the threads of a device. Loops of one function must be independent.
+/// One block alone: each loop ends before the next one begins.
+template <class Ctx> struct OfBlock {
+  Ctx const& c;
+  template <class F> CLEAVE_HD void each(long n, F const& f) const {
+    for (long i = c.thread(); i < n; i += c.threads()) f(i);
+    c.barrier();
+  }
+};
+
+/// Whether a loop of the operation reads what the loop before it has written; then no loop but that of
+/// backward_weight, its only one, goes from one sample to another.
+template <class Op>
+concept LoopsInOrder = requires {
+  requires Op::loops_in_order;
+};
+
+/// Runs an operation's loops, distributed over the threads of a device. Loops of one function must be independent, or
+/// the operation says that they are in order: then each sample has a block.
 template <class Op, op::Local L, Part What, class T> struct Defined {
   using Args = op::Operands<T>;
   static constexpr long aux = Op::aux(L.x, L.y);
   static constexpr int threads = 256, shared_bytes = 0;
-  static constexpr bool alone = true;
+  static constexpr bool by_sample = LoopsInOrder<Op> && What != Part::BackwardWeight, alone = !by_sample;
+  CLEAVE_HD static constexpr op::Local one_sample() {
+    op::Local one = L;
+    one.rows = 1;
+    return one;
+  }
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& t) {
+    if constexpr (by_sample) {
+      constexpr op::Local one = one_sample();
+      for (int i = c.block(); i < t.slices * L.rows; i += c.blocks())
+        define<Op, one, What>(OfBlock<Ctx>{c}, op::slice_of<one>(t, i, aux));
+      return;
+    }
     int const each = c.blocks() / t.slices, slice = c.block() / each;
     define<Op, L, What>(OfSlice<Ctx>{c, c.block() - slice * each, each}, op::slice_of<L>(t, slice, aux));
   }
   static int blocks(Args const& t) {
+    if constexpr (by_sample) return t.slices * L.rows < most_blocks ? t.slices * L.rows : most_blocks;
     int const each = blocks_each(length()), most = most_blocks / t.slices;
     return (each < most ? each : most < 1 ? 1 : most) * t.slices;
   }

@@ -1,0 +1,6 @@
+// refused: an expert is made of Linear, activations, Dropout, SwiGlu
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+struct Net : Sequential<Sequence<4, 8>, Experts<4, Attention<2>, Linear<8>>, PerPosition<Linear<2>, CrossEntropy>> {};
+struct Train : Plan<Net, Batch<8>> {};

@@ -1,0 +1,7 @@
+// refused: must divide evenly by the ways of the split, and so must the experts of Experts<n, ...>
+// refused: 6, 4
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+struct Net : Sequential<Sequence<4, 8>, Experts<6, Linear<8>>, PerPosition<Linear<4>, CrossEntropy>> {};
+struct Train : Plan<Net, Batch<8>, MicroBatches<4>, ModelParallel<SplitExperts, Ways<4>>> {};

@@ -1,0 +1,151 @@
+// train/experts.cpp - mixtures of experts under every split: one step against one rank, traffic, bits, formats, devices.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave.hpp>
+#include <cleave/predict/routing.hpp>
+#include <cleave/train/emulated.hpp>
+
+#include "../io/scratch.hpp"
+#include "values.hpp"
+
+using namespace cleave;
+
+namespace {
+
+constexpr int positions = 6, letters = 16;
+template <class... Words>
+using Block = Path<Residual<PerPosition<LayerNorm>, Attention<2, Causal>>,
+                   Residual<PerPosition<LayerNorm>, Experts<4, Words...>>>;
+struct Gpt : Sequential<Vector<positions>, Embedding<letters, 8, SendDense>, Block<Linear<12>, Gelu, Linear<8>>,
+                        PerPosition<LayerNorm, Linear<letters>, CrossEntropy>> {};
+/// Of Llama's kind, with three for each position, two blocks, and few places.
+struct Gated : Sequential<Vector<positions>, Embedding<letters, 8, SendDense>,
+                          Repeat<2, Block<TopExperts<3>, CapacityPercent<60>, SwiGlu<12>, Linear<8, NoBias>>>,
+                          PerPosition<LayerNorm, Linear<letters>, CrossEntropy>> {};
+/// Each position through one of them.
+struct Switch : Sequential<Vector<positions>, Embedding<letters, 8, SendDense>,
+                           Block<TopExperts<1>, LoadBalance<20>, Linear<12>, Relu, Dropout<20>, Linear<8>>,
+                           PerPosition<LayerNorm, Linear<letters>, CrossEntropy>> {};
+template <class N, class... Ps> struct Of : Plan<N, Batch<8>, MicroBatches<4>, Precision<f64>, InputGradient, Ps...> {
+  static constexpr Rate rate = Rate::constant(1);
+};
+template <class N, class Number, class... Ps> struct In : Plan<N, Batch<8>, MicroBatches<4>, Precision<Number>, Ps...> {
+  static constexpr Rate rate = Rate::constant(0.1f);
+};
+int token(long sample, long k) { return static_cast<int>((sample * 5 + k * k * 3 + sample * k) % letters); }
+template <class P> backend::host::Feed feed() {
+  return {nullptr,
+          [](void const*, long step, long first, int count, float* out) {
+            for (long s = 0; s < count; ++s)
+              for (long k = 0; k < positions; ++k) *out++ = static_cast<float>(token(step * 8 + first + s, k));
+          },
+          [](void const*, long step, long first, int count, int* out) {
+            for (long s = 0; s < count; ++s)
+              for (long k = 0; k < positions; ++k) *out++ = token(step * 8 + first + s, k + 1);
+          }};
+}
+template <class P> std::vector<double> trained(int replicas, int steps = 4) {
+  Trainer<P> t(replicas, 5);
+  t.train(0, steps, feed<P>());
+  CHECK(session::miscounted(t, steps) == "");
+  return values(t);
+}
+void near(std::vector<double> const& got, std::vector<double> const& wanted, double within) {
+  REQUIRE(got.size() == wanted.size());
+  double most = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) most = std::max(most, std::abs(got[i] - wanted[i]));
+  CHECK(most <= within);
+}
+template <class N> void every_split() {
+  using One = In<N, f64>;
+  auto const wanted = trained<One>(1);
+  using Sum = ModelParallel<SplitColsRows, Ways<2>>;
+  using AllToAll = ModelParallel<SplitExperts, Ways<2>>;
+  near(trained<In<N, f64, DataParallel<Sync>>>(2), wanted, 0);
+  near(trained<In<N, f64, Sum>>(1), wanted, 1e-9);
+  near(trained<In<N, f64, DataParallel<Sync>, ModelParallel<SplitCols, Ways<2>>>>(2), wanted, 1e-9);
+  near(trained<In<N, f64, ModelParallel<SplitRows, Ways<2>>>>(1), wanted, 1e-9);
+  near(trained<In<N, f64, AllToAll>>(1), wanted, 1e-9);
+  near(trained<In<N, f64, ModelParallel<SplitExperts, Ways<4>>>>(1), wanted, 1e-9);
+  near(trained<In<N, f64, DataParallel<Sync>, ModelParallel<SplitBatch, Ways<2>>>>(2), wanted, 1e-9);
+  near(trained<In<N, f64, DataParallel<Sync, Zero<3>>, AllToAll>>(2), wanted, 1e-9);
+  near(trained<In<N, f64, DataParallel<Sync, Zero<2>>, Sum>>(2), wanted, 1e-9);
+  near(trained<In<N, f64, DataParallel<Sync>, ModelParallel<SplitAlong<SplitExperts, SplitColsRows>, Ways<2, 2>>>>(1),
+       wanted, 1e-9);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("whole experts on ranks, by sums and by all-to-alls, beside replicas: the training of one rank", N,
+                   Gpt, Gated, Switch) {
+  every_split<N>();
+}
+TEST_CASE("a step sends what its constants say: two sums a pass, or two all-to-alls of the places") {
+  using Sum = Of<Gpt, ModelParallel<SplitColsRows, Ways<2>>>;
+  using AllToAll = Of<Gpt, ModelParallel<SplitExperts, Ways<2>>>;
+  constexpr auto count = []<class P>(meta::type<P>, op::Verb verb) {
+    int n = 0;
+    for (int k = 0; k < P::placed.count; ++k) n += P::placed.node[k].conversion.forward == verb;
+    return n;
+  };
+  static_assert(count(meta::type<Sum>{}, op::Verb::AllReduce) == 2);  // of attention and of experts
+  static_assert(count(meta::type<AllToAll>{}, op::Verb::AllToAll) == 2);
+  static_assert(count(meta::type<AllToAll>{}, op::Verb::AllReduce) == 0);
+}
+TEST_CASE("by all-to-alls the bits of one rank; by sums of ranks others, as same_bits says") {
+  using One = In<Gpt, f32>;
+  using AllToAll = In<Gpt, f32, ModelParallel<SplitExperts, Ways<2>>>;
+  using Sum = In<Gpt, f32, ModelParallel<SplitColsRows, Ways<2>>>;
+  CHECK(trained<AllToAll>(1) == trained<One>(1));
+  static_assert(same_bits<One, AllToAll>);
+  static_assert(plan::bits_differ_by<One, Sum>() == plan::BitsDifference::Split);
+}
+TEST_CASE("in narrow formats, in rounds, recomputed, and in a pipeline") {
+  auto const wanted = trained<In<Gpt, f32>>(1);
+  near(trained<In<Gpt, bf16, ModelParallel<SplitExperts, Ways<2>>>>(1), trained<In<Gpt, bf16>>(1), 2e-3);
+  near(trained<In<Gpt, f16, LossScale<64, 100>, ModelParallel<SplitColsRows, Ways<2>>>>(1),
+       trained<In<Gpt, f16, LossScale<64, 100>>>(1), 2e-3);
+  near(trained<In<Gpt, f32, Accumulate<2>, ModelParallel<SplitExperts, Ways<2>>>>(1), wanted, 1e-5);
+  near(trained<In<Gpt, f32, ModelParallel<SplitLayers<2>>>>(1), wanted, 1e-5);
+  struct Again
+      : Sequential<Vector<positions>, Embedding<letters, 8, SendDense>, Recompute<Block<Linear<12>, Gelu, Linear<8>>>,
+                   PerPosition<LayerNorm, Linear<letters>, CrossEntropy>> {};
+  near(trained<In<Again, f32>>(1), wanted, 1e-6);
+}
+TEST_CASE_TEMPLATE("on a device", N, Gpt, Gated, Switch) {
+  auto const on_device = []<class P>(meta::type<P>, int replicas) {
+    DeviceTrainer<P, backend::emulate::Machine> t(replicas, 5, std::make_unique<backend::emulate::Machine>(3u));
+    t.train(0, 3, feed<P>());
+    CHECK(session::miscounted(t, 3) == "");
+    return values(t);
+  };
+  auto const wanted = trained<In<N, f64>>(1, 3);
+  near(on_device(meta::type<In<N, f64, DataParallel<Sync>>>{}, 2), wanted, 1e-9);
+  near(on_device(meta::type<In<N, f64, ModelParallel<SplitExperts, Ways<2>>>>{}, 1), wanted, 1e-9);
+  near(on_device(meta::type<In<N, f64, ModelParallel<SplitColsRows, Ways<2>>>>{}, 1), wanted, 1e-9);
+}
+TEST_CASE("routing_of counts what experts take and drop, of a trainer and of its checkpoint") {
+  using P = In<Gated, f32, ModelParallel<SplitColsRows, Ways<2>>>;
+  Trainer<P> t(1, 5);
+  std::vector<float> x;
+  for (int i = 0; i < 40 * positions; ++i) x.push_back(static_cast<float>(i * i * 7 % letters));
+  Routing const first = routing_of(t, x), second = routing_of<1>(t, x);
+  CHECK(first.positions == 40 * positions);
+  CHECK(first.choices == 3 * first.positions);
+  // Of six positions, three experts of four each: 4.5 an expert if even, and places for 60 percent of that, 3.
+  CHECK(first.dropped >= first.choices - 40 * 4 * 3);
+  long taken = 0;
+  for (long n : first.taken) {
+    taken += n;
+    CHECK(n <= 40 * 3);
+  }
+  CHECK(taken + first.dropped == first.choices);
+  CHECK(first.taken.size() == 4);
+  CHECK(second.choices == first.choices);
+  scratch::Folder const folder;
+  session::save(t, folder / "model.safetensors", 5);
+  Routing const of_file = routing_of<Gated>(folder / "model.safetensors", x);
+  CHECK(of_file.taken == first.taken);
+  CHECK(of_file.dropped_share() ==
+        doctest::Approx(static_cast<double>(first.dropped) / static_cast<double>(first.choices)));
+}
