@@ -6,6 +6,7 @@
 #include "../backend/host/kernels/attention.hpp"
 #include "../backend/host/kernels/bias.hpp"
 #include "../backend/host/kernels/convolve.hpp"
+#include "../backend/host/kernels/experts.hpp"
 #include "../backend/host/kernels/lookup.hpp"
 #include "../backend/host/kernels/map.hpp"
 #include "../backend/host/kernels/pool.hpp"

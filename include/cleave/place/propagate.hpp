@@ -206,8 +206,10 @@ constexpr Shardings<N> propagate_shardings(Signatures<N> const& model, DeviceMes
   algebra::Propagation<N> pass{model, mesh, request};
   pass.out.verdict = model.verdict;
   for (int a = 0; a < mesh.axes; ++a) {
-    // Only a first layer that reads the input in parts is given parts; a gradient of the input is whole on all ways.
-    bool const parts = mesh.size[a] == 0 || (mesh.size[a] > 1 && wishes.of[0][a] == 'b' && !request.input_gradient);
+    // Parts are given where the first product reads parts; a gradient of the input is whole on all ways.
+    int first = 0;
+    while (first + 1 < N && !model.op[first].contracts) ++first;
+    bool const parts = mesh.size[a] == 0 || (mesh.size[a] > 1 && wishes.of[first][a] == 'b' && !request.input_gradient);
     if (parts) pass.out.input.on[a] = shard(batch);
     if (mesh.size[a] > 1) pass.look_ahead(a, wishes);
   }

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "../data/sample_source.hpp"
 #include "../layer/experts.hpp"
 #include "../layer/input.hpp"
 #include "../layer/loss.hpp"
@@ -71,36 +74,56 @@ template <class Net, int Nth = 0> struct Gates {
   }
 };
 
-template <class Gates> Routing routing_by(Predictor<Gates, f32>& gates, std::span<float const> x) {
-  constexpr auto experts = static_cast<std::size_t>(Gates::router::output(Shape(1, 1))[1]);
-  std::vector<float> const y = gates(x);
-  Routing out;
-  out.taken.resize(experts);
-  out.positions = static_cast<long>(y.size() / experts);
-  out.choices = out.positions * chosen_by<typename Gates::router>;
-  out.dropped = out.choices;
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    if (y[i] == 0) continue;
-    ++out.taken[i % experts];
-    --out.dropped;
+template <class Gates> class RoutingCounts {
+  static constexpr auto inputs = static_cast<std::size_t>(Gates::input::shape.size());
+  static constexpr auto experts = static_cast<std::size_t>(Gates::router::output(Shape(1, 1))[1]);
+
+ public:
+  explicit RoutingCounts(auto&& weights) : gates_(weights) { out_.taken.resize(experts); }
+
+  Routing const& of(std::span<float const> x) {
+    std::vector<float> const y = gates_(x);
+    for (std::size_t i = 0; i < y.size(); ++i) out_.taken[i % experts] += y[i] != 0;
+    out_.positions += static_cast<long>(y.size() / experts);
+    out_.choices = out_.positions * chosen_by<typename Gates::router>;
+    out_.dropped = out_.choices - std::accumulate(out_.taken.begin(), out_.taken.end(), 0L);
+    return out_;
   }
-  return out;
-}
+  /// Of all samples, a few at a time.
+  template <Dataset D> Routing const& of(D const& data) {
+    static_assert(D::Input::shape.size() == Gates::input::shape.size(),
+                  "routing_of: the samples of the data set have other inputs than the model");
+    SampleSource const all = source_of(data);
+    constexpr long at_once = 256;
+    std::vector<int> labels(static_cast<std::size_t>(all.labels));
+    std::vector<float> x(at_once * inputs), targets(static_cast<std::size_t>(all.outputs));
+    for (long first = 0; first < all.size(); first += at_once) {
+      auto const count = static_cast<std::size_t>(std::min(at_once, all.size() - first));
+      for (std::size_t i = 0; i < count; ++i)
+        all.read(first + static_cast<long>(i), nullptr, &x[i * inputs], labels.data(), targets.data());
+      of(std::span<float const>(x).first(count * inputs));
+    }
+    return out_;
+  }
+
+ private:
+  Predictor<Gates, f32> gates_;
+  Routing out_;
+};
 
 }  // namespace session
 
-/// How the `Nth` Experts of a model, counted from 0, send the positions of samples x (n, inputs), with the weights of a
-/// checkpoint: `routing_of<Net>("out/mine/checkpoint.safetensors", x).dropped`. Throws Error as a Predictor does.
-template <class Net, int Nth = 0> Routing routing_of(std::string const& file, std::span<float const> x) {
-  Predictor<session::Gates<Net, Nth>, f32> gates(file);
-  return session::routing_by(gates, x);
+/// How the `Nth` Experts of a model, counted from 0, send the positions of samples x (n, inputs), or of a data set,
+/// with the weights of a checkpoint: `routing_of<Net>("out/mine/checkpoint.safetensors", test).dropped`. Throws Error
+/// as a Predictor does.
+template <class Net, int Nth = 0> Routing routing_of(std::string const& file, auto const& samples) {
+  return session::RoutingCounts<session::Gates<Net, Nth>>(file).of(samples);
 }
 /// The same, with the weights that a trainer has now.
 template <int Nth = 0, class Trained>
 requires requires { typename Trained::plan; }
-Routing routing_of(Trained& trainer, std::span<float const> x) {
-  Predictor<session::Gates<typename Trained::plan::Net, Nth>, f32> gates(trainer);
-  return session::routing_by(gates, x);
+Routing routing_of(Trained& trainer, auto const& samples) {
+  return session::RoutingCounts<session::Gates<typename Trained::plan::Net, Nth>>(trainer).of(samples);
 }
 
 }  // namespace cleave
