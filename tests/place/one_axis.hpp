@@ -272,6 +272,10 @@ constexpr Placed<N> place(Signatures<N> const& model, op::Equation const* equati
   placer.out.verdict = model.verdict;
   bool columns[N]{};  // the last product on some way to operation k was, or k is one
   auto const behind_columns = [&](int in) { return in >= 0 && columns[in]; };
+  int first = 0;
+  while (first + 1 < N && !model.op[first].contracts) ++first;
+  bool const looks_up = model.op[0].tokens > 0 && model.op[0].tie == op::Tie::None && request.mesh.size[1] > 1;
+  if (looks_up && !request.input_gradient && letters[first] == 'b') placer.out.input = shard(batch);
   for (int k = 0; k < N && placer.out.verdict.law == Law::None; ++k) {
     Signature const& s = model.op[k];
     char letter = 0;

@@ -206,9 +206,11 @@ constexpr Shardings<N> propagate_shardings(Signatures<N> const& model, DeviceMes
   algebra::Propagation<N> pass{model, mesh, request};
   pass.out.verdict = model.verdict;
   for (int a = 0; a < mesh.axes; ++a) {
-    // Parts are given where the first product reads parts; a gradient of the input is whole on all ways.
+    // Only a first layer that reads the input in parts is given parts, or an embedding in front of it, whose table no
+    // other layer has; a gradient of the input is whole on all ways.
     int first = 0;
-    while (first + 1 < N && !model.op[first].contracts) ++first;
+    bool const looks_up = N > 0 && model.op[0].tokens > 0 && model.op[0].tie == op::Tie::None;
+    while (looks_up && first + 1 < N && !model.op[first].contracts) ++first;
     bool const parts = mesh.size[a] == 0 || (mesh.size[a] > 1 && wishes.of[first][a] == 'b' && !request.input_gradient);
     if (parts) pass.out.input.on[a] = shard(batch);
     if (mesh.size[a] > 1) pass.look_ahead(a, wishes);
