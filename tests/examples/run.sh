@@ -195,6 +195,10 @@ EOF
       tail -4 $text.txt
       awk '/^epoch/ { held_out = $NF } /^to be, or not to be: that is the question$/ { ++n } END { exit !(held_out < 0.2 && n > 2) }' $text.txt
     done
+    "$bin/22_experts" plays.txt 8 >experts.txt
+    tail -4 experts.txt
+    awk '/^epoch/ { held_out = $NF } END { exit !(held_out < 1) }' experts.txt
+    grep -qE 'choices are dropped; each expert takes( [0-9.]+ %){8}$' experts.txt
     refuses "nothing.txt: cannot open this file" "$bin/18_gpt" nothing.txt
     gpt2() { refuses "$1" "$bin/20_gpt2" --weights "$2" --prompt "$3"; }
     gpt2 "nothing.txt: cannot open this file" nothing.txt 464
