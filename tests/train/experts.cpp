@@ -107,6 +107,9 @@ TEST_CASE("in narrow formats, in rounds, recomputed, and in a pipeline") {
   auto const wanted = trained<In<Gpt, f32>>(1);
   near(trained<In<Gpt, bf16, AllToAll>>(1), trained<In<Gpt, bf16>>(1), 2e-3);
   near(trained<In<Gpt, f16, LossScale<64, 100>, Sum>>(1), trained<In<Gpt, f16, LossScale<64, 100>>>(1), 2e-3);
+  auto weights = trained<In<Switch, f32, LossScale<64, 100>>>(1);  // which the balancing loss is told of
+  weights.resize(weights.size() - 2);
+  near(weights, trained<In<Switch, f32>>(1), 0);
   near(trained<In<Gpt, f32, Accumulate<2>, AllToAll>>(1), wanted, 1e-5);
   near(trained<In<Gpt, f32, ModelParallel<SplitLayers<2>>>>(1), wanted, 1e-5);
   struct Again

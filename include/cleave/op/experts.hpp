@@ -24,8 +24,7 @@ template <int Experts, int Chosen, int Percent, int Balance> struct ChooseExpert
   static constexpr auto equation = "bTF,FE->bTE";
   static constexpr int weights = 1;
   static constexpr bool reads_x = true, reads_y = true, weights_after_input = true, of_sequences = true;
-  static constexpr bool loops_in_order = true;
-  static constexpr int chosen = Chosen;
+  static constexpr bool loops_in_order = true, has_loss_of_its_own = Balance > 0;
   static constexpr Shape output(Shape x) { return Shape(x[0], Experts); }
   static constexpr Weight weight(int, Shape x) { return {Shape(x[1], Experts), Start::He, 5000, Experts}; }
   /// Probabilities, later gradients of the logits; then the share of each expert among the chosen.

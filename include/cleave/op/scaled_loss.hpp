@@ -1,4 +1,4 @@
-// op/scaled_loss.hpp - a loss whose gradient is multiplied by the factor of a LossScale.
+// op/scaled_loss.hpp - a loss whose gradient is multiplied by the factor of a LossScale, and what adds to its gradient.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -24,8 +24,22 @@ template <class Loss, class Scale> struct ScaledLoss : Loss {
   }
 };
 
+/// As Op, which adds the gradient of a loss of its own to that of the plan's; the factor is the same. It has no state,
+/// and is given that of the plan's loss.
+template <class Op, class Scale> struct ScaledBalance : Op {
+  template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
+    Operands<T> scaled = t;
+    scaled.scale *= Scale::factor(t.state0);
+    Op::template backward_input<L>(ctx, scaled);
+  }
+};
+
 /// The operations of a model, with the loss scaled; as they are where Scale is void, or the last is no loss.
 template <class Scale, class Op, bool Last> struct scaled_ { using is = Op; };
+template <class Scale, class Op>
+requires(!std::is_void_v<Scale> && requires { requires Op::has_loss_of_its_own; }) struct scaled_<Scale, Op, false> {
+  using is = ScaledBalance<Op, Scale>;
+};
 template <class Scale, class Op>
 requires(!std::is_void_v<Scale> && requires { requires Op::is_loss; }) struct scaled_<Scale, Op, true> {
   using is = ScaledLoss<Op, Scale>;

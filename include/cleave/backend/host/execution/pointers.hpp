@@ -63,10 +63,10 @@ template <class N> class Pointers {
     }
     int const aux = (on_the_way_back_ ? s.aux_again : s.aux)[k];
     if (aux >= 0) t.aux = buffer<A>(aux) + row * n.aux;
-    if (n.states > 0) {
-      t.state0 = reinterpret_cast<A*>(weights_base_ + layout_.states - weights_first_) + s.state[k];
-      t.state1 = t.state0 + n.state_size;
-    }
+    // Its own, or the plan's loss scale for what adds to the gradient of the loss.
+    t.state0 = reinterpret_cast<A*>(weights_base_ + layout_.states - weights_first_) +
+               (n.states > 0 ? s.state[k] : program_.loss_scale);
+    if (n.states > 0) t.state1 = t.state0 + n.state_size;
     int const slot = layout_.slot(program_, n.part, round_);  // of the loss
     t.labels = at<int>(layout_.labels + slot * layout_.labels_apart) + row * program_.labels;
     if (s.targets > 0) t.targets = at<float>(layout_.targets + slot * layout_.targets_apart) + row * program_.targets;

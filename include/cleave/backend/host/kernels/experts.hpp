@@ -124,7 +124,7 @@ template <int Out, int Experts, op::Start How> struct Kernel<op::ProductOfExpert
     for (long e = 0; e < experts<L>; ++e) {
       Branches<E> own = to;
       own.dw0.first += e * Out * in<L>;
-      own.dw0.other += e * Out * in<L>;
+      if (own.dw0.other) own.dw0.other += e * Out * in<L>;
       gemm_sum<E, Out, in<L>, places<L>, T>(c.workspace, dy_of<L>(t, e, factor_dy<L>(t)), x_of<L>(t, e, factor_x<L>(t)),
                                             own, t.slices);
     }
