@@ -42,9 +42,12 @@ template <class... Ts, int N> struct first_of<meta::list<Ts...>, N> {
 template <class Net, int Nth = 0> struct Gates {
  private:
   template <class... Ops> static constexpr int find(meta::list<Ops...>) {
-    int k = 0, at = -1, seen = 0;
-    ((at = chosen_by<Ops> > 0 && seen++ == Nth ? k : at, ++k), ...);
-    return at;
+    int k = 0, seen = 0;
+    for (bool const routes : {(chosen_by<Ops> != 0)...}) {
+      if (routes && seen++ == Nth) return k;
+      ++k;
+    }
+    return -1;
   }
   static constexpr int route = find(typename Net::ops{}), count = static_cast<int>(Net::ops::size);
   static_assert(route >= 0, "routing_of<Net, n>: the model has no Experts of this number, counted from 0");
