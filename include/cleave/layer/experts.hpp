@@ -15,13 +15,15 @@ template <int> struct TopExperts : layer::Option {};
 /// Of Experts: an expert has places for so many percent of the positions that would be even, default 125; positions
 /// that find none are dropped.
 template <int> struct CapacityPercent : layer::Option {};
-/// Of Experts: percent of the load-balancing loss that are part of what gradients are of; default 1.
+/// Of Experts: percent of the load-balancing loss that are part of what gradients are of; default 1. The loss that is
+/// told does not have them.
 template <int> struct LoadBalance : layer::Option {};
 
 namespace layer {
 
-template <int Count, int Top, int Capacity, int Balance, bool Known> struct experts_are_chosen {
-  static constexpr bool holds = Count >= 2 && Top >= 1 && Top <= Count && Capacity >= 1 && Balance >= 0 && Known;
+template <int Count, int Top, int Capacity, int Balance, bool Known, bool Taken> struct experts_are_chosen {
+  static constexpr bool holds =
+      Count >= 2 && Top >= 1 && Top <= Count && Capacity >= 1 && Balance >= 0 && Known && Taken;
   template <bool Holds> struct tell {
     static_assert(
         Count >= 2 && Top >= 1 && Top <= Count,
@@ -30,12 +32,23 @@ template <int Count, int Top, int Capacity, int Balance, bool Known> struct expe
         Capacity >= 1 && Balance >= 0,
         "Experts: CapacityPercent<p> is from 1 (125: an expert has places for a quarter more positions than an "
         "even share), LoadBalance<p> from 0");
+    static_assert(
+        Taken,
+        "Experts: its own options are TopExperts, CapacityPercent and LoadBalance, each once; those of a layer, "
+        "such as NoBias, are said to that layer");
     static_assert(Known,
                   "Experts: an expert is made of Linear, activations, Dropout, SwiGlu, Branches<Times, ...> and "
                   "Residual; other layers do not see the positions of one expert by themselves");
   };
 };
 
+template <class Option, class... Options>
+inline constexpr int experts_say = (0 + ... + int{of_one_kind<Option, Options>});
+using options_of_experts = meta::list<TopExperts<1>, CapacityPercent<1>, LoadBalance<1>>;
+template <class Options> inline constexpr bool experts_take = false;
+template <class... Options>
+inline constexpr bool experts_take<meta::list<Options...>> = (is_one_of<Options>(options_of_experts{}) && ...) &&
+                                                             (... && (experts_say<Options, Options...> == 1));
 template <class T> inline constexpr bool is_option = std::is_base_of_v<Option, T>;
 template <class T> using list_if_option = std::conditional_t<is_option<T>, meta::list<T>, meta::list<>>;
 template <class T> using list_if_layer = std::conditional_t<is_option<T>, meta::list<>, meta::list<T>>;
@@ -66,7 +79,8 @@ template <int Count, class Options, class... Layers> struct experts_of<Count, Op
                        capacity = number_in<CapacityPercent, Options>::or_(125),
                        balance = number_in<LoadBalance, Options>::or_(1);
   using inner = each_of_experts_<Count, meta::concat<meta::list<>, ops_of<Layers>...>>;
-  using chosen = experts_are_chosen<Count, top, capacity, balance, inner::known && sizeof...(Layers) != 0>;
+  using chosen =
+      experts_are_chosen<Count, top, capacity, balance, inner::known && sizeof...(Layers) != 0, experts_take<Options>>;
   static constexpr bool sound = chosen::holds;
   using route =
       op::ChooseExperts<(sound ? Count : 2), (sound ? top : 1), (sound ? capacity : 100), (sound ? balance : 0)>;
@@ -101,10 +115,11 @@ template <int Count, class Options, class... Layers> struct experts_of<Count, Op
 /// residual's way. `routing_of` (predict/routing.hpp) counts them. Gradients are also those of LoadBalance times a loss
 /// that is least where all experts have equal work; it is not in the loss that is told.
 ///
-/// With `ModelParallel` of any split ranks have whole experts, and there is one sum over ranks in each pass; with
-/// `ModelParallel<SplitExperts>` they split the samples of all other layers, and two all-to-alls in each pass bring
-/// positions to their experts and back. What a position computes does not depend on the split. Source: Lepikhin et al.,
-/// "GShard", 2020, whose groups are samples here.
+/// By a split of weights (SplitCols, SplitRows, SplitColsRows, SplitGroups) ranks have whole experts, with one sum over
+/// ranks in each pass, and the gates' gradients are gathered; by `ModelParallel<SplitExperts>` ranks also have other
+/// samples, and two all-to-alls in each pass bring positions to their experts and back. What a position computes
+/// depends on no split but for rounding. check_layer wants `LoadBalance<0>`. Source: Lepikhin et al., "GShard", 2020,
+/// whose groups are samples here.
 template <int Count, class... Words>
 struct Experts : layer::experts_of<Count, meta::concat<meta::list<>, layer::list_if_option<Words>...>,
                                    meta::concat<meta::list<>, layer::list_if_layer<Words>...>> {};

@@ -125,6 +125,14 @@ template <int Ops> struct Propagation {
     return may;
   }
 
+  /// Whether each rank may have as many of the experts whose gates an operation reads; else it has them all.
+  constexpr bool divides_experts(Signature const& s, OpSharding const& at, int axis, char wish) const {
+    int ranks = mesh.size[axis];
+    for (int outer = data_axis + 1; outer < axis; ++outer)
+      ranks *= at.y.on[outer] == shard(s.y_at.dim('c')) ? mesh.size[outer] : 1;
+    return (wish == 'c' || wish == 'o') && s.x2[1] % ranks == 0;
+  }
+
   constexpr void check_written(Signature const& s, Placement a, Placement b) {
     if ((a.kind == Kind::Partial || b.kind == Kind::Partial) && !s.linear) {
       refuse(Law::Nonlinear, s.leaf, request.mesh.ways(), s);
@@ -145,7 +153,7 @@ template <int Ops> struct Propagation {
       return;
     }
     if (s.in1 > -2 && !s.stats_input) a = meeting(s, a, b);
-    bool const asked = s.contracts || (s.to_experts && (wish == 'c' || wish == 'o') && a != shard(batch));
+    bool const asked = s.contracts || (s.to_experts && divides_experts(s, to, axis, wish) && a != shard(batch));
     char letter = asked ? wish : follow(s, a, axis);
     if (letter == 'o' && !s.w_at.has('o')) letter = 'c';
     bool const each = s.linear && !s.contracts && request.blocks == 1;  // it may be applied to each summand

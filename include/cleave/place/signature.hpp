@@ -96,7 +96,8 @@ template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
   if constexpr (requires { Op::of_sequences; }) {
     if (x.dims < 2) return {Law::Sequence, x.dims, 2, leaf};
   }
-  if constexpr (requires { Op::heads; }) {
+  if constexpr (
+      requires { Op::heads; } || requires { Op::room(1); }) {
     if (x.dims != 2) return {Law::Sequence, x.dims, 2, leaf};
   }
   if constexpr (requires { Op::takes_mask; }) {

@@ -33,6 +33,11 @@ struct SplitBatch {
 struct SplitGroups {
   static constexpr char letter = 'c';
 };
+/// Whole samples, and of Experts whole experts, over the same ranks: two all-to-alls in each pass bring positions to
+/// their experts and back. Source: Lepikhin et al., "GShard", 2020.
+struct SplitExperts {
+  static constexpr char letter = 'b', experts = 'c';
+};
 /// Not split: every rank of the model axis computes the same.
 struct Whole {
   static constexpr char letter = 'W';
@@ -47,6 +52,19 @@ template <class Split> constexpr char letter_along_one_axis() {
   }
 }
 
+/// That of experts, which are whole on a rank by each split of weights. By SplitExperts they are cut along its axis
+/// alone.
+template <class Split> inline constexpr bool splits_experts = requires { Split::experts; };
+template <class Split> constexpr char letter_of_experts(bool another_splits_them = false) {
+  if constexpr (splits_experts<Split>) {
+    return Split::experts;
+  } else {
+    char const letter = letter_along_one_axis<Split>();
+    if (letter == 0 || letter == 'W' || letter == 'b') return letter;
+    return another_splits_them ? 'W' : 'c';
+  }
+}
+
 /// Over `Ways<a, b, ...>`, an array of ranks: a split for each of its axes, the outermost first. By
 /// `SplitAlong<SplitColsRows, SplitRowsCols>` a rank has a block of every weight: the first layer's columns lie over
 /// the first axis and its rows over the second, the next layer's the other way round, and each layer has one sum, over
@@ -55,6 +73,9 @@ template <class First, class... Splits> struct SplitAlong {
   static constexpr int axes = 1 + static_cast<int>(sizeof...(Splits));
   static constexpr char letter = letter_along_one_axis<First>(),
                         along[axes] = {letter, letter_along_one_axis<Splits>()...};
+  static constexpr bool have_own_axis = splits_experts<First> || (splits_experts<Splits> || ...);
+  static constexpr char experts_along[axes] = {letter_of_experts<First>(have_own_axis),
+                                               letter_of_experts<Splits>(have_own_axis)...};
   static constexpr bool are_splits = letter != 0 && ((letter_along_one_axis<Splits>() != 0) && ...);
 };
 

@@ -25,7 +25,9 @@ concept Windowed = requires {
 };
 
 template <class Op>
-concept Convolves = Windowed<Op> && Op::contracts;
+concept Convolves = Windowed<Op> && Op::contracts && !requires {
+  Op::of_experts;
+};
 /// Of any number: clang++ allows no more than 256 operands of a fold expression.
 constexpr bool any(std::initializer_list<bool> of) {
   return std::any_of(of.begin(), of.end(), [](bool each) { return each; });
@@ -40,15 +42,15 @@ template <class Policy> constexpr char along(int axis, char all) {
 }
 template <class Policy> constexpr char for_products(int axis) { return along<Policy>(axis, Policy::products); }
 template <class Policy> constexpr char for_convolutions(int axis) { return along<Policy>(axis, Policy::convolutions); }
-/// Of experts whole ones, by each split of weights.
-constexpr char experts_by(char letter) {
-  return letter == 0 || letter == 'W' || letter == 'b' || letter == '?' ? letter : 'c';
-}
 template <class Policy> constexpr char for_experts(int axis) {
-  if constexpr (requires { Policy::experts; }) {
-    return Policy::experts;
-  } else {
-    return experts_by(for_products<Policy>(axis));
+  if constexpr (requires { Policy::split::experts_along; }) {
+    return Policy::split::experts_along[axis < Policy::split::axes ? axis : 0];
+  } else if constexpr (Policy::products == '?') {
+    return '?';
+  } else if constexpr (requires { typename Policy::split; }) {
+    return letter_of_experts<typename Policy::split>();
+  } else {  // no split, or OneWeirdTrick
+    return Policy::products == '~' ? 'c' : Policy::products;
   }
 }
 /// Whether its letter is that of experts.
@@ -102,13 +104,14 @@ constexpr auto letters(meta::list<Ops...>, meta::list<Leaves...>) {
   constexpr bool convolves[] = {Windowed<Ops>..., false};
   constexpr bool tied[] = {op::tie_of<Ops> == op::Tie::Reads..., false};
   constexpr bool experts[] = {is_of_experts<Ops>()..., false};
-  constexpr char said_by[] = {for_products<leaf_policy<Leaves>>(Axis)..., 0};
+  constexpr char said_by[] = {for_products<leaf_policy<Leaves>>(Axis)..., 0},
+                 said_of_experts[] = {for_experts<leaf_policy<Leaves>>(Axis)..., 0};
   layer::Graph<n> graph;
   Net::connect(graph);
   Letters<n> out;
   for (int k = 0; k < n; ++k) {
     char const own = said_by[graph.leaf[k]];
-    out.of[k] = own != 0       ? (experts[k] ? experts_by(own) : own)
+    out.of[k] = own != 0       ? (experts[k] ? said_of_experts[graph.leaf[k]] : own)
                 : tied[k]      ? 'W'
                 : experts[k]   ? for_experts<ModelPolicy>(Axis)
                 : convolves[k] ? for_convolutions<ModelPolicy>(Axis)

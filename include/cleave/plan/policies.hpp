@@ -116,19 +116,6 @@ template <int N> struct OneWeirdTrick {
   static constexpr int ways = N == 0 ? -1 : N;  // 0 would mean the default
 };
 
-/// Layers split the batch, Experts whole experts, over the same ranks: two all-to-alls bring positions to their experts
-/// and back. Source: Lepikhin et al., "GShard", 2020.
-struct SplitExperts {
-  static constexpr char letter = 'b';
-};
-template <class N> struct ModelParallel<SplitExperts, N> {
-  using kind = plan::ModelKind;
-  using split = SplitExperts;
-  using sizes = N;
-  static constexpr char convolutions = 'b', products = 'b', experts = 'c';
-  static constexpr int ways = N::ways;
-};
-
 /// An explicit mesh: `Mesh<Data<2>, Model<4>>` runs on exactly 8 ranks, and so does `Mesh<Data<2>, Model<2, 2>>`.
 template <int N> struct Data { static constexpr int replicas = N; };
 template <int... N> struct Model { using sizes = Ways<N...>; };

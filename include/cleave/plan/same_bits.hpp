@@ -59,12 +59,8 @@ template <class P> struct BitsOf {
         return place::algebra::contraction(s, kept, n.w, n.local.w0, P::request.mesh, P::request.blocks).is_branch;
       };
       for (int a = place::data_axis + 1; a < P::request.mesh.axes; ++a) {
-        if (n.w.on[a].kind == place::Kind::Shard && P::request.mesh.size[a] > 1) {
+        if (n.w.on[a].kind == place::Kind::Shard && P::request.mesh.size[a] > 1)
           c.weights.add(n.w.on[a].dim, P::request.mesh.size[a]);
-          char const letter = s.w_at[n.w.on[a].dim];  // of groups: no sum is over it
-          if (s.contracts && !(s.x_at.has(letter) && s.y_at.has(letter)))
-            c.sums.add(n.w.on[a].dim, P::request.mesh.size[a]);
-        }
         // Ranks have summands of its output, or of its input's gradient: of experts.
         bool const reads_part = n.x.on[a].kind == place::Kind::Shard;
         if (s.weights == 0 && P::request.mesh.size[a] > 1 &&
@@ -72,7 +68,7 @@ template <class P> struct BitsOf {
           c.sums.add(place::batch, P::request.mesh.size[a]);
       }
       bool const by_branches = P::request.blocks > 1 && s.sums_in_blocks && in_tree(s.y_at) && in_tree(s.x_at);
-      if (s.contracts && by_branches) c.sums = {};
+      if (s.contracts && !by_branches) c.sums = c.weights;
       c.bias = P::schedule.bias[k] >= 0;
       c.map = P::schedule.map[k] >= 0;
     }

@@ -77,7 +77,8 @@ template <class Net> struct NextOf {
 ///
 /// It computes each position once and keeps the keys and values of attention (`cache_bytes`). `Net` reads tokens,
 /// Vector<T>, no position sees those behind it (causal attention), and it ends with CrossEntropy of each position.
-/// Outputs are those of a Predictor but for the rounding of sums in another order. One thread.
+/// Outputs are those of a Predictor but for the rounding of sums in another order, which may also send a position to
+/// another expert where two are as probable. One thread.
 template <class Net> class Generator {
   static_assert(session::NextOf<Net>::known,
                 "Generator: the model reads tokens, Vector<T>, and its positions see others by causal attention only, "

@@ -19,7 +19,7 @@ namespace cleave {
 /// Of the Experts of a model, in samples.
 struct Routing {
   long positions = 0, choices = 0;  // of so many experts; choices: k for each position
-  long dropped = 0;                 // choices whose expert had no place
+  long dropped = 0;                 // choices whose expert had no place, or whose weight is too small for f32
   std::vector<long> taken;          // by each expert
   /// Of all choices.
   double dropped_share() const { return choices > 0 ? static_cast<double>(dropped) / static_cast<double>(choices) : 0; }
@@ -36,6 +36,17 @@ template <class... Ts, int N> struct first_of<meta::list<Ts...>, N> {
   template <int... I>
   static meta::list<meta::at<meta::list<Ts...>, static_cast<std::size_t>(I)>...> take(std::integer_sequence<int, I...>);
   using type = decltype(take(std::make_integer_sequence<int, N>{}));
+};
+
+/// A table that a layer behind the part reads too, by itself.
+template <class Op> struct untied { using type = Op; };
+template <class Op>
+requires(op::tie_of<Op> == op::Tie::Has) struct untied<Op> {
+  using type = typename Op::Table;
+};
+template <class Ops> struct untied_all;
+template <class... Ops> struct untied_all<meta::list<Ops...>> {
+  using type = meta::list<typename untied<Ops>::type...>;
 };
 
 /// Net up to the gates of its `Nth` Experts, whose outputs these are.
@@ -65,7 +76,8 @@ template <class Net, int Nth = 0> struct Gates {
   using input = typename Net::input;
   using layers = meta::concat<typename first_of<layer::leaves<Net>, leaves>::type, meta::list<MeanSquaredError>>;
   using join_layers = meta::list<>;
-  using ops = meta::concat<typename first_of<typename Net::ops, before + 1>::type, layer::ops_of<MeanSquaredError>>;
+  using ops = meta::concat<typename untied_all<typename first_of<typename Net::ops, before + 1>::type>::type,
+                           layer::ops_of<MeanSquaredError>>;
   static constexpr void connect(auto& graph) {
     auto const from = whole();
     for (int k = 0; k <= before; ++k) {
