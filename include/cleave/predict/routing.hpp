@@ -6,6 +6,7 @@
 #include <numeric>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../data/sample_source.hpp"
@@ -94,7 +95,7 @@ template <class Gates> class RoutingCounts {
   static constexpr auto experts = static_cast<std::size_t>(Gates::router::output(Shape(1, 1))[1]);
 
  public:
-  explicit RoutingCounts(auto&& weights) : gates_(weights) { out_.taken.resize(experts); }
+  explicit RoutingCounts(Predictor<Gates, f32> gates) : gates_(std::move(gates)) { out_.taken.resize(experts); }
 
   Routing const& of(std::span<float const> x) {
     std::vector<float> const y = gates_(x);
@@ -132,13 +133,15 @@ template <class Gates> class RoutingCounts {
 /// with the weights of a checkpoint: `routing_of<Net>("out/mine/checkpoint.safetensors", test).dropped`. Throws Error
 /// as a Predictor does.
 template <class Net, int Nth = 0> Routing routing_of(std::string const& file, auto const& samples) {
-  return session::RoutingCounts<session::Gates<Net, Nth>>(file).of(samples);
+  using Gates = session::Gates<Net, Nth>;
+  return session::RoutingCounts<Gates>(Predictor<Gates, f32>(file)).of(samples);
 }
 /// The same, with the weights that a trainer has now.
 template <int Nth = 0, class Trained>
 requires requires { typename Trained::plan; }
 Routing routing_of(Trained& trainer, auto const& samples) {
-  return session::RoutingCounts<session::Gates<typename Trained::plan::Net, Nth>>(trainer).of(samples);
+  using Gates = session::Gates<typename Trained::plan::Net, Nth>;
+  return session::RoutingCounts<Gates>(Predictor<Gates, f32>(trainer)).of(samples);
 }
 
 }  // namespace cleave
