@@ -1,4 +1,4 @@
-// layer/experts.cpp - a mixture of experts: gradients, whole experts on ranks by sums and by all-to-alls, what is dropped.
+// layer/experts.cpp - a mixture of experts: gradients, any replicas, experts on two ranks.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>

@@ -1,4 +1,4 @@
-// train/experts.cpp - mixtures of experts under every split: one step against one rank, traffic, bits, formats, devices.
+// train/experts.cpp - mixtures of experts by each split: a few steps against one rank, traffic, bits, formats, devices.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave.hpp>

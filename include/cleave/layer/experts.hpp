@@ -15,8 +15,8 @@ template <int> struct TopExperts : layer::Option {};
 /// Of Experts: an expert has places for so many percent of the positions that would be even, default 125; positions
 /// that find none are dropped.
 template <int> struct CapacityPercent : layer::Option {};
-/// Of Experts: percent of the load-balancing loss that are part of what gradients are of; default 1. The loss that is
-/// told does not have them.
+/// Of Experts: percent of the load-balancing loss that are part of what gradients are of; default 1. The
+/// reported loss does not have them.
 template <int> struct LoadBalance : layer::Option {};
 
 namespace layer {
@@ -86,9 +86,11 @@ template <int Count, class Options, class... Layers> struct experts_of<Count, Op
       op::ChooseExperts<(sound ? Count : 2), (sound ? top : 1), (sound ? capacity : 100), (sound ? balance : 0)>;
 
  public:
-  using layers = meta::list<Router<route, chosen>, Chain<op::ToExperts<route>>, Layers..., Join<op::FromExperts>>;
+  using layers =
+      meta::list<Router<route, chosen>, Chain<op::DispatchToExperts<route>>, Layers..., Join<op::CombineExperts>>;
   using join_layers = meta::list<>;
-  using ops = meta::concat<meta::list<route, op::ToExperts<route>>, typename inner::type, meta::list<op::FromExperts>>;
+  using ops = meta::concat<meta::list<route, op::DispatchToExperts<route>>, typename inner::type,
+                           meta::list<op::CombineExperts>>;
   static constexpr void connect(auto& graph) {
     int const x = graph.current;
     graph.chain();
@@ -113,7 +115,7 @@ template <int Count, class Options, class... Layers> struct experts_of<Count, Op
 /// op::ChooseExperts says how positions are chosen. Each expert has CapacityPercent * T k / (100 n) places for the
 /// positions of a sample, at most T; later positions find none and are dropped: they pass by the experts on the
 /// residual's way. `routing_of` (predict/routing.hpp) counts them. Gradients are also those of LoadBalance times a loss
-/// that is least where all experts have equal work; it is not in the loss that is told.
+/// that is least where all experts have equal work; it is not in the reported loss.
 ///
 /// By a split of weights (SplitCols, SplitRows, SplitColsRows, SplitGroups) ranks have whole experts, with one sum over
 /// ranks in each pass, and the gates' gradients are gathered; by `ModelParallel<SplitExperts>` ranks also have other

@@ -1,4 +1,4 @@
-// op/experts.hpp - a mixture of experts: which experts a position goes to, and the ways to them and back.
+// op/experts.hpp - a mixture of experts: which experts a position goes to, dispatch to them, and combine.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -16,7 +16,7 @@ namespace cleave::op {
 /// probabilities are not rounded to the number format.
 ///
 /// Balance / 100 times the load-balancing loss of a sample, Experts * sum over e of (share of the chosen that e is) *
-/// (mean probability of e), is part of what gradients are of, and not of the loss that is told. Sources: Shazeer et
+/// (mean probability of e), is part of what gradients are of, and not of the reported loss. Sources: Shazeer et
 /// al., "Outrageously large neural networks", 2017; Fedus et al., "Switch transformers", 2021; of the shares Jiang et
 /// al., "Mixtral of experts", 2024.
 template <int Experts, int Chosen, int Percent, int Balance> struct ChooseExperts : Base {
@@ -24,7 +24,7 @@ template <int Experts, int Chosen, int Percent, int Balance> struct ChooseExpert
   static constexpr auto equation = "bTF,FE->bTE";
   static constexpr int weights = 1;
   static constexpr bool reads_x = true, reads_y = true, weights_after_input = true, of_sequences = true;
-  static constexpr bool loops_in_order = true, has_loss_of_its_own = Balance > 0;
+  static constexpr bool loops_in_order = true, has_loss_of_its_own = Balance > 0, chooses_experts = true;
   static constexpr Shape output(Shape x) { return Shape(x[0], Experts); }
   static constexpr Weight weight(int, Shape x) { return {Shape(x[1], Experts), Start::He, 5000, Experts}; }
   /// Probabilities, later gradients of the logits; then the share of each expert among the chosen.
@@ -136,7 +136,7 @@ template <int Experts, int Chosen, int Percent, int Balance> struct ChooseExpert
   }
 };
 
-/// What the ways to experts and back have in common: the place that each expert has for each position, by the gates
+/// What dispatch and combine have in common: the place that each expert has for each position, by the gates
 /// (b, T, e), in `aux`, -1 for none; and blocks of features, for which loops run side by side.
 struct WithPlaces : Base {
   static constexpr int inputs = 2;
@@ -154,6 +154,25 @@ struct WithPlaces : Base {
     }
     return taken;
   }
+  /// to (rows, Experts Features, Room): value(sample, position, gate, feature) at the place of each position that an
+  /// expert takes, by the gates (rows, Positions, Experts); 0 at the others.
+  template <long Positions, long Experts, long Features, long Room, class Ctx, class T, class Value>
+  CLEAVE_HD static void fill_places(Ctx ctx, long rows, T const* gates, T* to, Value value) {
+    using A = tensor::accumulate_t<T>;
+    constexpr long block = block_of(Features), blocks = Features / block;
+    ctx.each(rows * Experts * blocks, [&](long n) {
+      long const from = n % blocks * block, e = n / blocks % Experts, b = n / blocks / Experts;
+      T const* const of_sample = gates + b * Positions * Experts;
+      T* const at = to + ((b * Experts + e) * Features + from) * Room;
+      long const taken = each_place<Positions, Experts>(of_sample, e, [&](long place, long p) {
+        A const gate = static_cast<A>(of_sample[p * Experts + e]);
+        for (long i = 0; i < block; ++i) at[i * Room + place] = value(b, p, gate, from + i);
+      });
+      for (long i = 0; i < block; ++i) {
+        for (long place = taken; place < Room; ++place) at[i * Room + place] = static_cast<T>(A{0});
+      }
+    });
+  }
   template <long Positions, long Experts, class Ctx, class T>
   CLEAVE_HD static void find_places(Ctx ctx, long rows, T const* gates, tensor::accumulate_t<T>* aux) {
     using A = tensor::accumulate_t<T>;
@@ -168,8 +187,8 @@ struct WithPlaces : Base {
 
 /// x (b, T, F) and the gates (b, T, e): y (b, e F, 1, Room), the positions of each expert as an image of a row, in
 /// order; places that are not taken are 0.
-template <class Router> struct ToExperts : WithPlaces {
-  static constexpr auto name = "to_experts";
+template <class Router> struct DispatchToExperts : WithPlaces {
+  static constexpr auto name = "dispatch_to_experts";
   static constexpr auto equation = "bTF,bTc->bcHW";
   static constexpr bool of_experts = true;
   static constexpr Shape output(Shape x, Shape x2) { return Shape(x2[1] * x[1], 1, Router::room(x[0])); }
@@ -178,19 +197,10 @@ template <class Router> struct ToExperts : WithPlaces {
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
-    constexpr long positions = L.x[0], features = L.x[1], experts = L.x2[1], room = L.y[2], block = block_of(features);
+    constexpr long positions = L.x[0], features = L.x[1], experts = L.x2[1];
     find_places<positions, experts>(ctx, L.rows, t.x2, t.aux);
-    ctx.each(L.rows * experts * (features / block), [&](long n) {
-      long const from = n % (features / block) * block, e = n / (features / block) % experts,
-                 b = n / (features / block) / experts;
-      T* const to = t.y + b * L.y.size() + (e * features + from) * room;
-      long const taken = each_place<positions, experts>(t.x2 + b * L.x2.size(), e, [&](long place, long p) {
-        for (long i = 0; i < block; ++i) to[i * room + place] = t.x[b * L.x.size() + p * features + from + i];
-      });
-      for (long i = 0; i < block; ++i) {
-        for (long place = taken; place < room; ++place) to[i * room + place] = static_cast<T>(A{0});
-      }
-    });
+    fill_places<positions, experts, features, L.y[2]>(
+        ctx, L.rows, t.x2, t.y, [&](long b, long p, A, long i) { return t.x[(b * positions + p) * features + i]; });
   }
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
@@ -213,8 +223,8 @@ template <class Router> struct ToExperts : WithPlaces {
 
 /// x (b, e F, 1, Room), what the experts make of their positions, and the gates (b, T, e): y (b, T, F), of each
 /// position the sum over its experts of gate times x. A position that all of them drop has 0.
-struct FromExperts : WithPlaces {
-  static constexpr auto name = "from_experts";
+struct CombineExperts : WithPlaces {
+  static constexpr auto name = "combine_experts";
   static constexpr auto equation = "bcHW,bTc->bTF";
   static constexpr bool reads_x = true;
   static constexpr Shape output(Shape x, Shape x2) { return Shape(x2[0], x[0] / x2[1]); }
@@ -239,23 +249,10 @@ struct FromExperts : WithPlaces {
   }
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
-    constexpr long positions = L.y[0], features = L.y[1], experts = L.x2[1], room = L.x[2], block = block_of(features);
+    constexpr long positions = L.y[0], features = L.y[1], experts = L.x2[1], room = L.x[2];
     if (t.dx) {
-      ctx.each(L.rows * experts * (features / block), [&](long n) {
-        long const from = n % (features / block) * block, e = n / (features / block) % experts,
-                   b = n / (features / block) / experts;
-        T const* const gates = t.x2 + b * L.x2.size();
-        T* const to = t.dx + b * L.x.size() + (e * features + from) * room;
-        long const taken = each_place<positions, experts>(gates, e, [&](long place, long p) {
-          A const gate = static_cast<A>(gates[p * experts + e]);
-          for (long i = 0; i < block; ++i) {
-            to[i * room + place] =
-                static_cast<T>(gate * static_cast<A>(t.dy[b * L.y.size() + p * features + from + i]));
-          }
-        });
-        for (long i = 0; i < block; ++i) {
-          for (long place = taken; place < room; ++place) to[i * room + place] = static_cast<T>(A{0});
-        }
+      fill_places<positions, experts, features, room>(ctx, L.rows, t.x2, t.dx, [&](long b, long p, A gate, long i) {
+        return static_cast<T>(gate * static_cast<A>(t.dy[(b * positions + p) * features + i]));
       });
     }
     if (t.dx2) {

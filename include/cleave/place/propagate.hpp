@@ -153,7 +153,7 @@ template <int Ops> struct Propagation {
       return;
     }
     if (s.in1 > -2 && !s.stats_input) a = meeting(s, a, b);
-    bool const asked = s.contracts || (s.to_experts && divides_experts(s, to, axis, wish) && a != shard(batch));
+    bool const asked = s.contracts || (s.dispatches && divides_experts(s, to, axis, wish) && a != shard(batch));
     char letter = asked ? wish : follow(s, a, axis);
     if (letter == 'o' && !s.w_at.has('o')) letter = 'c';
     bool const each = s.linear && !s.contracts && request.blocks == 1;  // it may be applied to each summand
@@ -249,7 +249,7 @@ constexpr Wishes<N> wishes(Signatures<N> const& model, char const (&letters)[N],
     char const letter = letters[k];
     auto const comes_from = [&](char l) { return from[s.in0 + 1] == l || (s.in1 >= 0 && from[s.in1 + 1] == l); };
     if (!s.contracts) from[k + 1] = comes_from('o') ? 'o' : from[s.in0 + 1];
-    if (!(s.contracts || s.to_experts) || request.mesh.size[axis] == 1 || letter == 'W') continue;
+    if (!(s.contracts || s.dispatches) || request.mesh.size[axis] == 1 || letter == 'W') continue;
     out.of[k][axis] = letter == '~'   ? (comes_from('o') ? 'i' : 'o')
                       : letter == '^' ? (comes_from('i') ? 'o' : 'i')
                                       : letter;

@@ -38,7 +38,7 @@ struct Signature {
   bool linear = false, elementwise = false, pointwise = false, contracts = false, is_loss = false, sums_batch = false;
   bool reads_x = false, reads_y = false, written = false, mergeable = false, whole_numbers = false;
   bool weights_after_input = false, keeps_zeros = false, sums_in_blocks = false;
-  bool to_experts = false, finds_classes = false, has_gradient = true, of_loss = false, reads_class_sums = false;
+  bool dispatches = false, finds_classes = false, has_gradient = true, of_loss = false, reads_class_sums = false;
   long work = 0;
   Factors factors = Factors::Never;
   op::Target target = op::Target::Class;  // of a loss
@@ -97,7 +97,7 @@ template <class Op> constexpr Verdict shape_law(Shape x, Shape x2, int leaf) {
     if (x.dims < 2) return {Law::Sequence, x.dims, 2, leaf};
   }
   if constexpr (
-      requires { Op::heads; } || requires { Op::room(1); }) {
+      requires { Op::heads; } || requires { Op::chooses_experts; }) {
     if (x.dims != 2) return {Law::Sequence, x.dims, 2, leaf};
   }
   if constexpr (requires { Op::takes_mask; }) {
@@ -179,7 +179,7 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.reads_y = Op::reads_y;
   s.weights_after_input = Op::weights_after_input;
   s.work = Op::work(x);
-  s.to_experts = !Op::contracts && requires { Op::of_experts; };
+  s.dispatches = !Op::contracts && requires { Op::of_experts; };
   s.finds_classes = Op::finds_classes;
   s.has_gradient = Op::has_gradient;
   s.of_loss = Op::of_loss;

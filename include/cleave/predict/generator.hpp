@@ -23,7 +23,7 @@ template <class Op, int Positions> struct on_next_position {
   static constexpr bool alone = requires { typename Op::of_position; }
   || requires { Op::vocabulary; }
   || requires { Op::of_experts; }
-  || std::is_same_v<Op, op::FromExperts> || std::is_same_v<Op, op::Bias> || std::is_same_v<Op, op::BiasOfHeads> ||
+  || std::is_same_v<Op, op::CombineExperts> || std::is_same_v<Op, op::Bias> || std::is_same_v<Op, op::BiasOfHeads> ||
       std::is_same_v<Op, op::Multiply> || (Op::elementwise && Op::weights == 0);
   using type = std::conditional_t<alone, Op, void>;
 };

@@ -53,8 +53,8 @@ TEST_CASE("experts: the choice, the ways to them and back, their products") {
   compare_all<Choose, local<Choose>(3, Shape(7, 12))>();
   using All = op::ChooseExperts<3, 3, 100, 0>;  // the gates of these tests are not 0
   constexpr op::Local to{2, 2, Shape(5, 16), Shape(5, 3), Shape(48, 1, 5), {}, {}};
-  compare_all<op::ToExperts<All>, to>();
-  compare_all<op::FromExperts, op::Local{2, 2, to.y, to.x2, to.x, {}, {}}>();
+  compare_all<op::DispatchToExperts<All>, to>();
+  compare_all<op::CombineExperts, op::Local{2, 2, to.y, to.x2, to.x, {}, {}}>();
   using Product = op::ProductOfExperts<6, 3, op::Start::He>;
   compare_all<Product, local<Product>(2, Shape(48, 1, 5))>();
 }
