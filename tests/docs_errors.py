@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# docs_errors.py INCLUDE <QUOTATIONS - every message that a header's static_assert, error or refusal holds is quoted, in part.
+# docs_errors.py INCLUDE <QUOTATIONS - each quotation is in a header, and every message that a header's static_assert, error or
+# refusal holds is quoted, in part.
 import pathlib
 import re
 import sys
@@ -60,9 +61,17 @@ def is_quoted(literal, quotations):
 def main():
     include, quotations = pathlib.Path(sys.argv[1]), [q for q in sys.stdin.read().split("\n") if q.strip()]
     found = missing = 0
-    for header in sorted(include.rglob("*.hpp")):
+    headers = {header: header.read_text() for header in sorted(include.rglob("*.hpp"))}
+    sources = re.sub(r'"\s*"', "", "".join(headers.values()))  # adjacent literals are one text
+    for quotation in quotations:
+        if quotation not in sources:
+            print(f"no header says: {quotation}")
+            missing += 1
+    if len(quotations) <= 300:
+        sys.exit(f"only {len(quotations)} quotations were found")
+    for header, text in headers.items():
         place = str(header.relative_to(include)).removeprefix("cleave/")
-        for line, call, literals in messages(header.read_text()):
+        for line, call, literals in messages(text):
             # A lone word is a part of a text that a function makes.
             if len(re.findall(r"\w+", " ".join(literals))) < 2 or (place, call) in ALLOWED:
                 continue
@@ -74,7 +83,7 @@ def main():
         sys.exit(f"only {found} messages were found in {include}")
     if missing:
         sys.exit(1)
-    print(f"{found} messages of the headers are quoted")
+    print(f"{found} messages of the headers are quoted, and {len(quotations)} quotations are in them")
 
 
 main()

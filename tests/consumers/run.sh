@@ -46,14 +46,14 @@ case $way in
     ;;
   subdirectory)
     cmake -S "$source/tests/consumers/subdirectory" -B "$work/use" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release \
-      -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DCLEAVE_SOURCE="$source"
+      -DCMAKE_CXX_FLAGS_RELEASE=-O0 -DCLEAVE_SOURCE="$source"
     build_and_run
     warns_without_optimisation -DCLEAVE_SOURCE="$source"
     ;;
   pkgconfig)
     install -DCLEAVE_BUILD_EXAMPLES=OFF
     pc=$(dirname "$(find "$work/prefix" -name cleave.pc)")
-    "$cxx" -O1 $(PKG_CONFIG_PATH=$pc pkg-config --cflags cleave) "$source/tests/consumers/hello.cpp" -o "$work/hello" $(PKG_CONFIG_PATH=$pc pkg-config --libs cleave)
+    "$cxx" -O0 $(PKG_CONFIG_PATH=$pc pkg-config --cflags cleave) "$source/tests/consumers/hello.cpp" -o "$work/hello" $(PKG_CONFIG_PATH=$pc pkg-config --libs cleave)
     "$work/hello"
     ;;
   bare)
@@ -63,7 +63,7 @@ case $way in
   libc++)
     printf 'int main() {}' >"$work/empty.cpp"
     "$cxx" -stdlib=libc++ -include cstddef "$work/empty.cpp" -o "$work/empty" || { echo "no libc++ here: skipped"; exit 77; }
-    "$cxx" -std=c++20 -O1 -stdlib=libc++ -I "$source/include" -pthread "$source/tests/consumers/hello.cpp" -o "$work/hello"
+    "$cxx" -std=c++20 -O0 -stdlib=libc++ -I "$source/include" -pthread "$source/tests/consumers/hello.cpp" -o "$work/hello"
     "$work/hello"
     ;;
   python)

@@ -82,7 +82,7 @@ kill_workers() {  # RANKS PARTS PROGRAM...
 kill_parts() {  # PARTS PROGRAM...: one dies with the run under way
   local parts=$1 r p victim round
   shift
-  for ((round = 0; round < 20; ++round)); do
+  for ((round = 0; round < 10; ++round)); do
     rm -rf out* client*.out
     serve "$parts" "$@" --ranks 2
     # In every second round replica 0 saves all the time: the part then dies while it is read.
@@ -98,7 +98,7 @@ kill_parts() {  # PARTS PROGRAM...: one dies with the run under way
     done
     for p in "${part[@]}"; do ends "$p" 20 "a part of the server"; done
   done
-  echo "20 runs ended: $(cat client1.err)"
+  echo "10 runs ended: $(cat client1.err)"
 }
 
 case $case in

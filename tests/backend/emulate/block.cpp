@@ -104,7 +104,7 @@ TEST_CASE("blocks run in any order, and the same seed gives the same") {
   }
   CHECK(orders.size() == 6);
 }
-#if !defined(__SANITIZE_THREAD__)
+#if !defined(CLEAVE_EMULATE_THREADS)
 TEST_CASE("several blocks are alive at once: one that reads what another writes finds it, or does not") {
   std::set<std::vector<int>> outcomes;
   for (std::uint64_t of = 0; of < 200; ++of) {
@@ -117,12 +117,12 @@ TEST_CASE("several blocks are alive at once: one that reads what another writes 
 }
 #endif
 TEST_CASE("a block's sum, by fibers and by threads") {
-#if !defined(__SANITIZE_THREAD__)
+#if !defined(CLEAVE_EMULATE_THREADS)
   sums<emulate::Fibers>();
 #endif
   sums<emulate::Threads>();
 }
-#if !defined(__SANITIZE_THREAD__)
+#if !defined(CLEAVE_EMULATE_THREADS)
 TEST_CASE("a barrier that half of a block never reaches is told, with numbers") {
   CHECK_THROWS_WITH_AS((emulate::launch<Half, emulate::Fibers>(1, {})),
                        doctest::Contains("32 of 64 threads have ended"), Error);

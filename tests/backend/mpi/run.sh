@@ -5,7 +5,7 @@
 set -eu
 mpicxx=$1 mpirun=$2 source=$3 work=$4 cxx=$5 compiled=$6 stage=$7
 export OMPI_CXX=$cxx MPICH_CXX=$cxx OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-build() { "$mpicxx" -DCLEAVE_MPI -DCLEAVE_COMPILED -std=c++20 "${3:--O0}" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I "$source/include" -pthread "$1" -o "$2" "$compiled"; }
+build() { "$mpicxx" -DCLEAVE_MPI -DCLEAVE_COMPILED -std=c++20 "${3:--O0}" --param ggc-min-heapsize=1000000 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I "$source/include" -pthread "$1" -o "$2" "$compiled"; }
 if [ "$stage" = build ]; then
   rm -rf "$work" && mkdir -p "$work"
   build "$source/tests/backend/mpi/ranks.cpp" "$work/ranks"

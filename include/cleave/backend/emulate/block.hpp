@@ -15,6 +15,14 @@
 #include "../gpu/kernels/fragment.hpp"
 #include "fibers.hpp"
 
+#if defined(__SANITIZE_THREAD__)
+#define CLEAVE_EMULATE_THREADS
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define CLEAVE_EMULATE_THREADS
+#endif
+#endif
+
 namespace cleave::backend::emulate {
 
 /// Runs each thread of some blocks as a thread of the host. ThreadSanitizer then reports a missing barrier as a race.
@@ -194,43 +202,60 @@ template <class Runner> struct Context {
   }
 };
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(CLEAVE_EMULATE_THREADS)
 using Usual = Threads;  // ThreadSanitizer knows no fibers
 #else
 using Usual = Fibers;
 #endif
 
-/// Runs kernel K on `blocks` blocks, in an order drawn from `order`. Up to three blocks run concurrently if their
-/// threads synchronise, one otherwise: a kernel must rely neither on another block running nor on its having ended.
-/// Shared memory starts as garbage that differs from block to block.
-template <class K, class Runner = Usual> void launch(int blocks, typename K::Args const& args, Order& order) {
-  constexpr int most_at_once = 3;
-  std::vector<int> next(static_cast<std::size_t>(blocks));
-  std::iota(next.begin(), next.end(), 0);
-  for (std::size_t i = next.size(); i > 1; --i) std::swap(next[i - 1], next[order.draw(i)]);
+/// A kernel by what running it takes, so that only its own code is compiled for each.
+template <class Runner> struct Launched {
+  int threads;
+  std::size_t shared_bytes;
+  bool alone;  // its threads do not synchronise, and run one after another
+  void (*run)(Context<Runner> const&, void const* args);
 
-  std::deque<Block<Runner>> alive;
-  int const room = K::alone ? 1 : blocks < most_at_once ? blocks : most_at_once;
-  for (int b = 0; b < room; ++b) alive.emplace_back(K::threads, blocks, static_cast<std::size_t>(K::shared_bytes));
-  for (std::size_t first = 0; first < next.size();) {
-    std::size_t const left = next.size() - first, most = left < alive.size() ? left : alive.size(),
-                      count = 1 + order.draw(most);
-    Runner runner(K::threads, static_cast<int>(count));
-    for (std::size_t b = 0; b < count; ++b) {
-      alive[b].block = next[first + b];
-      alive[b].runner = &runner;
-      std::memset(alive[b].shared.data(), 0xa5 + alive[b].block, alive[b].shared.size());
-    }
-    if constexpr (K::alone) {
-      for (int t = 0; t < K::threads; ++t) K::run(Context<Runner>{&alive[0], t}, args);
-    } else {
-      auto const body = [&](int t) {
-        K::run(Context<Runner>{&alive[static_cast<std::size_t>(t / K::threads)], t % K::threads}, args);
-      };
-      runner.run(body, order);
-    }
-    first += count;
+  template <class K> static constexpr Launched of() {
+    return {K::threads, static_cast<std::size_t>(K::shared_bytes), K::alone,
+            [](Context<Runner> const& c, void const* args) { K::run(c, *static_cast<typename K::Args const*>(args)); }};
   }
+  /// Runs it on `blocks` blocks, in an order drawn from `order`. Up to three blocks run concurrently if their threads
+  /// synchronise, one otherwise: a kernel must rely neither on another block running nor on its having ended. Shared
+  /// memory starts as garbage that differs from block to block.
+  void on(int blocks, void const* args, Order& order) const {
+    constexpr int most_at_once = 3;
+    std::vector<int> next(static_cast<std::size_t>(blocks));
+    std::iota(next.begin(), next.end(), 0);
+    for (std::size_t i = next.size(); i > 1; --i) std::swap(next[i - 1], next[order.draw(i)]);
+
+    std::deque<Block<Runner>> alive;
+    int const room = alone ? 1 : blocks < most_at_once ? blocks : most_at_once;
+    for (int b = 0; b < room; ++b) alive.emplace_back(threads, blocks, shared_bytes);
+    for (std::size_t first = 0; first < next.size();) {
+      std::size_t const left = next.size() - first, most = left < alive.size() ? left : alive.size(),
+                        count = 1 + order.draw(most);
+      Runner runner(threads, static_cast<int>(count));
+      for (std::size_t b = 0; b < count; ++b) {
+        alive[b].block = next[first + b];
+        alive[b].runner = &runner;
+        std::memset(alive[b].shared.data(), 0xa5 + alive[b].block, alive[b].shared.size());
+      }
+      if (alone) {
+        for (int t = 0; t < threads; ++t) run(Context<Runner>{&alive[0], t}, args);
+      } else {
+        runner.run(
+            [&](int t) {
+              run(Context<Runner>{&alive[static_cast<std::size_t>(t / threads)], t % threads}, args);
+            },
+            order);
+      }
+      first += count;
+    }
+  }
+};
+
+template <class K, class Runner = Usual> void launch(int blocks, typename K::Args const& args, Order& order) {
+  Launched<Runner>::template of<K>().on(blocks, &args, order);
 }
 template <class K, class Runner = Usual> void launch(int blocks, typename K::Args const& args) {
   Order order(0);

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <cstddef>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -59,8 +61,9 @@ class Machine {
   }
 
   template <class K> void launch(Stream s, int blocks, typename K::Args const& args) {
-    put(s, [this, blocks, args] { emulate::launch<K>(blocks, args, order_); });
-    ++launches_;
+    static_assert(std::is_trivially_copyable_v<typename K::Args> &&
+                  alignof(typename K::Args) <= alignof(std::max_align_t));
+    launch(s, blocks, Launched<Usual>::of<K>(), &args, sizeof args);
   }
   void copy(Stream s, void* to, void const* from, long bytes) {
     put(s, [=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
@@ -196,6 +199,13 @@ class Machine {
   template <class E> static E& at(std::vector<E>& v, long i) { return v[static_cast<std::size_t>(i)]; }
   template <class E> static E const& at(std::vector<E> const& v, long i) { return v[static_cast<std::size_t>(i)]; }
 
+  void launch(Stream s, int blocks, Launched<Usual> kernel, void const* args, std::size_t bytes) {
+    auto const* first = static_cast<std::byte const*>(args);
+    put(s, [this, blocks, kernel, copy = std::vector<std::byte>(first, first + bytes)] {
+      kernel.on(blocks, copy.data(), order_);
+    });
+    ++launches_;
+  }
   void not_capturing(char const* what) const {
     if (capturing_) throw Error({"capture: ", what, " before the capture has ended"});
   }
