@@ -79,6 +79,8 @@ template <class F> void each_split(F f) {
   f("unequal_micro_batches", meta::type<Of<Mixed, Replicas, ModelParallel<SplitBatch, Ways<5>>>>{});
   f("mesh", meta::type<Of<Mlp, Mesh<Data<2>, Model<2>>, ModelParallel<SplitColsRows>>>{});
   f("transformer_columns_rows", meta::type<Of<Transformer, Replicas, ModelParallel<SplitColsRows>, AdamW>>{});
+  f("sequence_parallel",
+    meta::type<Of<Transformer, Replicas, ModelParallel<SplitColsRows>, SequenceParallel, AdamW>>{});
   f("columns_bf16", meta::type<Bare<Mlp, ModelParallel<SplitCols>, Precision<bf16>>>{});
   f("columns_accumulate", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>, Accumulate<3>>>{});
   f("columns_clipped", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>, Clipped>>{});

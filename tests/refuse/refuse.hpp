@@ -7,6 +7,7 @@
 #include <cleave/place/laws.hpp>
 #include <cleave/plan/laws.hpp>
 #include <cleave/plan/pipeline_laws.hpp>
+#include <cleave/plan/sequence_laws.hpp>
 #include <cleave/plan/zero_laws.hpp>
 #include <cleave/send/laws.hpp>
 //

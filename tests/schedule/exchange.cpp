@@ -19,6 +19,9 @@ struct Sent : Sequential<Vector<6>, Linear<5, SendFactors>, Relu, Linear<2>, Cro
 struct Turns
     : Sequential<Image<2, 4, 4>, Conv<4, 3, ModelParallel<SplitBatch>>, Relu, Linear<6, ModelParallel<SplitRows>>, Relu,
                  Linear<4, ModelParallel<SplitCols>>, Relu, Linear<4, ModelParallel<Whole>>, CrossEntropy> {};
+struct Positions
+    : Sequential<Vector<4>, Embedding<11, 3, SendDense>, Residual<PerPosition<LayerNorm, Linear<5>, Relu, Linear<3>>>,
+                 PerPosition<LayerNorm, Linear<2>, CrossEntropy>> {};
 struct Clipped : Momentum {
   static constexpr float clip_norm = 1;
 };
@@ -222,11 +225,21 @@ TEST_CASE("values between the ways, sums over the batch, the norm over the ways"
   holds<Even<Sequential<Vector<8>, Linear<8>, Tanh, Linear<4>, CrossEntropy>, ModelParallel<SplitRows, Ways<4>>>>(2);
 }
 
+TEST_CASE("gradients of norms and biases, where ranks have other positions of the same samples") {
+  using Sums = ModelParallel<SplitColsRows, Ways<2>>;
+  holds<Of<Positions, Sums, SequenceParallel>>(4);
+  holds<Of<Positions, Sums, SequenceParallel, Fastest>>(3);
+  holds<Of<Positions, Sums, SequenceParallel, Clipped, Precision<bf16>>>(3);
+  holds<InParts<Positions, Sums, SequenceParallel, Adam>>(3);
+  holds<Even<Positions, Sums, SequenceParallel, Accumulate<2>>>(2);
+}
+
 TEST_CASE("whatever one rank leaves out, reads from another rank or one element further on is refused") {
   int planted = 0;
   CHECK(accepted<Of<Odd>>(3, planted) == 0);
   CHECK(accepted<Of<Odd, Precision<bf16>>>(3, planted) == 0);
   CHECK(accepted<InParts<Odd, Adam>>(3, planted) == 0);
+  CHECK(accepted<Of<Positions, ModelParallel<SplitColsRows, Ways<2>>, SequenceParallel>>(2, planted) == 0);
   CHECK(accepted<InParts<Odd, Adam, Precision<bf16>>>(3, planted) == 0);
   CHECK(accepted<Gathers<Odd, Adam>>(3, planted) == 0);
   // The digits of a norm are a sum over all ranks: it may read them in another order.

@@ -178,5 +178,9 @@ TEST_CASE("siblings in the tree over six leaves") {
   CHECK(!are_siblings(bits(1, 2), bits(2, 3), 6));
   CHECK(!are_siblings(bits(0, 2), bits(2, 3), 6));
   CHECK(!are_siblings(bits(0, 3), bits(3, 6), 6));
+  CHECK(are_siblings(bits(6, 8), bits(8, 10), 6));  // in the second tree
+  CHECK(are_siblings(bits(12, 18), bits(0, 12), 6));
+  CHECK(!are_siblings(bits(4, 6), bits(6, 8), 6));
+  CHECK(!are_siblings(bits(6, 12), bits(12, 18), 6));
   CHECK(bits(3, 64) == ~std::uint64_t{7});
 }

@@ -238,10 +238,10 @@ struct RotatePositions : Base {
   }
 };
 
-/// y = x + W, W (T, F): a learned vector for each position. Of deviation 0.02.
+/// y = x + W, W (t, F): a learned vector for each position. Of deviation 0.02.
 struct AddPositions : Reshaped<AddPositions, Bias> {
   static constexpr auto name = "positions";
-  static constexpr auto equation = "bTF,TF->bTF";
+  static constexpr auto equation = "btF,tF->btF";
   static constexpr bool of_sequences = true;
   static constexpr Weight weight(int, Shape x) { return {x, Start::He, 5000, 1}; }
   CLEAVE_HD static constexpr Local as(Local l) { return {l.rows, l.batch, l.x.flat(), {}, l.x.flat(), l.x.flat(), {}}; }

@@ -1,4 +1,4 @@
-// op/per_position.hpp - an operation on each position of a sequence by itself: "bi,io->bo" becomes "bTi,io->bTo".
+// op/per_position.hpp - an operation on each position of a sequence by itself: "bi,io->bo" becomes "bti,io->bto".
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -9,16 +9,17 @@
 
 namespace cleave::op {
 
-/// An equation with T behind the batch letter of everything but a loss.
+/// An equation with the letter of positions behind the batch letter of everything but a loss: t, of which ranks may
+/// have parts, or T.
 struct EquationPerPosition {
   std::array<char, 40> text{};
   std::size_t size = 0;
 
-  constexpr explicit EquationPerPosition(std::string_view of) {
+  constexpr explicit EquationPerPosition(std::string_view of, char positions) {
     for (std::size_t i = 0; i < of.size(); ++i) {
       bool const first = i == 0 || of[i - 1] == ',' || of[i - 1] == '>';
       text[size++] = of[i];
-      if (first && of[i] == 'b' && i + 1 < of.size()) text[size++] = 'T';
+      if (first && of[i] == 'b' && i + 1 < of.size()) text[size++] = positions;
     }
   }
 };
@@ -35,11 +36,11 @@ CLEAVE_HD constexpr Local by_position(Local l) {
   return l;
 }
 
-/// Op, which has one input and keeps nothing between steps, on x (b, T, ...) as on b T samples.
+/// Op, which has one input and keeps nothing between steps, on x (b, t, ...) as on b t samples.
 template <class Op> struct OnEachPosition : Reshaped<OnEachPosition<Op>, Op> {
   using of_position = Op;
   static constexpr bool of_sequences = true;
-  static constexpr EquationPerPosition letters{Op::equation};
+  static constexpr EquationPerPosition letters{Op::equation, 't'};
   static constexpr std::string_view equation{letters.text.data(), letters.size};
   CLEAVE_HD static constexpr Local as(Local l) { return by_position(l); }
   static constexpr Shape output(Shape x) { return Op::output(x.below()).times(x[0]); }
@@ -60,7 +61,7 @@ template <class Op>
 requires(Op::is_loss) struct OnEachPosition<Op> : Op {
   using of_position = Op;
   static constexpr bool of_sequences = true;
-  static constexpr EquationPerPosition letters{Op::equation};
+  static constexpr EquationPerPosition letters{Op::equation, 'T'};
   static constexpr std::string_view equation{letters.text.data(), letters.size};
   static constexpr Shape output(Shape x) { return Op::output(x.below()); }
   static constexpr long aux(Shape x, Shape y) { return x[0] * Op::aux(x.below(), y); }

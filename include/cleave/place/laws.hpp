@@ -39,7 +39,9 @@ enum class Law : unsigned char {
   TiedLayers,
   TiedExtents,
   TiedPlaces,
-  Recomputed
+  Recomputed,
+  Positions,
+  NoPositions
 };
 
 /// The first law that a model violates: which, the two numbers, and the layer (counted flat from 0).
@@ -295,6 +297,21 @@ template <int States, int> struct what_is_recomputed_has_no_states {
   };
 };
 
+template <int Positions, int Ways> struct positions_divide_by_ways {
+  static constexpr bool holds = Positions % Ways == 0;
+  template <bool Holds> struct tell {
+    static_assert(Holds, "SequenceParallel: the positions of a sequence must divide evenly by the ways of the split");
+  };
+};
+template <int Dimensions, int> struct some_positions_are_cut {
+  static constexpr bool holds = false;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "SequenceParallel: no layer of this model reads positions one by one (PerPosition, a residual "
+                  "connection or Dropout on a sequence), whose parts ranks could have; leave it out");
+  };
+};
+
 /// A violation as a type, so that the compiler prints the sentence, the numbers and the layer.
 template <Law L, int A, int B> struct law_of {
   static constexpr bool holds = true;
@@ -332,5 +349,7 @@ template <int A, int B> struct law_of<Law::TiedLayers, A, B> : tied_layers_are_t
 template <int A, int B> struct law_of<Law::TiedExtents, A, B> : tied_layers_have_one_weight<A, B> {};
 template <int A, int B> struct law_of<Law::Recomputed, A, B> : what_is_recomputed_has_no_states<A, B> {};
 template <int A, int B> struct law_of<Law::TiedPlaces, A, B> : tied_layers_are_placed_alike<A, B> {};
+template <int A, int B> struct law_of<Law::Positions, A, B> : positions_divide_by_ways<A, B> {};
+template <int A, int B> struct law_of<Law::NoPositions, A, B> : some_positions_are_cut<A, B> {};
 
 }  // namespace cleave::place

@@ -45,6 +45,7 @@ template <int Ops> struct Propagation {
   Request request;
   Shardings<Ops> out{};
   Placement scattered[most_axes][Ops < 1 ? 1 : Ops]{};  // of look_ahead
+  bool cuts_positions = false;
 
   constexpr Placement value(int op, int axis) const { return (op < 0 ? out.input : out.op[op].y).on[axis]; }
   constexpr void refuse(Law law, int a, int b, Signature const& s) {
@@ -133,6 +134,18 @@ template <int Ops> struct Propagation {
     return (wish == 'c' || wish == 'o') && s.x2[1] % ranks == 0;
   }
 
+  /// In a plan that says SequenceParallel an operation on each position by itself, whose input ranks have whole or as
+  /// summands, has a part of the positions on each; so have those behind it, up to one that reads them whole.
+  constexpr char by_positions(Signature const& s, Placement a, int axis) {
+    char const letter = s.x_at[batch + 1];
+    bool const may = request.sequence_parallel && axis > data_axis && a.kind != Kind::Shard && !s.contracts &&
+                     s.x.dims == 2 && (letter == 't' || letter == '1');
+    if (!may) return '\0';
+    if (s.x[0] % mesh.size[axis] != 0) refuse(Law::Positions, s.x[0], mesh.size[axis], s);
+    cuts_positions = true;
+    return letter;
+  }
+
   constexpr void check_written(Signature const& s, Placement a, Placement b) {
     if ((a.kind == Kind::Partial || b.kind == Kind::Partial) && !s.linear) {
       refuse(Law::Nonlinear, s.leaf, request.mesh.ways(), s);
@@ -156,6 +169,7 @@ template <int Ops> struct Propagation {
     bool const asked = s.contracts || (s.dispatches && divides_experts(s, to, axis, wish) && a != shard(batch));
     char letter = asked ? wish : follow(s, a, axis);
     if (letter == 'o' && !s.w_at.has('o')) letter = 'c';
+    if (letter == 0 && !asked) letter = by_positions(s, a, axis);
     bool const each = s.linear && !s.contracts && request.blocks == 1;  // it may be applied to each summand
     if (letter == 0 && a.kind == Kind::Partial && each) {
       to.x.on[axis] = to.x2.on[axis] = to.y.on[axis] = partial;
@@ -234,6 +248,8 @@ constexpr Shardings<N> propagate_shardings(Signatures<N> const& model, DeviceMes
     }
     if (s.written) pass.check_reduced(s);
   }
+  if (N > 0 && request.sequence_parallel && !pass.cuts_positions)
+    pass.refuse(Law::NoPositions, model.op[0].x.dims, 0, model.op[0]);
   return pass.out;
 }
 

@@ -7,6 +7,7 @@
 #include "../schedule/volume.hpp"
 #include "members.hpp"
 #include "pipeline.hpp"
+#include "sequence_laws.hpp"
 #include "unsaid.hpp"
 #include "words.hpp"
 #include "zero_laws.hpp"
@@ -177,6 +178,13 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::there_are_2_to_64_blocks<blocks, plan::said<plan::BlockKind, Policies...>>>,
       meta::enforce<plan::blocks_are_in_order<says<plan::BlockKind>, ordered>>,
       meta::enforce<plan::blocks_are_summed_behind_products<says<plan::BlockKind>, says<plan::ConversionKind>>>,
+      meta::enforce<
+          plan::positions_are_cut_between_split_products<says<plan::SequenceKind>, sizes::axes == 1,
+                                                         (ways > 1 && model_policy::products != '?' &&
+                                                          !plan::splits_samples<model_policy, sizes, leaves>())>,
+          SequenceParallel>,
+      meta::enforce<plan::positions_are_cut_by_the_algebra<says<plan::SequenceKind>, says<plan::BlockKind>,
+                                                           says<plan::ConversionKind>>>,
       meta::enforce<plan::blocks_are_of_f32_or_f64<says<plan::BlockKind>,
                                                    std::is_same_v<number, f32> || std::is_same_v<number, f64>>,
                     number>>;
@@ -205,7 +213,8 @@ template <class NetT, class... Policies> struct Plan {
                                           zero_stage > 2 && !infers,
                                           zero_stage > 1 && rounds == 1,
                                           compressed,
-                                          blocks};
+                                          blocks,
+                                          says<plan::SequenceKind>};
   static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<pipeline_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static constexpr bool factors = plan::always_factors(signatures);

@@ -37,6 +37,7 @@ struct InputKind {};
 struct PassKind {};
 struct FreezeKind {};
 struct BlockKind {};
+struct SequenceKind {};
 }  // namespace plan
 
 /// The samples of one update. Replicas that wait for each other share them; one that does not wait uses this number for
@@ -152,6 +153,15 @@ struct Fastest {
 template <int N> struct Blocks {
   using kind = plan::BlockKind;
   static constexpr int blocks = N;
+};
+
+/// Beside a split by columns and rows: what is between products (norms, biases behind sums, dropout, residual
+/// connections) has a part of the positions on each rank, not all of them. Where ranks would sum a value, they sum a
+/// part each, and gather it in front of the next product: as many bytes, and 1 / ways of the memory and work between.
+/// Positions divide by the ways. Source: Korthikanti et al., "Reducing activation recomputation in large transformer
+/// models", 2022, section 4.2.
+struct SequenceParallel {
+  using kind = plan::SequenceKind;
 };
 
 /// `Compress<bf16>`, `Compress<Int8>`, `Compress<OneBit>`, `Compress<TopK<per mille>>`: gradients are sent in that

@@ -61,6 +61,9 @@ template <class P> struct BitsOf {
       for (int a = place::data_axis + 1; a < P::request.mesh.axes; ++a) {
         if (n.w.on[a].kind == place::Kind::Shard && P::request.mesh.size[a] > 1)
           c.weights.add(n.w.on[a].dim, P::request.mesh.size[a]);
+        // Of its weights' gradients: ranks have parts of the positions.
+        if (s.weights > 0 && P::request.cut_positions().has(a) && n.w.on[a] == place::replicate)
+          c.sums.add(place::batch, P::request.mesh.size[a]);
         // Ranks have summands of its output, or of its input's gradient: of experts.
         bool const reads_part = n.x.on[a].kind == place::Kind::Shard;
         if (s.weights == 0 && P::request.mesh.size[a] > 1 &&

@@ -15,9 +15,10 @@
 
 namespace cleave::plan {
 
-using kinds = meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, StageKind, MeshKind,
-                         PrecisionKind, SumKind, BlockKind, CompressKind, RouteKind, BucketKind, WorkspaceKind,
-                         ConversionKind, InputKind, PassKind, FreezeKind, optim::LossScaleKind, optim::OptimizerKind>;
+using kinds =
+    meta::list<BatchKind, MicroBatchKind, RoundKind, DataKind, ServerKind, ModelKind, StageKind, MeshKind,
+               PrecisionKind, SumKind, BlockKind, CompressKind, RouteKind, BucketKind, WorkspaceKind, ConversionKind,
+               SequenceKind, InputKind, PassKind, FreezeKind, optim::LossScaleKind, optim::OptimizerKind>;
 template <class P, class Kinds> inline constexpr bool is_policy = false;
 template <Policy P, class... Kinds>
 inline constexpr bool is_policy<P, meta::list<Kinds...>> = (is_kind<Kinds, P> || ...);

@@ -25,9 +25,14 @@ constexpr std::uint64_t bits(int begin, int end) {
   std::uint64_t const below = end < 64 ? (std::uint64_t{1} << end) - 1 : ~std::uint64_t{0};
   return end > begin ? below >> begin << begin : 0;
 }
-/// Whether two sums are siblings in the tree of the ordered sum over so many leaves.
+/// Whether two sums are siblings in the tree of the ordered sum over so many leaves. Those behind them are of further
+/// trees, which are added one after the other.
 constexpr bool are_siblings(std::uint64_t a, std::uint64_t b, int leaves) {
   if (std::countr_zero(a) > std::countr_zero(b)) return are_siblings(b, a, leaves);
+  int const tree = std::countr_zero(b) / leaves, first = tree * leaves;
+  if (std::countr_zero(a) < first) return a == bits(0, first) && b == bits(first, first + leaves);
+  a >>= first;
+  b >>= first;
   int const begin = std::countr_zero(a), half = std::countr_zero(b) - begin, end = begin + 2 * half;
   if (!std::has_single_bit(static_cast<unsigned>(half)) || begin % (2 * half) != 0) return false;
   return a == bits(begin, begin + half) && b == bits(begin + half, end < leaves ? end : leaves);

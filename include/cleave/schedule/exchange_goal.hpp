@@ -9,7 +9,8 @@ namespace cleave::schedule {
 
 inline constexpr int most_summands = 64;
 
-/// Of ExchangeCheck, for a step of a program. Summands are micro-batches, or ways where a value is summed over these.
+/// Of ExchangeCheck, for a step of a program. Summands are micro-batches, or ways where a value is summed over these;
+/// of ranks that have other positions of them each has summands of its own.
 class StepGoal {
  public:
   constexpr StepGoal(Program const& program, int step, Share const& share, int accumulation)
@@ -23,11 +24,12 @@ class StepGoal {
                                    : exchanged_over(program, step_);
     for (int i = 0; sums_batch_ && i < share.parts(over_) && i < most_checked_ranks; ++i) {
       if (!program.format.ordered) {
-        for (int r = 0; r < share.rounds; ++r) own_[i][0] |= of(share.of(over_, i, r));
+        for (int r = 0; r < share.rounds; ++r) own_[i][0] |= of(share.of(over_, i, r), i);
         continue;
       }
       TreeSum const sum = branches(share, over_, i);
-      for (int b = 0; b < sum.depth; ++b) own_[i][b] = of({sum.stack[b].begin, sum.stack[b].begin + sum.stack[b].size});
+      for (int b = 0; b < sum.depth; ++b)
+        own_[i][b] = of({sum.stack[b].begin, sum.stack[b].begin + sum.stack[b].size}, i);
     }
   }
 
@@ -67,12 +69,12 @@ class StepGoal {
       return {name(rank, element), bits(0, of_parts() ? ranks_of_way() : share_.parts(over_))};
     if (step_.what == Do::Gather) return {name(rank, element), 1};
     long const first = step_.what == Do::Start && in_turn() ? part_begin(rank) : 0;
-    if (sums_batch_) return {name(rank, first + element), of({0, share_.micro_batches}), encoded()};
+    if (sums_batch_) return {name(rank, first + element), bits(0, share_.micro_batches * trees()), encoded()};
     return value(shardings_of(*node_, step_).to, rank, element, bits(0, share_.parts(over_)));
   }
   constexpr int leaves() const { return sums_batch_ && p_.format.ordered ? share_.micro_batches : 0; }
   constexpr bool too_large() const {
-    return share_.micro_batches > most_summands || share_.ranks.ways() > most_summands ||
+    return share_.micro_batches * trees() > most_summands || share_.ranks.ways() > most_summands ||
            (step_.what == Do::Norm && share_.ranks.world() > most_summands);
   }
 
@@ -98,8 +100,13 @@ class StepGoal {
     return op::part_begin(p_.bucket[step_.node].count, index(rank) + next, share_.ranks.group_size(over_));
   }
   constexpr std::uint64_t own(int rank) const { return bits(index(rank), index(rank) + 1); }
-  constexpr std::uint64_t of(Range r) const {
-    return bits(r.begin, r.end < share_.micro_batches ? r.end : share_.micro_batches);
+  /// The axes of a sum over the batch along which ranks have the same micro-batches, and the ranks along them.
+  constexpr AxisSet apart() const { return over_ - (over_ - share_.positions); }
+  constexpr int trees() const { return sums_batch_ ? share_.parts(apart()) : 1; }
+  /// Micro-batches of rank `index` of a sum over the batch.
+  constexpr std::uint64_t of(Range r, int index) const {
+    int const first = share_.ranks.index(share_.ranks.member(index, over_), apart()) * share_.micro_batches;
+    return bits(first + r.begin, first + (r.end < share_.micro_batches ? r.end : share_.micro_batches));
   }
   /// Groups that do not meet have elements of their own.
   constexpr long name(int rank, long element) const {

@@ -54,24 +54,29 @@ constexpr TreeSum branches(Share const& share, AxisSet over, int index) {
 }
 
 /// Calls visit(index, branch, merges) for the branches of all ranks in the order in which they are added: of the tree,
-/// or of the ranks. After each, so many pairs of sums are complete.
+/// or of the ranks. After each, so many pairs of sums are complete. Ranks that have other positions of the same
+/// micro-batches have a tree each, which are added in order.
 template <class Visit> constexpr void each_branch(Share const& share, AxisSet over, bool ordered, Visit visit) {
   int const ranks = share.parts(over);
   for (int i = 0; i < ranks && !ordered; ++i) visit(i, 0, i > 0);
-  TreeSum tree{share.micro_batches};
-  for (int next = 0; ordered && next < share.micro_batches;) {  // with accumulation a rank's need not be neighbours
-    int const before = next;
-    for (int i = 0; i < ranks; ++i) {
-      TreeSum const own = branches(share, over, i);
-      for (int b = 0; b < own.depth; ++b) {
-        if (own.stack[b].begin != next) continue;
-        int merges = 0;
-        tree.push(own.stack[b], [&](int, int) { ++merges; });
-        visit(i, b, merges);
-        next += own.stack[b].size;
+  AxisSet const apart = over - (over - share.positions);
+  for (int tree_of = 0; ordered && tree_of < share.parts(apart); ++tree_of) {
+    TreeSum tree{share.micro_batches};
+    for (int next = 0; next < share.micro_batches;) {  // with accumulation a rank's need not be neighbours
+      int const before = next;
+      for (int i = 0; i < ranks; ++i) {
+        if (share.ranks.index(share.ranks.member(i, over), apart) != tree_of) continue;
+        TreeSum const own = branches(share, over, i);
+        for (int b = 0; b < own.depth; ++b) {
+          if (own.stack[b].begin != next) continue;
+          int merges = 0;
+          tree.push(own.stack[b], [&](int, int) { ++merges; });
+          next += own.stack[b].size;
+          visit(i, b, merges + (tree_of > 0 && next >= share.micro_batches));
+        }
       }
+      if (next == before) throw Error("the micro-batches of a step are not the ranks' branches");
     }
-    if (next == before) throw Error("the micro-batches of a step are not the ranks' branches");
   }
 }
 

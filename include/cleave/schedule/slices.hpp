@@ -40,6 +40,7 @@ struct Share {
   int samples = 1;  // that a gradient is the mean over
   int first = 0;    // offset among the micro-batches drawn for a step, for replicas that do not agree by sums
   place::Portions portions = {};
+  AxisSet positions = {};  // these cut positions: along them ranks have the same micro-batches
 
   constexpr Range replica(int r) const {
     if (portions.groups == 0) return slices(micro_batches, r, ranks.replicas());
@@ -59,7 +60,9 @@ struct Share {
     return r;
   }
   /// Of a group over the data axis and perhaps others: the micro-batches of the rank of this index in it.
-  constexpr Range of(AxisSet over, int index, int round) const { return part(over, ranks.member(index, over), round); }
+  constexpr Range of(AxisSet over, int index, int round) const {
+    return part(over - positions, ranks.member(index, over), round);
+  }
   /// Whether this is the one rank of a replica that tells results on its micro-batches, where these axes cut the batch.
   constexpr bool tells(AxisSet cut, int rank) const { return ranks.index(rank, ranks.of_replica() - cut) == 0; }
   constexpr int parts(AxisSet over) const { return ranks.group_size(over); }

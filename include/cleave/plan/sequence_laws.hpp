@@ -1,0 +1,27 @@
+// plan/sequence_laws.hpp - laws of a plan whose ranks have parts of the positions between products.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#pragma once
+
+#include "../meta/law.hpp"
+
+namespace cleave::plan {
+
+template <bool Says, bool OneAxis, bool OfWeights> struct positions_are_cut_between_split_products {
+  static constexpr bool holds = !Says || (OneAxis && OfWeights);
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "SequenceParallel: positions are cut along the one axis of ModelParallel<SplitColsRows, Ways<n>>, "
+                  "SplitCols or SplitRows, n > 1; not beside splits of samples or experts, SplitFor, or several axes");
+  };
+};
+template <bool Says, bool InBlocks, bool Written> struct positions_are_cut_by_the_algebra {
+  static constexpr bool holds = !Says || !(InBlocks || Written);
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "SequenceParallel: ranks sum gradients of norms and biases over their own positions first, so Blocks "
+                  "cannot give the bits of one rank, and sums are scattered where no AllReduce is written; leave "
+                  "Blocks and Conversions<Written> out");
+  };
+};
+
+}  // namespace cleave::plan

@@ -1,0 +1,143 @@
+// train/sequence_parallel.cpp - parts of the positions between products: the training of one rank, what is sent and kept.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <doctest/doctest.h>
+#include <cleave.hpp>
+
+#include <cleave/train/emulated.hpp>
+
+#include "../io/scratch.hpp"
+#include "sequences.hpp"
+#include "values.hpp"
+
+using namespace cleave;
+using namespace sequences;
+
+namespace {
+
+using Sums = ModelParallel<SplitColsRows, Ways<2>>;
+template <class Net, class... Ps> using Cut = Train<Net, DataParallel<Sync>, SequenceParallel, Ps...>;
+
+/// Its embedding's table is cut by tokens, so that its output is summed too.
+struct Narrow
+    : Sequential<Vector<positions>, Embedding<letters, 8, SendDense, ModelParallel<SplitRows>>, PositionEmbedding,
+                 Dropout<10>, Repeat<2, Block>, PerPosition<LayerNorm, Linear<letters>, CrossEntropy>> {};
+struct Again
+    : Sequential<Vector<positions>, Embedding<letters, 8, SendDense>, PositionEmbedding, Repeat<2, Recompute<Block>>,
+                 Dropout<10>, PerPosition<LayerNorm, Linear<letters>, CrossEntropy>> {};
+struct OfExperts : Sequential<Vector<positions>, Embedding<letters, 8, SendDense>,
+                              Residual<PerPosition<LayerNorm>, Attention<2, Causal>>,
+                              Residual<PerPosition<LayerNorm>, Experts<4, Linear<12>, Gelu, Linear<8>>>,
+                              PerPosition<LayerNorm, Linear<letters>, CrossEntropy>> {};
+struct NoHeads : Sequential<Vector<positions>, Embedding<letters, 8, SendDense>,
+                            Residual<PerPosition<RmsNorm, Linear<12>, Gelu, Linear<8>>, Dropout<10>>, Gru<8>,
+                            PerPosition<Linear<letters>, CrossEntropy>> {};
+struct Clipped : Momentum {
+  static constexpr float clip_norm = 0.5f;
+};
+
+template <class P> void equals(std::vector<double> const& wanted, double within, int replicas = 1) {
+  near(trained<P>(replicas), wanted, within);
+}
+/// Conversions of values (Convert) or of their gradients (ConvertBack) in a step.
+template <class P> constexpr int conversions(schedule::Do what, op::Verb verb) {
+  auto const& p = schedule::program<P>;
+  int n = 0;
+  for (int i = 0; i < p.steps; ++i) n += p.step[i].what == what && schedule::verb_of(p, p.step[i]) == verb;
+  return n;
+}
+using enum op::Verb;
+using schedule::Do::Convert, schedule::Do::ConvertBack;
+
+// GPT-2's blocks: where sums over ranks were, a gather in front of each of two products and a scatter behind, and these
+// of the logits and of the embedding; the loss gathers what it knows of each part of the classes.
+struct Deep : Sequential<Vector<8>, Embedding<16, 8, ModelParallel<SplitRows>>, PositionEmbedding, Repeat<12, Block>,
+                         PerPosition<LayerNorm, Linear<64>, ParallelCrossEntropy>> {};
+template <class... Ps> using OfDeep = Plan<Deep, Batch<4>, Sums, Ps...>;
+template <class... Ps> constexpr int forward(op::Verb v) { return conversions<OfDeep<Ps...>>(Convert, v); }
+template <class... Ps> constexpr int backward(op::Verb v) { return conversions<OfDeep<Ps...>>(ConvertBack, v); }
+static_assert(forward<>(AllReduce) == 25 && backward<>(AllReduce) == 25);
+static_assert(forward<SequenceParallel>(AllGather) == 25 + 1 && forward<SequenceParallel>(ReduceScatter) == 25);
+static_assert(backward<SequenceParallel>(AllGather) == 25 && backward<SequenceParallel>(ReduceScatter) == 25);
+static_assert(forward<SequenceParallel>(AllReduce) + backward<SequenceParallel>(AllReduce) == 0);
+// As many bytes, but for gradients of norms and biases, which are summed over the ways.
+template <class... Ps> constexpr long sent = traffic<OfDeep<Ps...>, 1>.elements_per_step;
+constexpr long norms_and_biases = 12 * (2 * 16 + 2 * 8) + 16;
+static_assert(sent<SequenceParallel> == sent<> + norms_and_biases);
+constexpr auto activations = schedule::Category::Activations;
+static_assert(memory<OfDeep<SequenceParallel>>[activations] < memory<OfDeep<>>[activations]);
+
+}  // namespace
+
+TEST_CASE("by columns and rows, beside replicas, and by columns or rows alone: the training of one rank") {
+  auto const wanted = trained<Train<Gpt, Precision<f64>>>(1);
+  equals<Cut<Gpt, Precision<f64>, Sums>>(wanted, 1e-9);
+  equals<Cut<Gpt, Precision<f64>, Sums>>(wanted, 1e-9, 3);
+  equals<Cut<Gpt, Precision<f64>, ModelParallel<SplitCols, Ways<2>>>>(wanted, 1e-9);
+  equals<Cut<Gpt, Precision<f64>, ModelParallel<SplitRows, Ways<2>>>>(wanted, 1e-9);
+  equals<Cut<Narrow, Precision<f64>, Sums>>(trained<Train<Narrow, Precision<f64>>>(1), 1e-9, 2);
+  equals<Cut<Grouped, Precision<f64>, Sums>>(trained<Train<Grouped, Precision<f64>>>(1), 1e-9);
+  equals<Cut<Tables, Precision<f64>, Sums>>(trained<Train<Tables, Precision<f64>>>(1), 1e-9);
+  equals<Cut<NoHeads, Precision<f64>, ModelParallel<SplitColsRows, Ways<3>>>>(
+      trained<Train<NoHeads, Precision<f64>>>(1), 1e-9, 2);
+  equals<Cut<OfExperts, Precision<f64>, Sums>>(trained<Train<OfExperts, Precision<f64>>>(1), 1e-9);
+}
+TEST_CASE("replicas and rounds have the same bits") {
+  using P = Cut<Gpt, Sums>;
+  auto const one = trained<P>(1);
+  CHECK(trained<P>(2) == one);
+  CHECK(trained<P>(3) == one);
+  CHECK(trained<Cut<Gpt, Sums, Accumulate<3>>>(1) == one);
+  CHECK(trained<Cut<Gpt, Sums, Accumulate<2>>>(2) == one);
+  static_assert(same_bits<P, Cut<Gpt, Sums, Accumulate<2>>>);
+  static_assert(plan::bits_differ_by<P, Train<Gpt, DataParallel<Sync>, Sums>>() == plan::BitsDifference::Split);
+}
+TEST_CASE("with ZeRO") {
+  auto const wanted = trained<Train<Gpt>>(1);
+  equals<Train<Gpt, DataParallel<Sync, Zero<1>>, SequenceParallel, Sums>>(wanted, 1e-5, 2);
+  equals<Train<Gpt, DataParallel<Sync, Zero<2>>, SequenceParallel, Sums>>(wanted, 1e-5, 2);
+  equals<Train<Gpt, DataParallel<Sync, Zero<3>>, SequenceParallel, Sums>>(wanted, 1e-5, 3);
+}
+TEST_CASE("recomputed, in a pipeline, in order of the ranks, clipped") {
+  auto const wanted = trained<Train<Gpt>>(1);
+  equals<Cut<Again, Sums>>(wanted, 1e-5);
+  equals<Cut<Gpt, ModelParallel<SplitLayers<2>>, Sums>>(wanted, 1e-5);
+  equals<Cut<Gpt, Fastest, Sums>>(wanted, 1e-5, 2);
+  using Steps = Plan<Gpt, Batch<12>, MicroBatches<6>, Clipped>;
+  using CutSteps = Plan<Gpt, Batch<12>, MicroBatches<6>, Clipped, DataParallel<Sync>, Sums, SequenceParallel>;
+  equals<CutSteps>(trained<Steps>(1), 1e-5, 2);
+}
+TEST_CASE("in narrow formats, and with gradients sent in one") {
+  equals<Cut<Gpt, Precision<bf16>, Sums>>(trained<Train<Gpt, Precision<bf16>>>(1), 5e-2, 2);
+  equals<Cut<Gpt, Precision<f16>, LossScale<64, 100>, Sums>>(trained<Train<Gpt, Precision<f16>, LossScale<64, 100>>>(1),
+                                                             2e-2);
+  equals<Cut<Gpt, Compress<bf16>, Fastest, Sums>>(trained<Train<Gpt>>(1), 2e-2, 2);
+}
+TEST_CASE("a server, whose clients have parts of the positions") {
+  auto const wanted = trained<Train<Gpt>>(1);
+  equals<Train<Gpt, DataParallel<Sync>, SequenceParallel, Sums, Shards<1>>>(wanted, 1e-5, 2);
+  equals<Train<Gpt, DataParallel<Async>, SequenceParallel, Sums>>(trained<Train<Gpt, DataParallel<Async>>>(1), 1e-5);
+}
+TEST_CASE("a checkpoint goes on in another plan") {
+  using One = Train<Gpt>;
+  using Two = Cut<Gpt, Sums>;
+  scratch::Folder const folder;
+  std::string const path = folder / "model.safetensors";
+  Trainer<Two> two(2, 7);
+  two.train(0, 2, Words<Two>::feed());
+  session::save(two, path, 7);
+  Trainer<One> one(1, 8);
+  session::load(one, path);
+  CHECK(values(one) == values(two));
+  one.train(2, 2, Words<One>::feed());
+  two.train(2, 2, Words<Two>::feed());
+  near(values(one), values(two), 1e-5);
+}
+TEST_CASE("on a device") {
+  using P = Cut<Gpt, Sums>;
+  auto const on_device = [](int replicas) {
+    return trained<P>(DeviceTrainer<P, backend::emulate::Machine>(replicas, 2));
+  };
+  auto const one = on_device(1);
+  near(one, trained<P>(1), 1e-4);
+  CHECK(on_device(2) == one);
+}
