@@ -40,7 +40,7 @@ CLEAVE_HD constexpr Local by_position(Local l) {
 template <class Op> struct OnEachPosition : Reshaped<OnEachPosition<Op>, Op> {
   using of_position = Op;
   static constexpr bool of_sequences = true;
-  static constexpr EquationPerPosition letters{Op::equation, 't'};
+  static constexpr EquationPerPosition letters{Op::equation, Op::finds_classes ? 'T' : 't'};  // labels are of all
   static constexpr std::string_view equation{letters.text.data(), letters.size};
   CLEAVE_HD static constexpr Local as(Local l) { return by_position(l); }
   static constexpr Shape output(Shape x) { return Op::output(x.below()).times(x[0]); }

@@ -60,6 +60,8 @@ template <int Ops> struct Propagation {
     if (p.dim == batch) return letter;
     int ranks = mesh.size[axis];
     for (int outer = 0; outer < axis; ++outer) ranks *= value(s.in0, outer) == p ? mesh.size[outer] : 1;
+    // Gradients of weights are summed over positions only where the plan says so, and parts of these are equal.
+    if (letter == 't' && !(request.sequence_parallel && s.x[0] % ranks == 0)) return '\0';
     return may_share(s, letter, s.x[p.dim - s.x_at.beyond_shape()], ranks) ? letter : '\0';
   }
   /// Whether a number of ranks may have parts of a letter of this extent.
@@ -134,13 +136,16 @@ template <int Ops> struct Propagation {
     return (wish == 'c' || wish == 'o') && s.x2[1] % ranks == 0;
   }
 
-  /// In a plan that says SequenceParallel an operation on each position by itself, whose input ranks have whole or as
-  /// summands, has a part of the positions on each; so have those behind it, up to one that reads them whole.
+  /// In a plan that says SequenceParallel an operation on each position by itself that reads summands, or is the first
+  /// to read the input or an embedding, has a part of the positions on each rank; so have those behind it, up to one
+  /// that reads them whole. What a product leaves whole stays so.
   constexpr char by_positions(Signature const& s, Placement a, int axis) {
     char const letter = s.x_at[batch + 1];
     bool const may = request.sequence_parallel && axis > data_axis && a.kind != Kind::Shard && !s.contracts &&
                      s.x.dims == 2 && (letter == 't' || letter == '1');
-    if (!may) return '\0';
+    bool const begins = s.in0 < 0 || model.op[s.in0].tokens > 0,
+               sums = a.kind == Kind::Partial || (s.in1 > -2 && value(s.in1, axis).kind == Kind::Partial);
+    if (!may || !(begins || sums)) return '\0';
     if (s.x[0] % mesh.size[axis] != 0) refuse(Law::Positions, s.x[0], mesh.size[axis], s);
     cuts_positions = true;
     return letter;

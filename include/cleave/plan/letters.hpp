@@ -133,6 +133,12 @@ template <class ModelPolicy, class Sizes, class Leaves> constexpr bool splits_sa
   }
   return some;
 }
+/// Whether the plan or a layer splits products by columns or rows.
+template <class ModelPolicy, class Leaves> constexpr bool splits_products() {
+  char const of_plan = ModelPolicy::products;
+  return of_plan == 'o' || of_plan == 'i' || of_plan == '~' || of_plan == '^' || some_layer_says(Leaves{}, 'o') ||
+         some_layer_says(Leaves{}, 'i') || some_layer_says(Leaves{}, '~') || some_layer_says(Leaves{}, '^');
+}
 /// Whether samples are cut on an axis, by the plan's split or a layer's.
 template <class ModelPolicy, class Ops, class Leaves> constexpr bool cuts_samples_along(int axis) {
   return (for_convolutions<ModelPolicy>(axis) == 'b' && some_convolves(Ops{})) ||

@@ -180,11 +180,12 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::blocks_are_summed_behind_products<says<plan::BlockKind>, says<plan::ConversionKind>>>,
       meta::enforce<
           plan::positions_are_cut_between_split_products<says<plan::SequenceKind>, sizes::axes == 1,
-                                                         (ways > 1 && model_policy::products != '?' &&
+                                                         (ways > 1 && plan::splits_products<model_policy, leaves>() &&
                                                           !plan::splits_samples<model_policy, sizes, leaves>())>,
           SequenceParallel>,
-      meta::enforce<plan::positions_are_cut_by_the_algebra<says<plan::SequenceKind>, says<plan::BlockKind>,
-                                                           says<plan::ConversionKind>>>,
+      meta::enforce<
+          plan::positions_are_cut_by_the_algebra<says<plan::SequenceKind>, says<plan::BlockKind>,
+                                                 says<plan::ConversionKind>, compressed || says<plan::RouteKind>>>,
       meta::enforce<plan::blocks_are_of_f32_or_f64<says<plan::BlockKind>,
                                                    std::is_same_v<number, f32> || std::is_same_v<number, f64>>,
                     number>>;

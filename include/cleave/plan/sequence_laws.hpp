@@ -14,13 +14,13 @@ template <bool Says, bool OneAxis, bool OfWeights> struct positions_are_cut_betw
                   "SplitCols or SplitRows, n > 1; not beside splits of samples or experts, SplitFor, or several axes");
   };
 };
-template <bool Says, bool InBlocks, bool Written> struct positions_are_cut_by_the_algebra {
-  static constexpr bool holds = !Says || !(InBlocks || Written);
+template <bool Says, bool InBlocks, bool Written, bool Sent> struct positions_are_cut_by_the_algebra {
+  static constexpr bool holds = !Says || !(InBlocks || Written || Sent);
   template <bool Holds> struct tell {
-    static_assert(Holds,
-                  "SequenceParallel: ranks sum gradients of norms and biases over their own positions first, so Blocks "
-                  "cannot give the bits of one rank, and sums are scattered where no AllReduce is written; leave "
-                  "Blocks and Conversions<Written> out");
+    static_assert(
+        Holds,
+        "SequenceParallel: ranks sum gradients of norms and biases over their own positions first, in an order "
+        "and messages of their own; leave Blocks, Conversions<Written>, Compress and ReduceBy out");
   };
 };
 

@@ -83,9 +83,11 @@ template <int Ops> struct Bucketing {
     b.factors = static_cast<int>(each);
   }
   /// From the last layer on, in the order in which gradients are computed. Rows and factors are sent separately. With
-  /// one micro-batch there is no other rank to send to, and weights are updated as their gradients are computed.
+  /// one micro-batch, unless ranks have parts of its positions, there is no other rank to send to, and weights are
+  /// updated as their gradients are computed.
   constexpr void join() {
-    if (out.buckets == 0 || m.request.bucket == 0 || m.request.micro_batches == 1) return;
+    bool const sends = m.request.micro_batches > 1 || m.request.sequence_parallel;
+    if (out.buckets == 0 || m.request.bucket == 0 || !sends) return;
     int into = out.buckets - 1;
     for (int b = into - 1; b >= 0; --b) {
       Bucket& last = out.bucket[into];

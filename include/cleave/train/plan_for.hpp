@@ -163,7 +163,8 @@ template <bool Alone> struct plan_for_chooses_alone {
   static_assert(
       Alone,
       "PlanFor<machine, ranks> chooses DataParallel, ModelParallel (of layers, too), Mesh and Accumulate, and "
-      "has neither Shards nor ReduceBy: leave these out, or leave PlanFor out and write what explain_plan says");
+      "has neither Shards, ReduceBy nor SequenceParallel: leave these out, or leave PlanFor out and write what "
+      "explain_plan says");
 };
 template <bool Counted> struct plan_for_has_ranks {
   static_assert(Counted, "PlanFor<machine, ranks> is said once, with 1 to 64 ranks");
@@ -181,7 +182,7 @@ template <class Net, class... Ps> struct ChosenPlan {
       decltype(choice_of(meta::concat<std::conditional_t<is_plan_for<Ps>, meta::list<>, meta::list<Ps>>...>{}));
   template <class... Kinds> static constexpr int says = (0 + ... + plan::said<Kinds, Ps...>);
   static constexpr bool alone = says<plan::DataKind, plan::ServerKind, plan::ModelKind, plan::StageKind, plan::MeshKind,
-                                     plan::RoundKind, plan::RouteKind> == 0 &&
+                                     plan::RoundKind, plan::RouteKind, plan::SequenceKind> == 0 &&
                                 !plan::some_layer_says(layer::leaves<Net>{}),
                         counted = said::ranks >= 1 && said::ranks <= 64 && plans_for<Ps...> == 1;
   /// Of a plan that cannot be chosen, one that reports nothing; of one without a batch, one that reports it.
