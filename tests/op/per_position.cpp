@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <doctest/doctest.h>
 #include <cleave/op/bias.hpp>
+#include <cleave/op/class_sums.hpp>
 #include <cleave/op/layer_norm.hpp>
 #include <cleave/op/loss.hpp>
 #include <cleave/op/per_position.hpp>
@@ -11,11 +12,14 @@
 
 using namespace cleave;
 
-TEST_CASE("positions are a letter behind the batch of each value, and of no weight or loss") {
-  static_assert(op::OnEachPosition<op::Product<3>>::equation == "bTi,io->bTo");
-  static_assert(op::OnEachPosition<op::Bias>::equation == "bTo*,o->bTo*");
-  static_assert(op::OnEachPosition<op::LayerNorm>::equation == "bTFGH,FGH->bTFGH");
+TEST_CASE(
+    "positions are a letter behind the batch of each value, and of no weight or loss; with classes to find they are "
+    "whole") {
+  static_assert(op::OnEachPosition<op::Product<3>>::equation == "bti,io->bto");
+  static_assert(op::OnEachPosition<op::Bias>::equation == "bto*,o->bto*");
+  static_assert(op::OnEachPosition<op::LayerNorm>::equation == "btFGH,FGH->btFGH");
   static_assert(op::OnEachPosition<op::SoftmaxCrossEntropy>::equation == "bTFGH->b");
+  static_assert(op::OnEachPosition<op::ClassSums>::equation == "bTf->bTf");
 }
 TEST_CASE("shapes and weights are those of one position") {
   using P = op::OnEachPosition<op::Product<3>>;
