@@ -39,7 +39,7 @@ install() {
 case $way in
   package)
     install -DCLEAVE_BUILD_EXAMPLES=OFF
-    find_package -DCMAKE_PREFIX_PATH="$work/prefix"
+    find_package -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DCMAKE_PREFIX_PATH="$work/prefix"
     warns_without_optimisation -DCMAKE_PREFIX_PATH="$work/prefix"
     ! said=$(configure -DWANTED=onednn -DCMAKE_PREFIX_PATH="$work/prefix" -DCLEAVE_ONEDNN_INCLUDE=/nowhere) || exit 1
     says "$said" "component 'onednn' needs oneDNN 2 (libdnnl-dev"
