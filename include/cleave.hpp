@@ -17,6 +17,7 @@
 #include "cleave/plan/laws.hpp"
 #include "cleave/plan/members.hpp"
 #include "cleave/plan/pipeline_laws.hpp"
+#include "cleave/plan/sequence_laws.hpp"
 #include "cleave/plan/zero_laws.hpp"
 #include "cleave/predict/laws.hpp"
 #include "cleave/send/laws.hpp"

@@ -63,8 +63,10 @@ constexpr void push_rows(Message& m, Bucket const& b, Format f, long all) {
 /// Of a step on a rank. `request` and `ranks` are those of the ranks that sum together (Plan::request_of, ranks_of).
 constexpr Message message(Step step, Program const& s, place::Request request, Ranks ranks, int rank) {
   Format const& f = s.format;
-  Share const share = shared(request, ranks);
   Message m;
+  using enum Do;
+  if (step.what == Forward || step.what == BackwardInput || step.what == BackwardWeight || step.what == Add) return m;
+  Share const share = shared(request, ranks);
   if (int const sender = sender_of(s, step); sender >= 0) {
     m.verb = op::Verb::Send;
     m.ranks = 2;
