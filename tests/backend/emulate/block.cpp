@@ -36,8 +36,8 @@ template <class Runner> void sums() {
 /// Half of the block comes to a barrier, the other half has gone.
 struct Half {
   struct Args {};
-  static constexpr int threads = 64, shared_bytes = 0;
-  static constexpr bool alone = false;
+  [[maybe_unused]] static constexpr int threads = 64, shared_bytes = 0;
+  [[maybe_unused]] static constexpr bool alone = false;
   template <class Ctx> static void run(Ctx const& c, Args const&) {
     if (c.thread() % 2 == 0) c.barrier();
   }
@@ -78,8 +78,8 @@ struct Hasty {
     int* left;   // by each block
     int* found;  // of the block before
   };
-  static constexpr int threads = 64, shared_bytes = 4;
-  static constexpr bool alone = false;
+  [[maybe_unused]] static constexpr int threads = 64, shared_bytes = 4;
+  [[maybe_unused]] static constexpr bool alone = false;
   template <class Ctx> static void run(Ctx const& c, Args const& a) {
     c.barrier();
     if (c.thread() == 0) a.found[c.block()] = c.block() > 0 ? a.left[c.block() - 1] : 0;
