@@ -70,6 +70,7 @@ static_assert(forward<SequenceParallel>(AllReduce) + backward<SequenceParallel>(
 template <class... Ps> constexpr long sent = traffic<OfDeep<Ps...>, 1>.elements_per_step;
 constexpr long norms_and_biases = 12 * (2 * 16 + 2 * 8) + 16;
 static_assert(sent<SequenceParallel> == sent<> + norms_and_biases);
+// Of activations alone: what is gathered is kept for the way back, as communication.
 constexpr auto activations = schedule::Category::Activations;
 static_assert(memory<OfDeep<SequenceParallel>>[activations] < memory<OfDeep<>>[activations]);
 

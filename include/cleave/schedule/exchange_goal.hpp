@@ -101,7 +101,7 @@ class StepGoal {
   }
   constexpr std::uint64_t own(int rank) const { return bits(index(rank), index(rank) + 1); }
   /// The axes of a sum over the batch along which ranks have the same micro-batches, and the ranks along them.
-  constexpr AxisSet apart() const { return over_ - (over_ - share_.positions); }
+  constexpr AxisSet apart() const { return share_.with_same(over_); }
   constexpr int trees() const { return sums_batch_ ? share_.parts(apart()) : 1; }
   /// Micro-batches of rank `index` of a sum over the batch.
   constexpr std::uint64_t of(Range r, int index) const {

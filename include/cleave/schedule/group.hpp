@@ -59,7 +59,7 @@ constexpr TreeSum branches(Share const& share, AxisSet over, int index) {
 template <class Visit> constexpr void each_branch(Share const& share, AxisSet over, bool ordered, Visit visit) {
   int const ranks = share.parts(over);
   for (int i = 0; i < ranks && !ordered; ++i) visit(i, 0, i > 0);
-  AxisSet const apart = over - (over - share.positions);
+  AxisSet const apart = share.with_same(over);
   for (int tree_of = 0; ordered && tree_of < share.parts(apart); ++tree_of) {
     TreeSum tree{share.micro_batches};
     for (int next = 0; next < share.micro_batches;) {  // with accumulation a rank's need not be neighbours

@@ -63,6 +63,8 @@ struct Share {
   constexpr Range of(AxisSet over, int index, int round) const {
     return part(over - positions, ranks.member(index, over), round);
   }
+  /// The axes among these along which ranks have the same micro-batches.
+  constexpr AxisSet with_same(AxisSet over) const { return over - (over - positions); }
   /// Whether this is the one rank of a replica that tells results on its micro-batches, where these axes cut the batch.
   constexpr bool tells(AxisSet cut, int rank) const { return ranks.index(rank, ranks.of_replica() - cut) == 0; }
   constexpr int parts(AxisSet over) const { return ranks.group_size(over); }
