@@ -45,34 +45,45 @@ struct Clipped : Momentum {
 template <class P> void equals(std::vector<double> const& wanted, double within, int replicas = 1) {
   near(trained<P>(replicas), wanted, within);
 }
-/// Conversions of values (Convert) or of their gradients (ConvertBack) in a step.
-template <class P> constexpr int conversions(schedule::Do what, op::Verb verb) {
+/// Conversions of values (Convert) or of their gradients (ConvertBack) in a step, of values also again on the way back.
+template <class P> constexpr int conversions(schedule::Do what, op::Verb verb, bool back) {
   auto const& p = schedule::program<P>;
   int n = 0;
-  for (int i = 0; i < p.steps; ++i) n += p.step[i].what == what && schedule::verb_of(p, p.step[i]) == verb;
+  for (int i = back ? p.forward_steps : 0; i < (back ? p.steps : p.forward_steps); ++i)
+    n += p.step[i].what == what && schedule::verb_of(p, p.step[i]) == verb;
   return n;
 }
 using enum op::Verb;
 using schedule::Do::Convert, schedule::Do::ConvertBack;
 
 // GPT-2's blocks: where sums over ranks were, a gather in front of each of two products and a scatter behind, and these
-// of the logits and of the embedding; the loss gathers what it knows of each part of the classes.
+// of the logits and of the embedding; the loss gathers what it knows of each part of the classes. What products read is
+// gathered again on the way back.
 struct Deep : Sequential<Vector<8>, Embedding<16, 8, ModelParallel<SplitRows>>, PositionEmbedding, Repeat<12, Block>,
                          PerPosition<LayerNorm, Linear<64>, ParallelCrossEntropy>> {};
 template <class... Ps> using OfDeep = Plan<Deep, Batch<4>, Sums, Ps...>;
-template <class... Ps> constexpr int forward(op::Verb v) { return conversions<OfDeep<Ps...>>(Convert, v); }
-template <class... Ps> constexpr int backward(op::Verb v) { return conversions<OfDeep<Ps...>>(ConvertBack, v); }
+template <class... Ps> constexpr int forward(op::Verb v) { return conversions<OfDeep<Ps...>>(Convert, v, false); }
+template <class... Ps> constexpr int again(op::Verb v) { return conversions<OfDeep<Ps...>>(Convert, v, true); }
+template <class... Ps> constexpr int backward(op::Verb v) { return conversions<OfDeep<Ps...>>(ConvertBack, v, true); }
 static_assert(forward<>(AllReduce) == 25 && backward<>(AllReduce) == 25);
 static_assert(forward<SequenceParallel>(AllGather) == 25 + 1 && forward<SequenceParallel>(ReduceScatter) == 25);
 static_assert(backward<SequenceParallel>(AllGather) == 25 && backward<SequenceParallel>(ReduceScatter) == 25);
+static_assert(again<SequenceParallel>(AllGather) == 25 && again<SequenceParallel>(ReduceScatter) == 0);
 static_assert(forward<SequenceParallel>(AllReduce) + backward<SequenceParallel>(AllReduce) == 0);
-// As many bytes, but for gradients of norms and biases, which are summed over the ways.
+// As many bytes, but for what is gathered again, and gradients of norms and biases, which are summed over the ways.
 template <class... Ps> constexpr long sent = traffic<OfDeep<Ps...>, 1>.elements_per_step;
-constexpr long norms_and_biases = 12 * (2 * 16 + 2 * 8) + 16;
-static_assert(sent<SequenceParallel> == sent<> + norms_and_biases);
-// Of activations alone: what is gathered is kept for the way back, as communication.
-constexpr auto activations = schedule::Category::Activations;
-static_assert(memory<OfDeep<SequenceParallel>>[activations] < memory<OfDeep<>>[activations]);
+constexpr long gathered = 4 * 8 * 8 / 2, norms_and_biases = 12 * (2 * 16 + 2 * 8) + 16;
+static_assert(sent<SequenceParallel> == sent<> + 25 * gathered + norms_and_biases);
+// A rank keeps its positions of all that is between products, and all positions of two products at a time; the same of
+// what is computed again.
+struct DeepAgain : Sequential<Vector<8>, Embedding<16, 8, ModelParallel<SplitRows>>, PositionEmbedding,
+                              Repeat<4, Recompute<Block>>, PerPosition<LayerNorm, Linear<64>, ParallelCrossEntropy>> {};
+template <class Net, class... Ps> constexpr long kept() {
+  auto const& bytes = memory<Plan<Net, Batch<4>, Sums, Ps...>>;
+  return bytes[schedule::Category::Activations] + bytes[schedule::Category::Communication];
+}
+static_assert(kept<Deep, SequenceParallel>() * 5 < kept<Deep>() * 4);
+static_assert(kept<DeepAgain, SequenceParallel>() * 5 < kept<DeepAgain>() * 4);
 
 }  // namespace
 

@@ -99,8 +99,8 @@ template <int Ops> struct BufferAssignment {
         of_value(k) = value(m.node(k).in0);
       } else if (fused.head[k] != k) {
         of_value(k) = value(fused.head[k]);
-      } else if (m.is_op(k) && recomputed.runs[k]) {
-        operation(k);
+      } else if (recomputed.runs[k]) {
+        m.is_op(k) ? operation(k) : void(of_value(k) = tensor(k, Category::Communication));
       }
     }
   }

@@ -28,14 +28,26 @@ template <int Ops> struct PlacedModel {
     while (n >= 0 && node(n).op != op(k).tied) ++n;
     return n;
   }
-  /// Of a conversion that moves something none: what ranks have sent each other is kept.
+  /// Of a conversion that moves something none, since what ranks have sent each other is kept; of gathered positions
+  /// that of the operation that has them in parts, or one of their own.
   constexpr int segment(int k) const {
     while (k >= 0 && is_alias(k)) k = node(k).in0;
-    return k >= 0 && is_op(k) ? op(k).segment : 0;
+    if (k < 0 || is_op(k)) return k < 0 ? 0 : op(k).segment;
+    if (!gathers_positions(k)) return 0;
+    int reader = k + 1;  // the first
+    while (reader < count && node(reader).in0 != k && node(reader).in1 != k) ++reader;
+    int const of_input = segment(node(k).in0);
+    bool const within = of_input > 0 && reader < count && is_op(reader) && op(reader).segment == of_input;
+    return within ? of_input : Ops + 1 + k;
+  }
+  /// A conversion from parts of the positions to all: their parts are kept, and on the way back gathered again.
+  constexpr bool gathers_positions(int k) const {
+    return request.sequence_parallel && !is_op(k) && node(k).conversion.forward == op::Verb::AllGather &&
+           node(k).whole.dims == 2 && place::sample_dim(node(k).x) == place::batch + 1;
   }
   /// A conversion that moves nothing: its value is its input's.
   constexpr bool is_alias(int k) const { return !is_op(k) && node(k).conversion.forward == op::Verb::None; }
-  constexpr bool has_segments() const { return model.segments; }
+  constexpr bool has_segments() const { return model.segments || request.sequence_parallel; }
   /// Of the value of node k, -1: of the model's input.
   constexpr place::AxisSet batch_axes(int k) const {
     return k < 0 ? place::axes_of(placed.input, place::shard(place::batch)) : node(k).batch_axes;

@@ -7,7 +7,9 @@
 namespace cleave::schedule {
 
 /// A value of a segment (layer/recompute.hpp) is kept if a node outside of it reads it, conversions among them; and
-/// what its operation keeps of a sample, if that is no more.
+/// what its operation keeps of a sample, if that is no more. Gathered positions that are a segment of their own are
+/// kept if a node of another segment reads them, which is run again before, one that reads two of them, or one whose
+/// weight is an earlier operation's, which computes its gradient.
 template <int Ops> struct Recomputed {
   static constexpr int most_nodes = PlacedModel<Ops>::most_nodes;
   bool any = false;
@@ -31,7 +33,7 @@ template <int Ops> struct Recomputation {
       int const in0 = m.node(k).in0;
       step_of[k] = fused.in_forward_tail[k] ? step_of[k - 1] : m.is_alias(k) && in0 >= 0 ? step_of[in0] : fused.head[k];
       out.kept[k] = m.segment(k) == 0 || k == m.placed.last || (m.is_op(k) && (m.op(k).sums_batch || m.op(k).is_loss));
-      keep_outside(in0, k);
+      if (!gathered(in0) || m.segment(k) > 0 || (m.is_op(k) && m.op(k).reads_tied())) keep_outside(in0, k);
       keep_outside(m.node(k).in1, k);
     }
     for (int k = m.count - 1; k >= 0; --k) {
@@ -45,6 +47,8 @@ template <int Ops> struct Recomputation {
   }
   /// The node before whose value k's is: it is merged into that one, or moves nothing.
   constexpr int same(int k) const { return m.is_alias(k) ? m.node(k).in0 : fused.head[k] != k ? k - 1 : -1; }
+  /// Positions that are a segment of their own.
+  constexpr bool gathered(int k) const { return m.segment(k) > Ops; }
   /// The value of node `in`, if the node that reads it is of another segment.
   constexpr void keep_outside(int in, int reader) {
     if (in >= 0 && m.segment(in) != m.segment(reader)) out.kept[in] = true;
@@ -70,18 +74,24 @@ template <int Ops> struct Recomputation {
       for (int k = n.node; k >= n.node - tail; --k) want_kept(k);
     }
     for (int k = m.count - 1; k >= 0 && out.any; --k) {
-      if (m.is_op(k) && m.segment(k) > 0 && out.runs[step_of[k]]) want_inputs(k);
+      if (!m.is_alias(k) && m.segment(k) > 0 && out.runs[step_of[k]]) want_inputs(k);
     }
   }
   constexpr void order() {
-    bool done[PlacedModel<Ops>::most_nodes]{};  // of each segment
+    bool done[Ops + 1 + PlacedModel<Ops>::most_nodes]{};  // of each segment
     for (int i = fused.forward_count; i < fused.count; ++i) {
       Instruction const& n = adjoints.at[fused.order[i]];
       if (n.what != Do::BackwardInput && n.what != Do::BackwardWeight) continue;
-      int const segment = m.segment(n.node);
+      int segment = m.segment(n.node);
+      if (int const in = first_input(n); segment == 0 && gathered(in) && out.runs[step_of[in]]) segment = m.segment(in);
       if (segment > 0 && !done[segment]) out.before[i] = segment;
       done[segment] = true;
     }
+  }
+  /// Of all operations whose gradients an instruction computes.
+  constexpr int first_input(Instruction const& n) const {
+    int const k = n.what == Do::BackwardInput ? n.node - fused.backward_tail[n.node] : n.node;
+    return m.op(k).reads_x || m.op(k).stats_input ? m.node(k).in0 : -1;
   }
 };
 

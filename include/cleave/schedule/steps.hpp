@@ -42,11 +42,12 @@ constexpr StepTable<Ops> steps(PlacedModel<Ops> const& m, ForwardPass<Ops> const
   int done = waits;  // the next bucket of which that is done
   auto const segment_again = [&](int segment) {
     for (int i = 0; i < fused.forward_count; ++i) {
-      int const k = values.at[fused.order[i]].node;
+      Instruction const& n = values.at[fused.order[i]];
+      int const k = n.node;
       if (m.segment(k) != segment || !recomputed.runs[k]) continue;
       gather(k);
       gather(fused.bias[k]);
-      out.step[out.steps++] = {Do::Forward, k, buffers.again[k]};
+      out.step[out.steps++] = {n.what, k, buffers.again[k]};
     }
   };
   for (int i = fused.forward_count; i < fused.count; ++i) {

@@ -15,8 +15,10 @@ constexpr op::Verb verb_of(Program const& program, Step const& step) {
   return step.what == Do::Convert ? n.forward : n.backward;
 }
 constexpr Location converted(Program const& program, Step const& step) {
-  int const in = program.node[step.node].in0, value = in < 0 ? program.input_value : program.value[in];
-  return {Storage::Buffer, step.what == Do::Convert ? value : program.gradient[step.node]};
+  if (step.what != Do::Convert) return {Storage::Buffer, program.gradient[step.node]};
+  int const in = program.node[step.node].in0;
+  bool const again = step.dx != program.value[step.node];  // on the way back
+  return {Storage::Buffer, in < 0 ? program.input_value : (again ? program.again : program.value)[in]};
 }
 
 /// The shardings before and after it: of the value, or of its gradient on the way back.
