@@ -94,6 +94,15 @@ TEST_CASE("layers that are recomputed twice over, and what needs nothing of them
   };
   static_assert(activations<testing::Of<Empty>> > 0);
 }
+TEST_CASE("factors of a gradient, of which one is computed again") {
+  struct Factors : Sequential<Vector<20>, Linear<30>, Recompute<Linear<40>, Relu, Linear<44, SendFactors>, Relu>,
+                              Linear<30>, Tanh, Linear<4>, CrossEntropy> {};
+  struct Sums : Sequential<Vector<20>, Linear<30>, Recompute<Linear<40>, Relu, Linear<44>, Relu>, Linear<30>, Tanh,
+                           Linear<4>, CrossEntropy> {};
+  auto const one = testing::outcome(Trainer<testing::Of<Sums, DataParallel<Sync>>>(1, 3));
+  CHECK(testing::outcome(Trainer<testing::Of<Factors, DataParallel<Sync>>>(2, 3)) == one);
+  CHECK(testing::outcome(Trainer<testing::Of<Factors, DataParallel<Sync>>>(3, 3)) == one);
+}
 TEST_CASE("what a layer keeps of a sample is computed again if it is more than its value") {
   struct Cells : Sequential<Sequence<5, 4>, Repeat<3, Recompute<Gru<8>>>, LastPosition, Linear<4>, CrossEntropy> {};
   struct Kept : Sequential<Sequence<5, 4>, Repeat<3, Gru<8>>, LastPosition, Linear<4>, CrossEntropy> {};

@@ -184,7 +184,7 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
     auto const samples = [&](int i) { return long{share.of(bucket.over, i, 0).size()} * program.rows; };
     long const own = samples(group.mine);
     Location const message{Storage::Factors},
-        in{Storage::Buffer, n.in0 < 0 ? program.input_value : program.value[n.in0]},
+        in{Storage::Buffer, n.in0 < 0 ? program.input_value : program.again[n.in0]},
         out{Storage::Buffer, program.gradient[bucket.node]};
     v.round();
     one(Opcode::Copy, message, run(0, own * x), rank, in);

@@ -121,7 +121,7 @@ class StepGoal {
   }
   constexpr Content factor(int rank, Location in, long element) const {
     int const node = p_.bucket[step_.node].node, x = p_.node[node].in0;
-    bool const is_x = in == Location{Storage::Buffer, x < 0 ? p_.input_value : p_.value[x]};
+    bool const is_x = in == Location{Storage::Buffer, x < 0 ? p_.input_value : p_.again[x]};
     if (!is_x && !(in == Location{Storage::Buffer, p_.gradient[node]})) return {};
     long const each = p_.rows * (is_x ? p_.node[node].local.x : p_.node[node].local.y).size();
     int const at = share_.of(over_, index(rank), 0).begin + static_cast<int>(element / each);
