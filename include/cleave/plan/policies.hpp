@@ -158,9 +158,10 @@ template <int N> struct Blocks {
 /// Beside a split by columns and rows: what is between products (norms, biases behind sums, dropout, residual
 /// connections) has a part of the positions on each rank, not all of them. Where ranks would sum a value, they sum a
 /// part each, and gather it in front of the next product: as many bytes as the sum, and 1 / ways of the work between.
-/// What is gathered is not kept: it is gathered again on the way back, unless a layer in `Recompute` reads it from
-/// outside, or a tied last layer. A whole embedding costs one more gather. Ways divide the positions. Source:
-/// Korthikanti et al., "Reducing activation recomputation in large transformer models", 2022, section 4.2.
+/// What products read is not kept: it is gathered again on the way back. Kept is what a layer in `Recompute` reads
+/// from outside, a tied last layer, the loss, or an operation as its second input. A whole embedding costs one more
+/// gather. Ways divide the positions. Source: Korthikanti et al., "Reducing activation recomputation in large
+/// transformer models", 2022, section 4.2.
 struct SequenceParallel {
   using kind = plan::SequenceKind;
 };

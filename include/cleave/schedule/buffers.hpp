@@ -93,17 +93,19 @@ template <int Ops> struct BufferAssignment {
 
   /// In the order of their steps, as all buffers.
   constexpr void segment_again(int segment) {
+    if (int const k = m.gather_of(segment); k >= 0) return gather(k);
     for (int k = 0; k < m.count; ++k) {
-      if (m.segment(k) != segment || fused.in_forward_tail[k]) continue;
+      if (recomputed.segment[k] != segment || fused.in_forward_tail[k]) continue;
       if (m.is_alias(k)) {
         of_value(k) = value(m.node(k).in0);
       } else if (fused.head[k] != k) {
         of_value(k) = value(fused.head[k]);
       } else if (recomputed.runs[k]) {
-        m.is_op(k) ? operation(k) : void(of_value(k) = tensor(k, Category::Communication));
+        m.is_op(k) ? operation(k) : gather(k);
       }
     }
   }
+  constexpr void gather(int k) { of_value(k) = tensor(k, Category::Communication); }
   constexpr int& of(int gradient) { return out.of_gradient[gradient]; }
   constexpr void backward() {
     for (int k = 0; k < m.count && recomputed.any; ++k) {
@@ -125,6 +127,9 @@ template <int Ops> struct BufferAssignment {
       for (int j = k - 1; j >= k - fused.backward_tail[k]; --j) {
         made(j, adjoints.at[adjoints.first[j]].dx, true);
       }
+    }
+    for (int k = 0; k < m.count && recomputed.any; ++k) {
+      if (m.is_alias(k) && m.gather_of(recomputed.segment[k]) >= 0) out.again[k] = out.again[m.node(k).in0];
     }
     auto const buffer_of = [&](int gradient) { return gradient < 0 ? -1 : of(gradient); };
     for (int k = 0; k < m.count; ++k) out.gradient[k] = buffer_of(adjoints.gradient[k]);

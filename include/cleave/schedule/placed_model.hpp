@@ -38,8 +38,11 @@ template <int Ops> struct PlacedModel {
     while (reader < count && node(reader).in0 != k && node(reader).in1 != k) ++reader;
     int const of_input = segment(node(k).in0);
     bool const within = of_input > 0 && reader < count && is_op(reader) && op(reader).segment == of_input;
-    return within ? of_input : Ops + 1 + k;
+    return within ? of_input : own_segment(k);
   }
+  static constexpr int own_segment(int gather) { return Ops + 1 + gather; }
+  /// Of a segment that is one gather its node, or -1.
+  static constexpr int gather_of(int segment) { return segment > Ops ? segment - Ops - 1 : -1; }
   /// A conversion from parts of the positions to all: their parts are kept, and on the way back gathered again.
   constexpr bool gathers_positions(int k) const {
     return request.sequence_parallel && !is_op(k) && node(k).conversion.forward == op::Verb::AllGather &&

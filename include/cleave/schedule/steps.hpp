@@ -41,10 +41,14 @@ constexpr StepTable<Ops> steps(PlacedModel<Ops> const& m, ForwardPass<Ops> const
   Do const in_turn = m.request.waits_for_norm ? Do::Keep : Do::Update;
   int done = waits;  // the next bucket of which that is done
   auto const segment_again = [&](int segment) {
+    if (int const k = m.gather_of(segment); k >= 0) {
+      out.step[out.steps++] = {Do::Convert, k, buffers.again[k]};
+      return;
+    }
     for (int i = 0; i < fused.forward_count; ++i) {
       Instruction const& n = values.at[fused.order[i]];
       int const k = n.node;
-      if (m.segment(k) != segment || !recomputed.runs[k]) continue;
+      if (recomputed.segment[k] != segment || !recomputed.runs[k]) continue;
       gather(k);
       gather(fused.bias[k]);
       out.step[out.steps++] = {n.what, k, buffers.again[k]};
