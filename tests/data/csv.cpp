@@ -97,6 +97,45 @@ TEST_CASE("an empty cell of an input becomes a number, or the mean of its column
   CHECK(has(refusal<Flowers>(flowers, {.fill = CsvFill({1, 2, 3})}),
             ".fill has 3 numbers, but there are 2 columns of inputs"));
 }
+TEST_CASE("a column of texts has an input for each of them") {
+  using Passengers = Csv<Vector<5>, Class<2>>;
+  std::string const lines = "sex,age,port,survived\nmale,22,S,no\nfemale,38,C,yes\nfemale,,S,yes\nmale,35,,no\n";
+  File const file(lines);
+  auto const inputs = [](Passengers const& data, long i) {
+    std::vector<float> x(5);
+    int y = 0;
+    data.read(i, x, y);
+    return x;
+  };
+  Passengers const data(file.path, {.fill = CsvFill::mean(), .categories = {"port", "sex"}});
+  CHECK(data.input_names() == std::vector<std::string>{"sex=female", "sex=male", "age", "port=C", "port=S"});
+  CHECK(inputs(data, 0) == std::vector<float>{0, 1, 22, 0, 1});
+  CHECK(inputs(data, 1) == std::vector<float>{1, 0, 38, 1, 0});
+  CHECK(inputs(data, 2)[2] == doctest::Approx(95 / 3.0f));
+  CHECK(inputs(data, 3)[3] ==
+        doctest::Approx(1 / 3.0f));  // of an empty cell the share of each text, or what .fill says
+  Passengers const zeros(file.path, {.fill = 0, .categories = {"port", {"sex", {"male", "female"}}}});
+  CHECK(inputs(zeros, 3) == std::vector<float>{1, 0, 35, 0, 0});
+
+  File const test("sex,age,port,survived\nfemale,,C,no\nfemale,30,C,yes\n");  // whose men are in another file
+  Passengers const more(test.path, {.fill = data.fill(), .categories = data.categories()});
+  CHECK(inputs(more, 0)[0] == 1);
+  CHECK(inputs(more, 0)[1] == 0);
+  CHECK(inputs(more, 0)[2] == doctest::Approx(95 / 3.0f));
+
+  using scratch::has;
+  CHECK(has(refusal<Passengers>(lines, {.categories = {"port", "sex"}}), "a.csv:5: column \"port\" is empty"));
+  CHECK(has(refusal<Passengers>(lines, {.fill = 0, .categories = {{"port", {"C"}}, "sex"}}),
+            "a.csv:2: column \"port\": \"S\" is none of its .categories"));
+  CHECK(has(refusal<Passengers>(lines, {.fill = 0, .categories = {"port", "port"}}), "\"port\" is named twice"));
+  CHECK(
+      has(refusal<Passengers>(lines, {.fill = 0, .categories = {"survived", "port"}}), "\"survived\" is named twice"));
+  CHECK(has(
+      refusal<Csv<Vector<3>, Class<2>>>(lines, {.fill = 0}),
+      "\"male\" is no number that a float can hold; .ignore leaves a column out, .categories has columns of texts"));
+  CHECK(has(refusal<Passengers>(lines, {.fill = 0, .categories = {"sex"}}),
+            "4 inputs, with those of texts, but the data set's type has 5"));
+}
 TEST_CASE("an empty target is refused, unless it is one of .classes") {
   using scratch::has;
   CHECK(has(refusal<Flowers>("a,b,kind\n1,2,rose\n3,4,\n5,6,aster\n", {.fill = 0}),

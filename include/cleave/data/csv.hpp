@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +21,7 @@ class CsvFill {
  public:
   CsvFill() = default;
   CsvFill(double number) : numbers_{static_cast<float>(number)} {}
-  /// A number for each column of inputs.
+  /// A number for each input.
   explicit CsvFill(std::vector<float> numbers) : numbers_(std::move(numbers)) {}
   static CsvFill mean() {
     CsvFill fill;
@@ -29,12 +30,20 @@ class CsvFill {
   }
 
   bool by_mean() const { return by_mean_; }
-  /// One for all columns or one for each; none if cells may not be empty, or if the mean is not known yet.
+  /// One for all inputs or one for each; none if cells may not be empty, or if the mean is not known yet.
   std::vector<float> const& numbers() const { return numbers_; }
 
  private:
   std::vector<float> numbers_;
   bool by_mean_ = false;
+};
+
+/// A column of texts as inputs: one for each text, 1 in the lines that have it and 0 in the others.
+struct CsvCategory {
+  std::string column;
+  std::vector<std::string> texts;  ///< in the order of their inputs; default: all of the file, sorted
+  CsvCategory(std::string name, std::vector<std::string> all = {}) : column(std::move(name)), texts(std::move(all)) {}
+  CsvCategory(char const* name) : column(name) {}
 };
 
 /// A column is named as in the header, or by its number from 0 where there is none.
@@ -44,15 +53,16 @@ struct CsvOptions {
   std::vector<std::string> ignore{};   ///< columns that are neither inputs nor targets
   std::vector<std::string> classes{};  ///< the texts of the classes, in the order of their numbers; default: sorted
   char separator = ',';
-  bool header = true;                  ///< the first line has the names of the columns
-  std::vector<std::string> missing{};  ///< texts that count as an empty cell, such as "?" or "NA"
-  CsvFill fill{};                      ///< what an empty cell of an input becomes; default: an Error
+  bool header = true;                     ///< the first line has the names of the columns
+  std::vector<std::string> missing{};     ///< texts that count as an empty cell, such as "?" or "NA"
+  CsvFill fill{};                         ///< what an empty cell of an input becomes; default: an Error
+  std::vector<CsvCategory> categories{};  ///< columns of texts among the inputs, such as {"sex", "port"}
 };
 
 /// `Csv<Vector<4>, Class<3>> const iris("iris.csv", {.target = "species"});`: all other columns are inputs, in their
-/// order. Texts of classes get the numbers 0, 1, ... in sorted order (whole numbers in theirs), and are saved with the
-/// weights. The file is read whole. Throws Error, with file, line and column, if a cell is empty or no number, and if
-/// there are other columns or classes than the types say.
+/// order; a column of `.categories` has as many inputs as texts. Texts of classes get the numbers 0, 1, ... in sorted
+/// order (whole numbers in theirs), and are saved with the weights. The file is read whole. Throws Error, with file,
+/// line and column, if a cell is empty or no number, and if there are other columns or classes than the types say.
 template <class InputT, class TargetT> class Csv {
  public:
   using Input = InputT;
@@ -60,22 +70,23 @@ template <class InputT, class TargetT> class Csv {
   static constexpr bool in_memory = true;
 
   explicit Csv(std::string const& path, CsvOptions const& how = {})
-      : path_(path), missing_(how.missing), fill_(how.fill) {
+      : path_(path), missing_(how.missing), fill_(how.fill), categories_(how.categories) {
     std::vector<io::CsvLine> lines = io::read_csv(path, how.separator);
     if (lines.size() < (how.header ? 2u : 1u)) throw Error({path, ": no samples"});
     for (std::size_t c = 0; c < lines[0].cells.size(); ++c)
       names_.push_back(how.header ? lines[0].cells[c] : std::to_string(c));
     if (how.header) lines.erase(lines.begin());
-    choose_columns(how);
+    choose_columns(how, lines);
     rows_ = lines.size();
     std::vector<std::size_t> empty;  // into x_
     for (io::CsvLine const& line : lines) {
       if (line.cells.size() != names_.size())
         fail(line, {line.cells.size(), " cells, but there are ", names_.size(), " columns"});
-      for (std::size_t c : inputs_) {
-        bool const filled = is_empty(line.cells[c]) && (fill_.by_mean() || !fill_.numbers().empty());
+      for (InputColumn const& in : inputs_) {
+        std::string const& cell = line.cells[in.column];
+        bool const filled = is_empty(cell) && (fill_.by_mean() || !fill_.numbers().empty());
         if (filled) empty.push_back(x_.size());
-        x_.push_back(filled ? 0 : number(line, c));
+        x_.push_back(filled ? 0 : in.text ? (cell == *in.text ? 1.0f : 0.0f) : number(line, in.column));
       }
       if constexpr (!of_classes)
         for (std::size_t c : targets_) y_.push_back(number(line, c));
@@ -100,16 +111,24 @@ template <class InputT, class TargetT> class Csv {
   /// What empty cells became, for other files of the same columns: `Csv<...> test("test.csv", {.fill =
   /// training.fill()});`.
   CsvFill const& fill() const { return fill_; }
-  /// Names of the columns that are inputs, in their order.
+  /// The texts of columns, for other files of the same columns: `{.categories = training.categories()}`.
+  std::vector<CsvCategory> const& categories() const { return categories_; }
+  /// Names of the inputs, in their order: of the column, or `sex=female` of a text.
   std::vector<std::string> input_names() const {
     std::vector<std::string> out;
-    for (std::size_t c : inputs_) out.push_back(names_[c]);
+    for (InputColumn const& in : inputs_) out.push_back(names_[in.column] + (in.text ? "=" + *in.text : ""));
     return out;
   }
 
  private:
   static constexpr bool of_classes = requires { TargetT::classes; };
   static constexpr std::size_t target_columns = session::numbers_of_target<TargetT>;
+
+  /// What an input is read from: the number of a column, or whether it has a text.
+  struct InputColumn {
+    std::size_t column;
+    std::optional<std::string> text{};
+  };
 
   [[noreturn]] void fail(io::CsvLine const& at, meta::Pieces what) const {
     throw Error({path_, ":", at.number, ": ", meta::joined(what)});
@@ -121,7 +140,7 @@ template <class InputT, class TargetT> class Csv {
     for (std::string const& n : names_) all += (all.empty() ? "" : ", ") + n;
     throw Error({path_, ": no column \"", name, "\"; there are ", all});
   }
-  void choose_columns(CsvOptions const& how) {
+  void choose_columns(CsvOptions const& how, std::vector<io::CsvLine> const& lines) {
     std::vector<std::string> wanted = how.targets;
     if (!how.target.empty()) wanted.insert(wanted.begin(), how.target);
     std::vector<bool> used(names_.size());
@@ -136,19 +155,47 @@ template <class InputT, class TargetT> class Csv {
       targets_.insert(targets_.begin(), c - 1);
       used[c - 1] = true;
     }
-    for (std::size_t c = 0; c < names_.size(); ++c)
-      if (!used[c]) inputs_.push_back(c);
+    std::vector<CsvCategory const*> texts_of(names_.size());
+    for (CsvCategory& of : categories_) {
+      std::size_t const c = column(of.column);
+      if (used[c] || texts_of[c]) throw Error({path_, ": column \"", of.column, "\" is named twice in the options"});
+      read_texts(of, c, lines);
+      texts_of[c] = &of;
+    }
+    for (std::size_t c = 0; c < names_.size(); ++c) {
+      if (used[c]) continue;
+      if (!texts_of[c]) inputs_.push_back({c});
+      for (std::size_t t = 0; texts_of[c] && t < texts_of[c]->texts.size(); ++t)
+        inputs_.push_back({c, texts_of[c]->texts[t]});
+    }
     if (targets_.size() != target_columns)
       throw Error({path_, ": ", targets_.size(), " columns of targets, but the data set's type has ", target_columns});
     if (static_cast<long>(inputs_.size()) != Input::shape.size())
-      throw Error({path_, ": ", inputs_.size(), " columns of inputs, but the data set's type has ", Input::shape.size(),
+      throw Error({path_, ": ", inputs_.size(),
+                   categories_.empty() ? " columns of inputs" : " inputs, with those of texts",
+                   ", but the data set's type has ", Input::shape.size(),
                    "; .ignore names columns that are neither inputs nor targets"});
+  }
+  /// The texts of a column, if the options do not say them; and whether each line has one of them.
+  void read_texts(CsvCategory& of, std::size_t column, std::vector<io::CsvLine> const& lines) {
+    bool const said = !of.texts.empty();
+    for (io::CsvLine const& line : lines) {
+      if (column >= line.cells.size()) continue;  // which is refused as it is read
+      std::string const& cell = line.cells[column];
+      bool const known = std::find(of.texts.begin(), of.texts.end(), cell) != of.texts.end();
+      if (known || (is_empty(cell) && (fill_.by_mean() || !fill_.numbers().empty()))) continue;
+      if (is_empty(cell)) fail_empty(line, column);
+      if (said) fail(line, {"column \"", names_[column], "\": \"", cell, "\" is none of its .categories"});
+      of.texts.push_back(cell);
+    }
+    auto const by_text = [](std::string const& a, std::string const& b) { return a < b; };
+    if (!said) std::sort(of.texts.begin(), of.texts.end(), by_text);
   }
   bool is_empty(std::string const& cell) const {
     return cell.empty() || std::find(missing_.begin(), missing_.end(), cell) != missing_.end();
   }
   [[noreturn]] void fail_empty(io::CsvLine const& line, std::size_t c) const {
-    bool const input = std::find(inputs_.begin(), inputs_.end(), c) != inputs_.end();
+    bool const input = std::find(targets_.begin(), targets_.end(), c) == targets_.end();
     fail(line, {"column \"", names_[c], "\" is empty; leave the line out",
                 input ? ", or say .fill = 0 or .fill = CsvFill::mean()" : ""});
   }
@@ -169,14 +216,15 @@ template <class InputT, class TargetT> class Csv {
       std::vector<float> means;
       for (std::size_t k = 0; k < columns; ++k) {
         if (counts[k] == 0)
-          throw Error({path_, ": column \"", names_[inputs_[k]], "\" has only empty cells, and so no mean"});
+          throw Error({path_, ": column \"", names_[inputs_[k].column], "\" has only empty cells, and so no mean"});
         means.push_back(static_cast<float>(sums[k] / static_cast<double>(counts[k])));
       }
       fill_ = CsvFill(std::move(means));
     }
     std::vector<float> const& numbers = fill_.numbers();
     if (numbers.size() > 1 && numbers.size() != columns)
-      throw Error({path_, ": .fill has ", numbers.size(), " numbers, but there are ", columns, " columns of inputs"});
+      throw Error({path_, ": .fill has ", numbers.size(), " numbers, but there are ", columns,
+                   categories_.empty() ? " columns of inputs" : " inputs, with those of texts"});
     for (std::size_t const i : empty) x_[i] = numbers[numbers.size() == 1 ? 0 : i % columns];
   }
   float number(io::CsvLine const& line, std::size_t c) const {
@@ -188,8 +236,9 @@ template <class InputT, class TargetT> class Csv {
     auto const [stop, error] = io::parse_double(begin, end, value);
     auto const out = static_cast<float>(value);
     if (error != std::errc{} || stop != end || !std::isfinite(out))
-      fail(line, {"column \"", names_[c], "\": \"", cell,
-                  "\" is no number that a float can hold; .ignore leaves a column out"});
+      fail(line,
+           {"column \"", names_[c], "\": \"", cell,
+            "\" is no number that a float can hold; .ignore leaves a column out, .categories has columns of texts"});
     return out;
   }
   void read_classes(std::vector<io::CsvLine> const& lines, CsvOptions const& how) {
@@ -230,7 +279,9 @@ template <class InputT, class TargetT> class Csv {
   std::string path_;
   std::vector<std::string> names_, class_names_, missing_;
   CsvFill fill_;
-  std::vector<std::size_t> inputs_, targets_;  // columns
+  std::vector<CsvCategory> categories_;
+  std::vector<InputColumn> inputs_;
+  std::vector<std::size_t> targets_;  // columns
   std::size_t rows_ = 0;
   std::vector<float> x_, y_;  // (rows, inputs), (rows, values)
   std::vector<int> labels_;   // (rows)
