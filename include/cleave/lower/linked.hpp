@@ -70,15 +70,27 @@ template <class P, int S, int... I> struct LinkedFrom<P, S, std::integer_sequenc
   }
 };
 
-template <class P, int S> constexpr bool linked_from() {
-  if constexpr (S >= 0) {
-    if constexpr (P::schedule.links(S) > 0) return LinkedFrom<P, S>::may;
+/// Whether a step of plan P is linked to the one before.
+template <class P>
+inline constexpr bool links_steps = [] {
+  for (int s = 0; s < P::schedule.steps; ++s) {
+    if (P::schedule.step[s].linked) return true;
   }
   return false;
+}();
+template <class P, schedule::Do What, int K> constexpr int first_of_chain() {
+  if constexpr (links_steps<P>) {
+    constexpr int step = P::schedule.step_of(What, K);
+    if constexpr (step >= 0) {
+      if constexpr (P::schedule.links(step) > 0) return LinkedFrom<P, step>::may ? step : -1;
+    }
+  }
+  return -1;
 }
-template <class P, int S, class Machine> struct LinkedSteps<P, S, gpu::Device<Machine>> {
-  static constexpr bool may = linked_from<P, S>();
-  static void put(gpu::Queue<Machine> q, op::Operands<typename P::number> const& t) { LinkedFrom<P, S>::put(q, t); }
+template <class P, schedule::Do What, int K, class Machine> struct LinkedSteps<P, What, K, gpu::Device<Machine>> {
+  static constexpr int step = first_of_chain<P, What, K>();
+  static constexpr bool may = step >= 0;
+  static void put(gpu::Queue<Machine> q, op::Operands<typename P::number> const& t) { LinkedFrom<P, step>::put(q, t); }
 };
 
 }  // namespace cleave::lower

@@ -34,8 +34,9 @@ void update_weight(backend::host::Context c, op::Operands<T> const& t, backend::
   }
 }
 
-/// One kernel for step S of plan P and those linked to it; specialised for backends that have such kernels.
-template <class P, int S, class On> struct LinkedSteps { static constexpr bool may = false; };
+/// One kernel for the step of plan P that does this to node K and those linked to it; specialised for backends that
+/// have such kernels.
+template <class P, schedule::Do What, int K, class On> struct LinkedSteps { static constexpr bool may = false; };
 
 /// The functions of every node of plan P. They are named by operation, extents and format only: equal layers share.
 template <class P, class On> struct Table {
@@ -79,10 +80,10 @@ template <class P, class On> struct Table {
       } else if constexpr (runs && P::schedule.head[K] == K && !P::schedule.in_forward_tail[K]) {
         k.forward = &Kernel::template forward<n.local, bias, Map, T>;
       }
-      constexpr int forth = P::schedule.step_of(schedule::Do::Forward, K);
-      constexpr int back = P::schedule.step_of(schedule::Do::BackwardInput, K);
-      if constexpr (LinkedSteps<P, forth, On>::may) k.linked[false] = &LinkedSteps<P, forth, On>::put;
-      if constexpr (LinkedSteps<P, back, On>::may) k.linked[true] = &LinkedSteps<P, back, On>::put;
+      using Forth = LinkedSteps<P, schedule::Do::Forward, K, On>;
+      using Back = LinkedSteps<P, schedule::Do::BackwardInput, K, On>;
+      if constexpr (Forth::may) k.linked[false] = &Forth::put;
+      if constexpr (Back::may) k.linked[true] = &Back::put;
       return k;
     } else {
       return {};
