@@ -13,7 +13,7 @@ find_package() {
   build_and_run
 }
 # The same where a recipe has installed it, with one component if it is here: `package` shows all, optimised.
-find_package_of_recipe() { find_package -DCMAKE_CXX_FLAGS_RELEASE=-O0 "$@"; }
+find_package_of_recipe() { find_package -DCMAKE_CXX_FLAGS_RELEASE=-O0 -DONLY_COMPONENTS=ON "$@"; }
 build_and_run() {
   cmake --build "$work/use"
   for hello in "$work"/use/hello*; do "$hello"; done
@@ -71,7 +71,7 @@ case $way in
     python=$(command -v python3) && "$python" -c 'import nanobind, numpy' || { echo "no nanobind or NumPy here: skipped"; exit 77; }
     install -DCLEAVE_BUILD_EXAMPLES=OFF
     cmake -S "$source/tests/consumers/python" -B "$work/use" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release \
-      -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DCMAKE_PREFIX_PATH="$work/prefix" -DPython_EXECUTABLE="$python" -DEXAMPLES="$source/examples"
+      -DCMAKE_CXX_FLAGS_RELEASE=-O0 -DCMAKE_PREFIX_PATH="$work/prefix" -DPython_EXECUTABLE="$python" -DEXAMPLES="$source/examples"
     cmake --build "$work/use"
     cd "$work/use"
     export PYTHONPATH=$work/use

@@ -72,7 +72,7 @@ struct Run {
     program.buffer = buffers;
     program.step = &step;
     program.node = &node;
-    program.value = &value;
+    program.value = program.again = &value;
     schedule::RuntimeLayout places;
     places.buffer.resize(2);
     places.slots_apart.resize(2);
