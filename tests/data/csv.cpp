@@ -117,7 +117,7 @@ TEST_CASE("a column of texts has an input for each of them") {
   Passengers const zeros(file.path, {.fill = 0, .categories = {"port", {"sex", {"male", "female"}}}});
   CHECK(inputs(zeros, 3) == std::vector<float>{1, 0, 35, 0, 0});
 
-  File const test("sex,age,port,survived\nfemale,,C,no\nfemale,30,C,yes\n");  // whose men are in another file
+  File const test("sex,age,port,survived\nfemale,,C,no\nfemale,30,C,yes\n");  // has no line with the text male
   Passengers const more(test.path, {.fill = data.fill(), .categories = data.categories()});
   CHECK(inputs(more, 0)[0] == 1);
   CHECK(inputs(more, 0)[1] == 0);

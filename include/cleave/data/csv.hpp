@@ -84,7 +84,7 @@ template <class InputT, class TargetT> class Csv {
         fail(line, {line.cells.size(), " cells, but there are ", names_.size(), " columns"});
       for (InputColumn const& in : inputs_) {
         std::string const& cell = line.cells[in.column];
-        bool const filled = is_empty(cell) && (fill_.by_mean() || !fill_.numbers().empty());
+        bool const filled = is_filled(cell);
         if (filled) empty.push_back(x_.size());
         x_.push_back(filled ? 0 : in.text ? (cell == *in.text ? 1.0f : 0.0f) : number(line, in.column));
       }
@@ -183,17 +183,21 @@ template <class InputT, class TargetT> class Csv {
       if (column >= line.cells.size()) continue;  // which is refused as it is read
       std::string const& cell = line.cells[column];
       bool const known = std::find(of.texts.begin(), of.texts.end(), cell) != of.texts.end();
-      if (known || (is_empty(cell) && (fill_.by_mean() || !fill_.numbers().empty()))) continue;
+      if (known || is_filled(cell)) continue;
       if (is_empty(cell)) fail_empty(line, column);
       if (said) fail(line, {"column \"", names_[column], "\": \"", cell, "\" is none of its .categories"});
       of.texts.push_back(cell);
     }
-    auto const by_text = [](std::string const& a, std::string const& b) { return a < b; };
     if (!said) std::sort(of.texts.begin(), of.texts.end(), by_text);
   }
   bool is_empty(std::string const& cell) const {
     return cell.empty() || std::find(missing_.begin(), missing_.end(), cell) != missing_.end();
   }
+  /// Whether it is empty, and .fill says what it becomes.
+  bool is_filled(std::string const& cell) const {
+    return is_empty(cell) && (fill_.by_mean() || !fill_.numbers().empty());
+  }
+  static bool by_text(std::string const& a, std::string const& b) { return a < b; }
   [[noreturn]] void fail_empty(io::CsvLine const& line, std::size_t c) const {
     bool const input = std::find(targets_.begin(), targets_.end(), c) == targets_.end();
     fail(line, {"column \"", names_[c], "\" is empty; leave the line out",
@@ -251,7 +255,6 @@ template <class InputT, class TargetT> class Csv {
     }
     if (class_names_.empty()) {
       for (io::CsvLine const& line : lines) class_names_.push_back(line.cells[column]);
-      auto const by_text = [](std::string const& a, std::string const& b) { return a < b; };
       std::sort(class_names_.begin(), class_names_.end(), by_text);
       class_names_.erase(std::unique(class_names_.begin(), class_names_.end()), class_names_.end());
       auto const digits = [](std::string const& s) {
