@@ -129,7 +129,9 @@ template <class Op> constexpr int names_of_tensors() {
       if (!known) all[count++] = names[i];
     }
   };
+  static_cast<void>(Op::weight_names[0]);  // else nvcc's front end does not know its size in a template
   add(Op::weight_names, Op::weights);
+  static_cast<void>(Op::state_names[0]);
   add(Op::state_names, Op::states);
   return count;
 }
