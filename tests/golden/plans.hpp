@@ -33,6 +33,8 @@ struct Transformer : Sequential<Vector<6>, Embedding<50, 8>, PositionEmbedding,
                                 Repeat<2, Residual<PerPosition<LayerNorm>, Attention<2, Causal>>,
                                        Residual<PerPosition<LayerNorm, Linear<16>, Gelu, Linear<8>>>>,
                                 PerPosition<LayerNorm, Linear<50, ModelParallel<Whole>>, CrossEntropy>> {};
+struct FourHeads : Sequential<Vector<6>, Embedding<50, 8>, Residual<PerPosition<LayerNorm>, Attention<4, Causal>>,
+                              PerPosition<Linear<64>, ParallelCrossEntropy>> {};
 struct Recomputed : Sequential<Vector<6>, Embedding<50, 8, SendDense>, PositionEmbedding,
                                Repeat<2, Recompute<Residual<PerPosition<LayerNorm>, Attention<2, Causal>>,
                                                    Residual<PerPosition<LayerNorm, Linear<16>, Gelu, Linear<8>>>>>,
@@ -81,6 +83,9 @@ template <class F> void each_split(F f) {
   f("transformer_columns_rows", meta::type<Of<Transformer, Replicas, ModelParallel<SplitColsRows>, AdamW>>{});
   f("sequence_parallel",
     meta::type<Of<Transformer, Replicas, ModelParallel<SplitColsRows>, SequenceParallel, AdamW>>{});
+  f("positions", meta::type<Of<Transformer, Replicas, ModelParallel<SplitPositions>, AdamW>>{});
+  f("columns_positions",
+    meta::type<Of<FourHeads, ModelParallel<SplitAlong<SplitColsRows, SplitPositions>, Ways<2, 2>>, Momentum>>{});
   f("columns_bf16", meta::type<Bare<Mlp, ModelParallel<SplitCols>, Precision<bf16>>>{});
   f("columns_accumulate", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>, Accumulate<3>>>{});
   f("columns_clipped", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>, Clipped>>{});

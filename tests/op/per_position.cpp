@@ -12,14 +12,12 @@
 
 using namespace cleave;
 
-TEST_CASE(
-    "positions are a letter behind the batch of each value, and of no weight or loss; with classes to find they are "
-    "whole") {
+TEST_CASE("positions are a letter behind the batch of each value, and of no weight or loss") {
   static_assert(op::OnEachPosition<op::Product<3>>::equation == "bti,io->bto");
   static_assert(op::OnEachPosition<op::Bias>::equation == "bto*,o->bto*");
   static_assert(op::OnEachPosition<op::LayerNorm>::equation == "btFGH,FGH->btFGH");
   static_assert(op::OnEachPosition<op::SoftmaxCrossEntropy>::equation == "bTFGH->b");
-  static_assert(op::OnEachPosition<op::ClassSums>::equation == "bTf->bTf");
+  static_assert(op::OnEachPosition<op::ClassSums>::equation == "btf->btf");
 }
 TEST_CASE("shapes and weights are those of one position") {
   using P = op::OnEachPosition<op::Product<3>>;

@@ -123,7 +123,8 @@ template <class Net> int each_request(int& refused) {
 TEST_CASE("each plan is placed along the model axis as before") {
   int plans = 0;
   auto const each = [&]<class P>(char const* name, meta::type<P>) {
-    if (P::request.mesh.axes > 2 || P::request.sequence_parallel || P::signatures.op[P::ops::size - 1].reads_class_sums)
+    if (P::request.mesh.axes > 2 || P::request.cuts_positions.any() ||
+        P::signatures.op[P::ops::size - 1].reads_class_sums)
       return;  // which it did not know
     CAPTURE(std::string(name));
     auto const words =

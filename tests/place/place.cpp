@@ -54,6 +54,28 @@ static_assert(scattered<BatchNorm, Relu>.verb[1] == Verb::AllReduce);
 static_assert(scattered<LayerNorm, Relu>.verb[1] == Verb::AllReduce);
 static_assert(scattered<Residual<Conv<8, 3, Pad<1>, ModelParallel<Whole>>>>.verb[1] == Verb::AllReduce);
 
+// Positions: attention has heads in their place, between two all-to-alls; the loss reads all positions.
+struct Heads : Sequential<Sequence<4, 8>, PerPosition<LayerNorm>, Attention<4>, PerPosition<Linear<8>, CrossEntropy>> {
+};
+template <class... Policies> constexpr auto of_heads = conversions<Plan<Heads, Batch<8>, Policies...>>();
+constexpr auto positions = of_heads<ModelParallel<SplitPositions, Ways<4>>>;
+static_assert(positions.count == 4 && positions.verb[0] == Verb::Slice && positions.verb[1] == Verb::AllToAll &&
+              positions.verb[2] == Verb::AllToAll && positions.verb[3] == Verb::AllGather);
+// Beside columns and rows: along that axis as without positions.
+constexpr auto array = of_heads<ModelParallel<SplitAlong<SplitColsRows, SplitPositions>, Ways<2, 2>>>;
+static_assert(array.count == 8 && array.verb[1] == Verb::None && array.verb[2] == Verb::AllToAll &&
+              array.verb[3] == Verb::AllToAll && array.verb[4] == Verb::AllReduce);
+// From one dimension to another by an all-to-all: not where parts are unequal, neither is the first, or two axes
+// change.
+constexpr Shape sample(4, 3, 8, 2);
+constexpr Sharding at(Placement first, Placement second = invariant) { return {{shard(batch), first, second}}; }
+static_assert(algebra::exchanges_parts(at(shard(1)), at(shard(3)), sample, {0, 4}));
+static_assert(algebra::exchanges_parts(at(shard(3), shard(1)), at(shard(3), shard(3)), sample, {0, 2, 4}));
+static_assert(!algebra::exchanges_parts(at(shard(1)), at(shard(2)), sample, {0, 2}));
+static_assert(!algebra::exchanges_parts(at(shard(3)), at(shard(4)), sample, {0, 2}));
+static_assert(!algebra::exchanges_parts(at(shard(1), shard(3)), at(shard(3), shard(1)), sample, {0, 2, 2}));
+static_assert(!algebra::exchanges_parts(at(shard(3), shard(1)), at(shard(3), shard(3)), sample, {0, 4, 4}));
+
 // Batch, then columns: gathered forward, reduce-scattered back.
 struct Weird
     : Sequential<Image<3, 8, 8>, Conv<4, 3>, Relu, Linear<16>, Relu, Linear<8, ModelParallel<Whole>>, CrossEntropy> {};

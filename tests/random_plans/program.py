@@ -131,7 +131,9 @@ words = [f"DataParallel<Sync{', ' + zero if zero else ''}>"]
 if chance(75):
     split = choice(["SplitCols", "SplitRows", "SplitColsRows", "SplitColsRows"])
     words.append(f"ModelParallel<{split}, Ways<{2 if model == of_images else choice([2, 3])}>>")
-    if model == of_sequences and chance(50):
+    if model == of_sequences and chance(30):
+        words[-1] = "ModelParallel<SplitPositions, Ways<2>>"
+    elif model == of_sequences and chance(50):
         words.append("SequenceParallel")
 elif chance(30):
     words.append("Blocks<2>")

@@ -1,4 +1,4 @@
-// refused: SequenceParallel: ranks sum gradients of norms and biases over their own positions first
+// refused: SequenceParallel, SplitPositions: ranks sum gradients of weights over their own positions first
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

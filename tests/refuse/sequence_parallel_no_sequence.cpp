@@ -1,4 +1,4 @@
-// refused: SequenceParallel: no layer of this model reads positions one by one
+// refused: SequenceParallel, SplitPositions: no layer of this model reads positions one by one
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

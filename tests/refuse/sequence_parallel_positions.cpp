@@ -1,4 +1,4 @@
-// refused: SequenceParallel: the positions of a sequence must divide evenly by the ways of the split
+// refused: SequenceParallel, SplitPositions: the positions of a sequence must divide evenly by the ways of the split
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -31,7 +31,7 @@ TEST_CASE("a sharding's boxes: of 2 x 2 x 2 ranks, each element is with as many 
       place::Sharding const s{{shard(batch), second, third}};
       int holders[24][8]{};
       for (int rank = 0; rank < 8; ++rank) {
-        Box const b = box(s, {8}, 2, share, rank, 1);
+        Box const b = box(s, {{8}}, 2, share, rank, 1);
         for (long e = 0; e < b.size(); ++e) ++holders[b.row + e / b.features][b.feature + e % b.features];
       }
       int const cut = (second.kind == place::Kind::Shard) + (third.kind == place::Kind::Shard);
@@ -40,6 +40,55 @@ TEST_CASE("a sharding's boxes: of 2 x 2 x 2 ranks, each element is with as many 
       }
     }
   }
-  CHECK(box({{shard(batch), shard(1), shard(1)}}, {8}, 2, share, 6, 0).feature == 4);     // a part of a part
-  CHECK(box({{shard(batch), shard(1)}}, {250, 25}, 2, {8, {1, 4}}, 1, 0).feature == 50);  // where its channels are cut
+  CHECK(box({{shard(batch), shard(1), shard(1)}}, {{8}}, 2, share, 6, 0).feature == 4);  // a part of a part
+  CHECK(box({{shard(batch), shard(1)}}, {{250, 25}}, 2, {8, {1, 4}}, 1, 0).feature ==
+        50);  // where its channels are cut
+}
+
+TEST_CASE("of samples of 6 rows and 8 features, a box of some rows meets one of some features sample by sample") {
+  // Rows 2 and 3 of each of two samples; features 4 to 7 of all rows.
+  Box const some{0, 12, 0, 8, 8, 6, 2, 2}, all{0, 12, 4, 4};
+  CHECK(some.size() == 2 * 2 * 8);
+  CHECK(some.row_at(1) == 3);
+  CHECK(some.row_at(2) == 8);
+  int times = 0;
+  each_shared(some, all, [&](Strided in_some, Strided in_all) {
+    CHECK(in_some.begin == 4 + times * 2 * 8);
+    CHECK(in_all.begin == (2 + times * 6) * 4);
+    CHECK(in_some.count == 2);
+    CHECK(in_all.count == 2);
+    CHECK(in_some.width == 4);
+    CHECK(in_some.apart == 8);
+    CHECK(in_all.apart == 4);
+    ++times;
+  });
+  CHECK(times == 2);
+  each_shared(all, some, [&](Strided in_all, Strided in_some) {
+    CHECK(in_all.size() == 8);
+    CHECK(in_some.size() == 8);
+    --times;
+  });
+  CHECK(times == 0);
+  each_shared(some, some, [&](Strided a, Strided b) {
+    CHECK(a.size() == some.size());
+    CHECK(b.dense());
+    ++times;
+  });
+  CHECK(times == 1);
+}
+
+TEST_CASE("positions along one axis and features along another: each element is on one rank of the four") {
+  using place::shard, place::invariant, place::batch;
+  Share const share{3, {1, 2, 2}};
+  place::Sharding const s{{shard(batch), shard(3), shard(1)}};
+  Lines const value{{8, 2}, 3, 6};  // 6 rows to a sample, 4 indices of 2 features to a row
+  int holders[3 * 6][8]{};
+  for (int rank = 0; rank < 4; ++rank) {
+    Box const b = box(s, value, 1, share, rank, 0);
+    CHECK(b.size() == 3 * 3 * 4);
+    for (long e = 0; e < b.held(); ++e) ++holders[b.row_at(e / b.apart)][b.feature + e % b.apart];
+  }
+  for (auto const& row : holders) {
+    for (int h : row) CHECK(h == 1);
+  }
 }

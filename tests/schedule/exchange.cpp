@@ -22,6 +22,8 @@ struct Turns
 struct Positions
     : Sequential<Vector<4>, Embedding<11, 3, SendDense>, Residual<PerPosition<LayerNorm, Linear<5>, Relu, Linear<3>>>,
                  PerPosition<LayerNorm, Linear<2>, CrossEntropy>> {};
+struct Heads : Sequential<Vector<4>, Embedding<11, 8, SendDense>, Attention<4, Causal>,
+                          PerPosition<LayerNorm, Linear<2>, CrossEntropy>> {};
 struct Clipped : Momentum {
   static constexpr float clip_norm = 1;
 };
@@ -35,7 +37,7 @@ struct InParts : Plan<Net, Batch<26>, MicroBatches<13>, DataParallel<Sync, Zero<
 template <class Net, class... Policies>
 struct Gathers : Plan<Net, Batch<26>, MicroBatches<13>, DataParallel<Sync, Zero<3>>, Policies...> {};
 
-template <class P> schedule::Share share_of(int replicas) { return P::share({replicas, P::ways}); }
+template <class P> schedule::Share share_of(int replicas) { return P::share(P::ranks_of(replicas)); }
 
 /// The first step whose exchange is not sound, or does not send what the closed form says.
 template <class P> std::string wrong(int replicas) {
@@ -234,12 +236,21 @@ TEST_CASE("gradients of norms and biases, where ranks have other positions of th
   holds<Even<Positions, Sums, SequenceParallel, Accumulate<2>>>(2);
 }
 
+TEST_CASE("from parts of the positions to parts of the heads, and back") {
+  holds<Of<Heads, ModelParallel<SplitPositions, Ways<2>>>>(4);
+  holds<Of<Heads, ModelParallel<SplitPositions, Ways<4>>, Precision<bf16>>>(2);
+  holds<Even<Heads, ModelParallel<SplitPositions, Ways<2>>, Accumulate<2>>>(2);
+  holds<Of<Heads, ModelParallel<SplitAlong<SplitColsRows, SplitPositions>, Ways<2, 2>>, Clipped>>(3);
+}
+
 TEST_CASE("whatever one rank leaves out, reads from another rank or one element further on is refused") {
   int planted = 0;
   CHECK(accepted<Of<Odd>>(3, planted) == 0);
   CHECK(accepted<Of<Odd, Precision<bf16>>>(3, planted) == 0);
   CHECK(accepted<InParts<Odd, Adam>>(3, planted) == 0);
   CHECK(accepted<Of<Positions, ModelParallel<SplitColsRows, Ways<2>>, SequenceParallel>>(2, planted) == 0);
+  CHECK(accepted<Of<Heads, ModelParallel<SplitPositions, Ways<2>>>>(2, planted) == 0);
+  CHECK(accepted<Of<Heads, ModelParallel<SplitAlong<SplitColsRows, SplitPositions>, Ways<2, 2>>>>(1, planted) == 0);
   CHECK(accepted<InParts<Odd, Adam, Precision<bf16>>>(3, planted) == 0);
   CHECK(accepted<Gathers<Odd, Adam>>(3, planted) == 0);
   // The digits of a norm are a sum over all ranks: it may read them in another order.

@@ -150,7 +150,7 @@ TEST_CASE("of each plan the passes give what one walk gives") {
     CAPTURE(std::string(name));
     if (P::request.updates_in_turn) return;                      // in_turn.cpp
     if (P::signatures.segments || shares_a_weight<P>()) return;  // recompute.cpp, layer/tied.cpp
-    if (P::request.sequence_parallel) return;                    // train/sequence_parallel.cpp
+    if (P::request.cuts_positions.any()) return;  // train/sequence_parallel.cpp, train/split_positions.cpp
     compare(P::schedule, P::lives, one_walk::build(P::signatures, P::placed, P::request), P::placed.count);
     ++plans;
   };

@@ -68,7 +68,7 @@ template <class P, class On> struct Table {
         k.backward_input = &Kernel::template backward_input<n.local, T>;
       }
       constexpr bool may_fuse = trains && On::updates_in_gradients && P::micro_batches == 1 && Op::weights > 0 &&
-                                Op::inputs == 1 && !P::waits_for_norm && !P::request.sequence_parallel;
+                                Op::inputs == 1 && !P::waits_for_norm && !P::request.cuts_positions.any();
       if constexpr (may_fuse) k.update_weight = &lower::update_weight<Op, n.local, typename P::optimizer, T>;
       constexpr bool by_slice = trains && (!may_fuse || P::replicas != 1),
                      by_sums = On::template sums_slices<Op, n.local, T>;

@@ -20,7 +20,7 @@ namespace cleave::op {
 template <int Heads, Start How, int Groups = Heads>
 struct IntoHeads : Reshaped<IntoHeads<Heads, How, Groups>, Product<1, How>> {
   static constexpr auto name = "into_heads";
-  static constexpr auto equation = "bTi,iKoD->bTKoD";
+  static constexpr auto equation = "bti,iKoD->btKoD";
   static constexpr std::string_view weight_names[] = {"in_proj_weight"};
   static constexpr bool of_sequences = true;
   static constexpr int heads = Heads;
@@ -37,7 +37,7 @@ struct IntoHeads : Reshaped<IntoHeads<Heads, How, Groups>, Product<1, How>> {
 };
 /// Of IntoHeads.
 struct BiasOfHeads : Reshaped<BiasOfHeads, Bias> {
-  static constexpr auto equation = "bTKoD,KoD->bTKoD";
+  static constexpr auto equation = "btKoD,KoD->btKoD";
   static constexpr std::string_view weight_names[] = {"in_proj_bias"};
   static constexpr Weight weight(int, Shape x) { return {x.below(), Start::Zeros, 1, 1}; }
   CLEAVE_HD static constexpr Local as(Local l) {
@@ -48,7 +48,7 @@ struct BiasOfHeads : Reshaped<BiasOfHeads, Bias> {
 /// x (b, T, groups, r D), W (groups, r D, F) with F = groups r D: y (b, T, F). A split of rows is one of groups.
 template <Start How> struct OutOfHeads : Reshaped<OutOfHeads<How>, Product<1, How>> {
   static constexpr auto name = "out_of_heads";
-  static constexpr auto equation = "bTiD,iDo->bTo";
+  static constexpr auto equation = "btiD,iDo->bto";
   static constexpr std::string_view weight_names[] = {"out_proj.weight"};
   static constexpr Shape output(Shape x) { return Shape(x[0], static_cast<int>(x.below().size())); }
   static constexpr Weight weight(int, Shape x) {

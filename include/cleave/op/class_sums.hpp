@@ -62,14 +62,18 @@ struct ClassSums : Base {
   static constexpr auto equation = "bf->bf";
   static constexpr bool finds_classes = true, has_gradient = false, of_loss = true;
   static constexpr int numbers = ClassPart<float>::numbers;
-  static constexpr int parts(char, int n) { return class_parts(n); }
+  static constexpr int parts(char letter, int n) { return letter == 'f' ? class_parts(n) : n; }
   static constexpr Shape output(Shape x) { return Shape(numbers * class_parts(x[0])); }
+  /// Of row b: its class, counted from the first of this rank.
+  template <class T> CLEAVE_HD static long label(Operands<T> const& t, long b) {
+    return t.labels[t.where.label_of(b)] - t.where.feature;
+  }
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     constexpr long n = L.x.size(), here = L.y.size() / numbers, each = n / here;
     ctx.each(L.rows * here, [&](long e) {
       long const b = e / here, first = e % here * each;
-      ClassPart<T>::of(t.x + b * n + first, each, t.labels[b] - t.where.feature - first).write(t.y + e * numbers);
+      ClassPart<T>::of(t.x + b * n + first, each, label(t, b) - first).write(t.y + e * numbers);
     });
   }
 };
@@ -83,7 +87,7 @@ struct CrossEntropyOfSums : Base {
   static constexpr bool is_loss = true, reads_x = true, finds_classes = true, reads_class_sums = true;
   static constexpr int numbers = ClassSums::numbers;
   static constexpr Shape output(Shape) { return Shape(1); }
-  static constexpr int parts(char, int n) { return class_parts(n); }
+  static constexpr int parts(char letter, int n) { return letter == 'f' ? class_parts(n) : n; }
   static constexpr long aux(Shape, Shape) { return 2; }  // the largest logit, and the sum of exp(logit - that)
 
   /// Of one sample or position, with `parts` parts of `each` classes: writes aux, gives the loss.
@@ -142,12 +146,12 @@ struct CrossEntropyOfSums : Base {
   }
 };
 
-/// The same at each position of a sequence: x (b, T, classes), x2 (b, T, parts x 8). The loss of a sample is the mean
-/// over its positions whose class is not `ignored`.
+/// Of x (b, t, classes), of which a rank may have some classes or some positions, and x2 (b, T, parts x 8). The loss of
+/// a sample is the mean over its positions whose class is not `ignored`.
 template <> struct OnEachPosition<CrossEntropyOfSums> : CrossEntropyOfSums {
   using of_position = CrossEntropyOfSums;
   static constexpr bool of_sequences = true;
-  static constexpr auto equation = "bTf,bTP->b";
+  static constexpr auto equation = "btf,bTP->b";
   static constexpr int labels(Shape x) { return x[0]; }
   static constexpr long aux(Shape x, Shape) { return 2 * x[0]; }
 
@@ -160,8 +164,10 @@ template <> struct OnEachPosition<CrossEntropyOfSums> : CrossEntropyOfSums {
       A total = 0;
       for (long b = 0; b < L.rows; ++b) {
         A sum = 0;
-        for (long p = b * L.x[0]; p < (b + 1) * L.x[0]; ++p) {
-          A const of = loss(t.x2 + p * wide, all, each, t.labels[p], t.aux + 2 * p);
+        for (long p = b * L.x2[0]; p < (b + 1) * L.x2[0]; ++p) {
+          long const here = t.where.position_of(p);
+          A elsewhere[2];
+          A const of = loss(t.x2 + p * wide, all, each, t.labels[p], here < 0 ? elsewhere : t.aux + 2 * here);
           if (t.labels[p] != ignored) sum += of;
         }
         total += sum * share_of_position<L>(t, b);
@@ -173,9 +179,10 @@ template <> struct OnEachPosition<CrossEntropyOfSums> : CrossEntropyOfSums {
     using A = tensor::accumulate_t<T>;
     constexpr long n = L.x[1];
     ctx.each(L.rows * L.x[0], [&](long p) {
-      A const scale = t.labels[p] == ignored ? A{0} : t.scale * share_of_position<L>(t, p / L.x[0]);
+      int const label = t.labels[t.where.label_of(p)];
+      A const scale = label == ignored ? A{0} : t.scale * share_of_position<L>(t, p / L.x[0]);
       for (long i = 0; i < n; ++i)
-        t.dx[p * n + i] = gradient(t.x[p * n + i], i + t.where.feature == t.labels[p], t.aux + 2 * p, scale);
+        t.dx[p * n + i] = gradient(t.x[p * n + i], i + t.where.feature == label, t.aux + 2 * p, scale);
     });
   }
 };

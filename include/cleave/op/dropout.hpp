@@ -23,7 +23,7 @@ template <int Percent> struct Drop : Base {
     long of_sample = e % n;
     if (t.where.lines > 1) {
       long const width = n / t.where.lines;
-      of_sample = of_sample / width * (t.where.features / t.where.lines) + of_sample % width;
+      of_sample = of_sample / width * t.where.line + of_sample % width;
     }
     long const index = (t.pass->first + t.where.sample + e / n) * t.where.features + t.where.feature + of_sample;
     bool const keep = draw.uniform(static_cast<std::uint64_t>(index), t.pass->step) >= Percent / 100.0f;

@@ -25,7 +25,9 @@ template <int Vocabulary, int Features, bool Sparse, bool Numbers = false, bool 
 
   static constexpr long work(Shape x) { return Split ? output(x).size() : 0; }
 
+  /// Of position k of those that this rank has, counted over samples.
   template <class T> CLEAVE_HD static long token(Operands<T> const& t, long k) {
+    k = t.where.label_of(k);
     if constexpr (Numbers) {
       auto const v = static_cast<float>(static_cast<tensor::accumulate_t<T>>(t.x[k]));
       std::int32_t const token = token_of(v);
@@ -35,7 +37,7 @@ template <int Vocabulary, int Features, bool Sparse, bool Numbers = false, bool 
     }
   }
   static constexpr long none = -1, elsewhere = -2;
-  /// The row of token k in the part of the table that this rank has.
+  /// The row of that token in the part of the table that this rank has.
   template <Local L, class T> CLEAVE_HD static long row(Operands<T> const& t, long k) {
     long const v = token(t, k);
     if (v < 0 || v >= Vocabulary) return none;
@@ -62,7 +64,7 @@ template <int Vocabulary, int Features, bool Sparse, bool Numbers = false, bool 
     using A = tensor::accumulate_t<T>;
     ctx.each(Features, [&](long f) {
       for (long v = 0; v < L.w0[0]; ++v) t.dw0[v * Features + f] = 0;
-      for (long k = 0; k < L.rows * L.x.size(); ++k) {
+      for (long k = 0; k < L.rows * L.y[0]; ++k) {
         long const to = row<L>(t, k);
         if (to >= 0) t.dw0[to * Features + f] += static_cast<A>(t.dy[k * Features + f]);
       }

@@ -38,9 +38,21 @@ struct Where {
   std::uint32_t layer = 0;         // the operation's number in the model
   long sample = 0;                 // number of row 0 in the batch, counted from Pass::first
   long feature = 0, features = 0;  // global number of feature 0, and number of features of the whole sample
-  long lines = 1;                  // these are of so many positions, each of which is cut alike
+  long lines = 1, line = 0;        // they lie in so many lines, each a part of `line` features of the whole sample
   bool first_slice = true;
   long row = 0, rows = 1L << 62;  // of a table that is cut: its first row here, and how many
+  // Of what reads labels or tokens of all positions of a sample: the first position here, how many, and how many of
+  // all.
+  int position = 0, positions = 1, of_positions = 1;
+
+  /// Where the label of position `here` lies, counted over samples; and the position here of a label, -1: none.
+  CLEAVE_HD constexpr long label_of(long here) const {
+    return here / positions * of_positions + position + here % positions;
+  }
+  CLEAVE_HD constexpr long position_of(long label) const {
+    long const p = label % of_positions - position;
+    return p < 0 || p >= positions ? -1 : label / of_positions * positions + p;
+  }
 };
 
 /// Every tensor is row-major, (rows, shape). Null if the operation has no such operand.
@@ -147,7 +159,8 @@ struct Base {
   /// The gradients of the weights are computed from what backward_input leaves in `aux`, so it is always called.
   static constexpr bool weights_after_input = false;
   static constexpr int tokens = 0;  // if set, it reads whole numbers below this, which come from the data
-  /// It looks for the labels' logits: Operands::labels and where.feature, the number of its first class, are set.
+  /// It looks for the labels' logits: Operands::labels, where.feature, the number of its first class, and
+  /// where.position are set.
   static constexpr bool finds_classes = false;
   static constexpr bool has_gradient = true;    // if not, nothing is passed back through it
   static constexpr bool of_loss = false;        // it prepares the loss, and is left out where nothing is trained

@@ -40,7 +40,7 @@ CLEAVE_HD constexpr Local by_position(Local l) {
 template <class Op> struct OnEachPosition : Reshaped<OnEachPosition<Op>, Op> {
   using of_position = Op;
   static constexpr bool of_sequences = true;
-  static constexpr EquationPerPosition letters{Op::equation, Op::finds_classes ? 'T' : 't'};  // labels are of all
+  static constexpr EquationPerPosition letters{Op::equation, 't'};
   static constexpr std::string_view equation{letters.text.data(), letters.size};
   CLEAVE_HD static constexpr Local as(Local l) { return by_position(l); }
   static constexpr Shape output(Shape x) { return Op::output(x.below()).times(x[0]); }
@@ -51,7 +51,7 @@ template <class Op> struct OnEachPosition : Reshaped<OnEachPosition<Op>, Op> {
 /// Of sample b of a loss at each position: 1 / how many of its positions count.
 template <Local L, class T> CLEAVE_HD tensor::accumulate_t<T> share_of_position(Operands<T> const& t, long b) {
   int counted = 0;
-  for (long p = 0; p < L.x[0]; ++p) counted += t.labels[b * L.x[0] + p] != ignored;
+  for (long p = 0; p < L.labels; ++p) counted += t.labels[b * L.labels + p] != ignored;
   return tensor::accumulate_t<T>{1} / static_cast<tensor::accumulate_t<T>>(counted > 1 ? counted : 1);
 }
 

@@ -69,9 +69,11 @@ struct TiedLookup : Lookup<Vocabulary, Features, false, Numbers, Split> {
   static constexpr Weight weight(int, Shape) {
     return {Shape(Vocabulary, Features), Start::He, 2 * Features, Vocabulary};
   }
-  /// The extents of the reader, which has as many rows as there are tokens.
+  /// Of the positions ranks have parts where the reader is cut so.
+  static constexpr auto equation = Split ? Table::equation : "bT,VF->btF";
+  /// The extents of the reader, which has as many rows as there are tokens here.
   CLEAVE_HD static constexpr Local of_reader(Local l) {
-    int const tokens = static_cast<int>(l.x.size());
+    int const tokens = l.y[0];
     Local to;
     to.rows = l.rows * tokens;
     to.batch = l.batch * tokens;
@@ -87,7 +89,7 @@ struct TiedLookup : Lookup<Vocabulary, Features, false, Numbers, Split> {
   }
   /// Feature f of dy of each token, added to the row of its gradient.
   template <Local L, class T> CLEAVE_HD static void add_rows(Operands<T> const& t, long f) {
-    for (long k = 0; k < L.rows * L.x.size(); ++k) {
+    for (long k = 0; k < L.rows * L.y[0]; ++k) {
       long const to = Table::template row<L>(t, k);
       if (to >= 0) t.dw0[to * Features + f] += static_cast<tensor::accumulate_t<T>>(t.dy[k * Features + f]);
     }

@@ -41,7 +41,8 @@ enum class Law : unsigned char {
   TiedPlaces,
   Recomputed,
   Positions,
-  NoPositions
+  NoPositions,
+  HeadsOfPositions
 };
 
 /// The first law that a model violates: which, the two numbers, and the layer (counted flat from 0).
@@ -300,15 +301,26 @@ template <int States, int> struct what_is_recomputed_has_no_states {
 template <int Positions, int Ways> struct positions_divide_by_ways {
   static constexpr bool holds = Positions % Ways == 0;
   template <bool Holds> struct tell {
-    static_assert(Holds, "SequenceParallel: the positions of a sequence must divide evenly by the ways of the split");
+    static_assert(
+        Holds,
+        "SequenceParallel, SplitPositions: the positions of a sequence must divide evenly by the ways of the split");
   };
 };
 template <int Dimensions, int> struct some_positions_are_cut {
   static constexpr bool holds = false;
   template <bool Holds> struct tell {
     static_assert(Holds,
-                  "SequenceParallel: no layer of this model reads positions one by one (PerPosition, a residual "
-                  "connection or Dropout on a sequence), whose parts ranks could have; leave it out");
+                  "SequenceParallel, SplitPositions: no layer of this model reads positions one by one (PerPosition, a "
+                  "residual connection or Dropout on a sequence), whose parts ranks could have; leave it out");
+  };
+};
+template <int Heads, int Ways> struct heads_divide_by_ways_of_positions {
+  static constexpr bool holds = Heads % Ways == 0;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "SplitPositions: attention is split by heads, so the heads, or the n of KeyValueHeads<n>, must divide "
+        "evenly by the ways");
   };
 };
 
@@ -351,5 +363,6 @@ template <int A, int B> struct law_of<Law::Recomputed, A, B> : what_is_recompute
 template <int A, int B> struct law_of<Law::TiedPlaces, A, B> : tied_layers_are_placed_alike<A, B> {};
 template <int A, int B> struct law_of<Law::Positions, A, B> : positions_divide_by_ways<A, B> {};
 template <int A, int B> struct law_of<Law::NoPositions, A, B> : some_positions_are_cut<A, B> {};
+template <int A, int B> struct law_of<Law::HeadsOfPositions, A, B> : heads_divide_by_ways_of_positions<A, B> {};
 
 }  // namespace cleave::place

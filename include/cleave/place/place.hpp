@@ -108,6 +108,24 @@ constexpr op::Local local_of(Signature const& s, OpSharding const& at, DeviceMes
   return local;
 }
 
+/// Whether an all-to-all along one axis brings a value from parts of a sample's first dimension to equal parts of
+/// another, or back, where outer axes may cut the other too. Else it goes by way of the whole.
+constexpr bool exchanges_parts(Sharding const& from, Sharding const& to, Shape const& whole, DeviceMesh const& mesh) {
+  bool does = false;
+  int ranks = 1;  // of all axes that cut the other dimension
+  for (int a = 0; a < mesh.axes; ++a) {
+    Placement const p = from.on[a], q = to.on[a];
+    bool const cuts = p.kind == Kind::Shard && p.dim > batch, will_cut = q.kind == Kind::Shard && q.dim > batch;
+    if (!cuts && !will_cut) continue;
+    if (does || !cuts || !will_cut) return false;
+    ranks *= mesh.size[a];
+    if (p == q) continue;
+    int const first = p.dim < q.dim ? p.dim : q.dim, other = p.dim < q.dim ? q.dim : p.dim;
+    does = first == batch + 1 && whole[0] % mesh.size[a] == 0 && whole[other - 1] % ranks == 0;
+  }
+  return does;
+}
+
 template <int Ops> struct Placer {
   Signatures<Ops> const& model;
   Shardings<Ops> const& shardings;
@@ -163,12 +181,14 @@ template <int Ops> struct Placer {
       if (placement(from).on[a] == invariant && to.on[a] == replicate) to.on[a] = invariant;
     }
     if (placement(from) == to) return from;
+    if (!cuts_one_besides_the_first(to) || !cuts_one_besides_the_first(placement(from)))
+      out.verdict = {Law::Unconvertible, s.leaf, 0, s.leaf};
     int const dim = sample_dim(to);
-    if (dim < 0 || sample_dim(placement(from)) < 0) out.verdict = {Law::Unconvertible, s.leaf, 0, s.leaf};
     Sharding between = placement(from);  // from one dimension of a sample to another by way of the whole
-    for (int a = 0; a < mesh.axes && dim > batch; ++a) {
+    for (int a = 0; a < mesh.axes && dim != batch && !exchanges_parts(placement(from), to, whole, mesh); ++a) {
       Placement& p = between.on[a];
-      if (p.kind == Kind::Shard && p.dim > batch && p.dim != dim) p = invariant;
+      bool const stays = dim < 0 ? p == to.on[a] || to.on[a].kind != Kind::Shard : p.dim == dim;
+      if (p.kind == Kind::Shard && p.dim > batch && !stays) p = invariant;
     }
     return converted_in_steps(converted_in_steps(from, between, whole, s), to, whole, s);
   }

@@ -61,7 +61,7 @@ template <int Ops> struct Propagation {
     int ranks = mesh.size[axis];
     for (int outer = 0; outer < axis; ++outer) ranks *= value(s.in0, outer) == p ? mesh.size[outer] : 1;
     // Gradients of weights are summed over positions only where the plan says so, and parts of these are equal.
-    if (letter == 't' && !(request.sequence_parallel && s.x[0] % ranks == 0)) return '\0';
+    if (letter == 't' && !(request.cuts_positions.has(axis) && s.x[0] % ranks == 0)) return '\0';
     return may_share(s, letter, s.x[p.dim - s.x_at.beyond_shape()], ranks) ? letter : '\0';
   }
   /// Whether a number of ranks may have parts of a letter of this extent.
@@ -141,14 +141,25 @@ template <int Ops> struct Propagation {
   /// that reads them whole. What a product leaves whole stays so.
   constexpr char by_positions(Signature const& s, Placement a, int axis) {
     char const letter = s.x_at[batch + 1];
-    bool const may = request.sequence_parallel && axis > data_axis && a.kind != Kind::Shard && !s.contracts &&
-                     s.x.dims == 2 && (letter == 't' || letter == '1');
+    bool const may = request.cuts_positions.has(axis) && a.kind != Kind::Shard && !s.contracts && s.x.dims == 2 &&
+                     (letter == 't' || letter == '1');
     bool const begins = s.in0 < 0 || model.op[s.in0].tokens > 0,
                sums = a.kind == Kind::Partial || (s.in1 > -2 && value(s.in1, axis).kind == Kind::Partial);
     if (!may || !(begins || sums)) return '\0';
     if (s.x[0] % mesh.size[axis] != 0) refuse(Law::Positions, s.x[0], mesh.size[axis], s);
     cuts_positions = true;
     return letter;
+  }
+
+  /// Where ranks have parts of the positions, an operation that reads all of them for each head has parts of the heads.
+  constexpr char by_heads(Signature const& s, Placement a, int axis) {
+    int const heads = s.x_at.dim('h');
+    if (a != shard(batch + 1) || op::may_cut(s.x_at[batch + 1]) || heads < 0) return '\0';
+    int const groups = s.x[heads - s.x_at.beyond_shape()];
+    int ranks = mesh.size[axis];
+    for (int outer = 0; outer < axis; ++outer) ranks *= value(s.in0, outer) == shard(heads) ? mesh.size[outer] : 1;
+    if (groups % ranks != 0) refuse(Law::HeadsOfPositions, groups, ranks, s);
+    return 'h';
   }
 
   constexpr void check_written(Signature const& s, Placement a, Placement b) {
@@ -171,10 +182,13 @@ template <int Ops> struct Propagation {
       return;
     }
     if (s.in1 > -2 && !s.stats_input) a = meeting(s, a, b);
-    bool const asked = s.contracts || (s.dispatches && divides_experts(s, to, axis, wish) && a != shard(batch));
+    bool const asked = s.contracts || (s.dispatches && divides_experts(s, to, axis, wish) && a != shard(batch)) ||
+                       (s.tie == op::Tie::Has && wish == 't');
     char letter = asked ? wish : follow(s, a, axis);
     if (letter == 'o' && !s.w_at.has('o')) letter = 'c';
     if (letter == 0 && !asked) letter = by_positions(s, a, axis);
+    if (letter == 0 && !asked) letter = by_heads(s, a, axis);
+    cuts_positions = cuts_positions || (asked && letter == 't');
     bool const each = s.linear && !s.contracts && request.blocks == 1;  // it may be applied to each summand
     if (letter == 0 && a.kind == Kind::Partial && each) {
       to.x.on[axis] = to.x2.on[axis] = to.y.on[axis] = partial;
@@ -200,6 +214,10 @@ template <int Ops> struct Propagation {
       ranks *= wish[outer] == letter && mesh.size[outer] > 0 ? mesh.size[outer] : 1;
     if (letter == 'b') {
       if (request.micro_batches < ranks) refuse(Law::Slices, request.micro_batches, ranks, s);
+      return;
+    }
+    if (letter == 't') {
+      if (s.x[0] % ranks != 0) refuse(Law::Positions, s.x[0], ranks, s);
       return;
     }
     if (letter == 'o' && !s.w_at.has('o')) letter = 'c';
@@ -253,7 +271,7 @@ constexpr Shardings<N> propagate_shardings(Signatures<N> const& model, DeviceMes
     }
     if (s.written) pass.check_reduced(s);
   }
-  if (N > 0 && request.sequence_parallel && !pass.cuts_positions)
+  if (N > 0 && request.cuts_positions.any() && !pass.cuts_positions)
     pass.refuse(Law::NoPositions, model.op[0].x.dims, 0, model.op[0]);
   return pass.out;
 }
@@ -267,10 +285,12 @@ constexpr Wishes<N> wishes(Signatures<N> const& model, char const (&letters)[N],
   char from[N + 1]{};  // the letter of the product that an operation's value comes from; of the input, first: none
   for (int k = 0; k < N; ++k) {
     Signature const& s = model.op[k];
-    char const letter = letters[k];
+    bool const with_reader = s.tie == op::Tie::Has && s.tied >= 0 && letters[s.tied] == 't';
+    char const letter = with_reader ? 't' : letters[k];
     auto const comes_from = [&](char l) { return from[s.in0 + 1] == l || (s.in1 >= 0 && from[s.in1 + 1] == l); };
     if (!s.contracts) from[k + 1] = comes_from('o') ? 'o' : from[s.in0 + 1];
-    if (!(s.contracts || s.dispatches) || request.mesh.size[axis] == 1 || letter == 'W') continue;
+    if (!(s.contracts || s.dispatches || with_reader) || request.mesh.size[axis] == 1 || letter == 'W') continue;
+    if (letter == 't' && !s.y_at.has('t')) continue;  // it reads no positions, or all
     out.of[k][axis] = letter == '~'   ? (comes_from('o') ? 'i' : 'o')
                       : letter == '^' ? (comes_from('i') ? 'o' : 'i')
                                       : letter;

@@ -31,8 +31,18 @@ constexpr int sample_dim(Sharding const& s) {
   }
   return dim;
 }
-/// The same of a value that is cut along one at most; the first dimension if along none.
-constexpr int dim_cut(Sharding const& s) { return sample_dim(s) > batch ? sample_dim(s) : batch + 1; }
+/// The last dimension along which axes cut a sample; the first if along none.
+constexpr int dim_cut(Sharding const& s) {
+  int dim = batch + 1;
+  for (Placement const& p : s.on) dim = p.kind == Kind::Shard && p.dim > dim ? p.dim : dim;
+  return dim;
+}
+/// Whether they cut a sample along one dimension at most, or along the first and one more.
+constexpr bool cuts_one_besides_the_first(Sharding const& s) {
+  bool does = true;
+  for (Placement const& p : s.on) does = does && (p.kind != Kind::Shard || p.dim <= batch + 1 || p.dim == dim_cut(s));
+  return does;
+}
 /// The axes along which they differ.
 constexpr AxisSet changed(Sharding const& a, Sharding const& b) {
   AxisSet out;

@@ -38,6 +38,13 @@ struct SplitGroups {
 struct SplitExperts {
   static constexpr char letter = 'b', experts = 'c';
 };
+/// Whole positions of every sequence (context parallelism): each rank has all weights, and a part of the positions of
+/// all that is computed on each position by itself. Attention has all positions of a part of the heads instead: two
+/// all-to-alls in each pass, of as many elements as its queries, keys, values and outputs have. Source: Jacobs et al.,
+/// "DeepSpeed Ulysses", 2023.
+struct SplitPositions {
+  static constexpr char letter = 't';
+};
 /// Not split: every rank of the model axis computes the same.
 struct Whole {
   static constexpr char letter = 'W';

@@ -112,7 +112,7 @@ constexpr auto letters(meta::list<Ops...>, meta::list<Leaves...>) {
   for (int k = 0; k < n; ++k) {
     char const own = said_by[graph.leaf[k]];
     out.of[k] = own != 0       ? (experts[k] ? said_of_experts[graph.leaf[k]] : own)
-                : tied[k]      ? 'W'
+                : tied[k]      ? (for_products<ModelPolicy>(Axis) == 't' ? 't' : 'W')
                 : experts[k]   ? for_experts<ModelPolicy>(Axis)
                 : convolves[k] ? for_convolutions<ModelPolicy>(Axis)
                                : for_products<ModelPolicy>(Axis);
@@ -138,6 +138,15 @@ template <class ModelPolicy, class Leaves> constexpr bool splits_products() {
   char const of_plan = ModelPolicy::products;
   return of_plan == 'o' || of_plan == 'i' || of_plan == '~' || of_plan == '^' || some_layer_says(Leaves{}, 'o') ||
          some_layer_says(Leaves{}, 'i') || some_layer_says(Leaves{}, '~') || some_layer_says(Leaves{}, '^');
+}
+/// The axes of more than one rank along which the plan or a layer splits positions.
+template <class ModelPolicy, class Sizes, class Leaves> constexpr place::AxisSet axes_of_positions() {
+  place::AxisSet out;
+  for (int axis = 0; axis < Sizes::axes; ++axis) {
+    bool const says = for_products<ModelPolicy>(axis) == 't' || some_layer_says(Leaves{}, 't', axis);
+    if (says && Sizes::size[axis] > 1) out.bits |= 1u << (place::data_axis + 1 + axis);
+  }
+  return out;
 }
 /// Whether samples are cut on an axis, by the plan's split or a layer's.
 template <class ModelPolicy, class Ops, class Leaves> constexpr bool cuts_samples_along(int axis) {

@@ -76,6 +76,7 @@ template <class NetT, class... Policies> struct Plan {
   static constexpr int unit = plan::ways_that_cut_samples<model_policy, sizes, ops, leaves>();
   static constexpr bool cuts_batch =
       (data_parallel && agreed::waits) || plan::splits_samples<model_policy, sizes, leaves>();
+  static constexpr place::AxisSet axes_of_positions = plan::axes_of_positions<model_policy, sizes, leaves>();
   using stage_policy = policy<plan::StageKind, plan::NoStages>;
   static constexpr int stages = stage_policy::stages;
   using order_said = typename stage_policy::order;
@@ -183,9 +184,13 @@ template <class NetT, class... Policies> struct Plan {
                                                          (ways > 1 && plan::splits_products<model_policy, leaves>() &&
                                                           !plan::splits_samples<model_policy, sizes, leaves>())>,
           SequenceParallel>,
-      meta::enforce<
-          plan::positions_are_cut_by_the_algebra<says<plan::SequenceKind>, says<plan::BlockKind>,
-                                                 says<plan::ConversionKind>, compressed || says<plan::RouteKind>>>,
+      meta::enforce<plan::positions_are_cut_along_the_last_axis<
+                        axes_of_positions.any(), axes_of_positions == place::AxisSet{sizes::axes},
+                        plan::splits_samples<model_policy, sizes, leaves>() || says<plan::SequenceKind>>,
+                    model_policy>,
+      meta::enforce<plan::positions_are_cut_by_the_algebra<says<plan::SequenceKind> || axes_of_positions.any(),
+                                                           says<plan::BlockKind>, says<plan::ConversionKind>,
+                                                           compressed || says<plan::RouteKind>>>,
       meta::enforce<plan::blocks_are_of_f32_or_f64<says<plan::BlockKind>,
                                                    std::is_same_v<number, f32> || std::is_same_v<number, f64>>,
                     number>>;
@@ -199,23 +204,24 @@ template <class NetT, class... Policies> struct Plan {
                                                                          pipeline_verdict.task, pipeline_verdict.peer>,
                                                  stage_policy>>;
 
-  static constexpr place::Request request{sizes::template mesh<pipeline.stages>(),
-                                          rows,
-                                          micro_batches,
-                                          says<plan::ConversionKind>,
-                                          says<plan::InputKind>,
-                                          rounds,
-                                          !served,
-                                          (bucket_bytes + long{sizeof(number)} - 1) / long{sizeof(number)},
-                                          plan::portions<portions_said>(rows),
-                                          waits_for_norm,
-                                          infers,
-                                          frozen,
-                                          zero_stage > 2 && !infers,
-                                          zero_stage > 1 && rounds == 1,
-                                          compressed,
-                                          blocks,
-                                          says<plan::SequenceKind>};
+  static constexpr place::Request request{
+      sizes::template mesh<pipeline.stages>(),
+      rows,
+      micro_batches,
+      says<plan::ConversionKind>,
+      says<plan::InputKind>,
+      rounds,
+      !served,
+      (bucket_bytes + long{sizeof(number)} - 1) / long{sizeof(number)},
+      plan::portions<portions_said>(rows),
+      waits_for_norm,
+      infers,
+      frozen,
+      zero_stage > 2 && !infers,
+      zero_stage > 1 && rounds == 1,
+      compressed,
+      blocks,
+      says<plan::SequenceKind> ? place::AxisSet{place::data_axis + 1} : axes_of_positions};
   static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<pipeline_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static constexpr bool factors = plan::always_factors(signatures);

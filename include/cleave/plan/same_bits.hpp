@@ -62,7 +62,7 @@ template <class P> struct BitsOf {
         if (n.w.on[a].kind == place::Kind::Shard && P::request.mesh.size[a] > 1)
           c.weights.add(n.w.on[a].dim, P::request.mesh.size[a]);
         // Of its weights' gradients: ranks have parts of the positions.
-        if (s.weights > 0 && P::request.cut_positions().has(a) && n.w.on[a] == place::replicate)
+        if (s.weights > 0 && P::request.cuts_positions.has(a) && n.w.on[a] == place::replicate)
           c.sums.add(place::batch, P::request.mesh.size[a]);
         // Ranks have summands of its output, or of its input's gradient: of experts.
         bool const reads_part = n.x.on[a].kind == place::Kind::Shard;
@@ -71,7 +71,8 @@ template <class P> struct BitsOf {
           c.sums.add(place::batch, P::request.mesh.size[a]);
       }
       bool const by_branches = P::request.blocks > 1 && s.sums_in_blocks && in_tree(s.y_at) && in_tree(s.x_at);
-      if (s.contracts && !by_branches) c.sums = c.weights;
+      for (int i = 0; s.contracts && !by_branches && i < c.weights.count; ++i)
+        c.sums.add(c.weights.dim[i], c.weights.parts[i]);
       c.bias = P::schedule.bias[k] >= 0;
       c.map = P::schedule.map[k] >= 0;
     }

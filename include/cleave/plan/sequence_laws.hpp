@@ -14,12 +14,22 @@ template <bool Says, bool OneAxis, bool OfWeights> struct positions_are_cut_betw
                   "SplitCols or SplitRows, n > 1; not beside splits of samples or experts, SplitFor, or several axes");
   };
 };
+template <bool Splits, bool LastAxis, bool OfSamples> struct positions_are_cut_along_the_last_axis {
+  static constexpr bool holds = !Splits || (LastAxis && !OfSamples);
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "SplitPositions: positions are cut along the one axis of ModelParallel<SplitPositions, Ways<n>>, or the "
+        "last of several, SplitAlong<SplitColsRows, SplitPositions>; not beside splits of samples or experts, "
+        "SplitFor or SequenceParallel");
+  };
+};
 template <bool Says, bool InBlocks, bool Written, bool Sent> struct positions_are_cut_by_the_algebra {
   static constexpr bool holds = !Says || !(InBlocks || Written || Sent);
   template <bool Holds> struct tell {
     static_assert(
         Holds,
-        "SequenceParallel: ranks sum gradients of norms and biases over their own positions first, in an order "
+        "SequenceParallel, SplitPositions: ranks sum gradients of weights over their own positions first, in an order "
         "and messages of their own; leave Blocks, Conversions<Written>, Compress and ReduceBy out");
   };
 };

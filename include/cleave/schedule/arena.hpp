@@ -13,7 +13,7 @@
 namespace cleave::schedule {
 
 constexpr Share shared(place::Request r, Ranks ranks) {
-  return {r.micro_batches, ranks, r.rounds, r.micro_batches * r.rows, 0, r.portions, r.cut_positions()};
+  return {r.micro_batches, ranks, r.rounds, r.micro_batches * r.rows, 0, r.portions, r.cuts_positions};
 }
 
 /// Space for tensors with overlapping lifetimes; others share it. Best fit first, then growth.

@@ -86,7 +86,7 @@ template <int Ops> struct Bucketing {
   /// one micro-batch, unless ranks have parts of its positions, there is no other rank to send to, and weights are
   /// updated as their gradients are computed.
   constexpr void join() {
-    bool const sends = m.request.micro_batches > 1 || m.request.sequence_parallel;
+    bool const sends = m.request.micro_batches > 1 || m.request.cuts_positions.any();
     if (out.buckets == 0 || m.request.bucket == 0 || !sends) return;
     int into = out.buckets - 1;
     for (int b = into - 1; b >= 0; --b) {

@@ -305,8 +305,9 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     }
     for (int w = 0; w < g.size; ++w) {
       if (verb == op::Verb::Slice && w != g.mine) continue;
-      Box const both = intersection(need, has(w));
-      one(Opcode::Copy, to, lines(both, need), g.rank(w), from, lines(both, has(w)));
+      each_shared(need, has(w), [&](Strided at, Strided there) {
+        one(Opcode::Copy, to, at, g.rank(w), from, there);
+      });
     }
   }
 };

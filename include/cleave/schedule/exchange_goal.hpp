@@ -137,7 +137,7 @@ class StepGoal {
     bool const to_all = verb() == op::Verb::AllReduce, sums = to_all || verb() == op::Verb::ReduceScatter;
     Box const box = held(s, rank);
     if (element % box.apart >= box.features) return {zero.element, to_all ? summands : zero.summands};
-    long const row = box.row + element / box.apart, feature = box.feature + element % box.apart;
+    long const row = box.row_at(element / box.apart), feature = box.feature + element % box.apart;
     return {name(rank, row * (node_->features / node_->lines) + feature), sums ? summands : 1};
   }
 

@@ -45,12 +45,12 @@ template <int Ops> struct PlacedModel {
   static constexpr int gather_of(int segment) { return segment > Ops ? segment - Ops - 1 : -1; }
   /// A conversion from parts of the positions to all: their parts are kept, and on the way back gathered again.
   constexpr bool gathers_positions(int k) const {
-    return request.sequence_parallel && !is_op(k) && node(k).conversion.forward == op::Verb::AllGather &&
+    return request.cuts_positions.any() && !is_op(k) && node(k).conversion.forward == op::Verb::AllGather &&
            node(k).whole.dims == 2 && place::sample_dim(node(k).x) == place::batch + 1;
   }
   /// A conversion that moves nothing: its value is its input's.
   constexpr bool is_alias(int k) const { return !is_op(k) && node(k).conversion.forward == op::Verb::None; }
-  constexpr bool has_segments() const { return model.segments || request.sequence_parallel; }
+  constexpr bool has_segments() const { return model.segments || request.cuts_positions.any(); }
   /// Of the value of node k, -1: of the model's input.
   constexpr place::AxisSet batch_axes(int k) const {
     return k < 0 ? place::axes_of(placed.input, place::shard(place::batch)) : node(k).batch_axes;

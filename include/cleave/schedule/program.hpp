@@ -33,13 +33,14 @@ struct ProgramNode {
   long aux = 0;           // numbers kept of a sample for the way back
   long state_size = 0;    // elements of a running statistic on this rank
   int class_dim = 0;      // of x, where the classes lie that it finds; 0: it finds none
+  int positions = 0;      // all of a sample whose labels or tokens it reads, where ranks may have parts; 0: none
   int part = 0;           // of a pipeline
   int tied = -1;          // the node whose gradient of the same weight is computed with this one's
 
   /// Over which the gradients of its weights are summed.
   constexpr place::AxisSet summed_over() const { return place::axes_of(w, place::replicate); }
-  /// The dimension of an output sample that axes cut, if any do.
-  constexpr int cut_dim() const { return place::dim_cut(y); }
+  /// The last dimension of a sample that axes cut, before or behind it.
+  constexpr int last_cut() const { return std::max(place::dim_cut(x), place::dim_cut(y)); }
   /// Of a conversion: along which.
   constexpr place::AxisSet converted_along() const { return place::changed(x, y); }
 };
@@ -128,7 +129,7 @@ template <class P> class ProgramOf {
       to.local = n.local;
       to.part = n.part;
       to.features = n.whole.size();
-      int const cut = std::max(place::dim_cut(n.x), place::dim_cut(n.y)) - 1;
+      int const cut = to.last_cut() - 1;
       if (n.op < 0 || P::signatures.op[n.op].elementwise) {
         for (int d = 0; d < cut; ++d) to.lines *= n.whole[d];
         to.feature_unit = n.whole.stride(cut);
@@ -147,7 +148,8 @@ template <class P> class ProgramOf {
       to.samples = s.y_at.has('b');
       to.chooses_rows = s.weights > 0 && !s.x_at.has(s.w_at[0]) && !s.y_at.has(s.w_at[0]);
       to.is_loss = s.is_loss;
-      to.class_dim = s.finds_classes ? place::dim_cut(n.x) : 0;
+      to.class_dim = s.finds_classes ? s.x.dims : 0;
+      to.positions = s.finds_classes && s.x.dims > 1 ? s.x[0] : to.chooses_rows ? s.y[0] : 0;
       to.sums_batch = s.sums_batch;
       to.stats_input = s.stats_input;
       to.aux = s.aux(n.local.x, n.local.y);

@@ -32,7 +32,21 @@ constexpr FromTo shardings_of(ProgramNode const& n, Step const& step) {
 /// What a rank holds of the value of node n.
 constexpr Box box_of(Program const& program, ProgramNode const& n, place::Sharding const& s, Share const& share,
                      int rank, int accumulation) {
-  return box(s, {n.features / n.lines, n.feature_unit}, program.rows * n.lines, share, rank, accumulation);
+  Lines const lines{{n.features / n.lines, n.feature_unit}, n.last_cut(), n.lines};
+  return box(s, lines, program.rows, share, rank, accumulation);
+}
+
+/// Of a sample of node n's value on a rank: the number of its first feature, and the lines in which they lie.
+struct LinesHere {
+  long feature = 0, lines = 1;
+};
+constexpr LinesHere lines_here(ProgramNode const& n, Ranks const& ranks, int rank) {
+  Partition const features{n.features / n.lines, n.feature_unit};
+  int const cut = place::dim_cut(n.y);
+  LinesHere out{held_part(features, n.y, cut, ranks, rank).begin, n.lines};
+  if (cut == place::batch + 1 || n.lines == 1) return out;
+  HeldPart const rows = held_part({n.lines}, n.y, place::batch + 1, ranks, rank);
+  return {rows.begin * features.extent + out.feature, rows.size};
 }
 
 /// The axes over which a step is an exchange.

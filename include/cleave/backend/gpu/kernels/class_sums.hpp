@@ -40,7 +40,7 @@ template <op::Local L, class T> struct SumsOfParts {
     out.top = top;
     out.sum = sum;
     out.best = last > -static_cast<A>(n) ? static_cast<long>(-last) : 0;
-    long const label = t.labels[e / here] - t.where.feature - e % here * n;
+    long const label = op::ClassSums::label(t, e / here) - e % here * n;
     if (label >= 0 && label < n) out.of_label = static_cast<A>(x[label]);
     out.write(t.y + e * Known::numbers);
   }
@@ -75,8 +75,10 @@ struct ClassSumsRow {
     long const label = t.labels[b] == op::ignored ? 0 : t.labels[b];  // its result is not used then
     if constexpr (WithGradient) {
       A const aux[] = {top, sum};
-      for (long i = me; i < n; i += Of::size) {
-        t.dx[b * n + i] = op::CrossEntropyOfSums::gradient(t.x[b * n + i], i + t.where.feature == label, aux, t.scale);
+      long const row = t.where.position_of(b);
+      for (long i = me; row >= 0 && i < n; i += Of::size) {
+        t.dx[row * n + i] =
+            op::CrossEntropyOfSums::gradient(t.x[row * n + i], i + t.where.feature == label, aux, t.scale);
       }
     }
     return std::log(sum) + top - Known::read(sums + label / each * Known::numbers).of_label;

@@ -170,6 +170,11 @@ template <class A> struct AddUp {
   }
 };
 
+/// With another number of positions of x, its first dimension.
+constexpr op::Local with_positions(op::Local l, int positions) {
+  l.x = l.x.with(0, positions);
+  return l;
+}
 template <class Op, class Row> struct LossKernel : ByDefinition<Op> {
   static constexpr bool loss_with_gradient = true;
   template <op::Local L, bool, class, class T, class Q> static void forward(Q q, op::Operands<T> const& t) {
@@ -181,7 +186,11 @@ template <class Op, class Row> struct LossKernel : ByDefinition<Op> {
 
  private:
   template <op::Local L, bool WithGradient, class T, class Q> static void put(Q q, op::Operands<T> const& t) {
-    if constexpr (L.labels > 1) {
+    if constexpr (L.labels > L.x[0] && L.labels > 1) {  // the logits of some positions, and what is known of all
+      constexpr op::Local all = op::by_position(with_positions(L, L.labels));
+      for (int s = 0; s < t.slices; ++s)
+        put_rows<PositionRow<Row, L.labels>, all, WithGradient>(q, op::slice_of<L>(t, s, 0));
+    } else if constexpr (L.labels > 1) {
       put_rows<PositionRow<Row, L.labels>, op::by_position(L), WithGradient>(q, t);
     } else {
       put_rows<Row, L, WithGradient>(q, t);

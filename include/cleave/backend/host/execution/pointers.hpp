@@ -75,13 +75,21 @@ template <class N> class Pointers {
     t.where.layer = static_cast<std::uint32_t>(n.op);
     t.where.sample = long{range.begin + i} * program_.rows;
     t.where.features = n.features;
-    t.where.lines = n.lines;
     if (n.samples) {
-      Partition const features{n.features / n.lines, n.feature_unit};
-      t.where.feature = schedule::held_part(features, n.y, n.cut_dim(), share_.ranks, m_.rank).begin;
+      schedule::LinesHere const here = schedule::lines_here(n, share_.ranks, m_.rank);
+      t.where.feature = here.feature;
+      t.where.lines = here.lines;
+      t.where.line = n.features / n.lines;
     }
     if (n.class_dim > 0)
       t.where.feature = schedule::held_part({n.local.classes}, n.x, n.class_dim, share_.ranks, m_.rank).begin;
+    if (n.positions > 0) {
+      schedule::HeldPart const here =
+          schedule::held_part({n.positions}, n.class_dim > 0 ? n.x : n.y, 1, share_.ranks, m_.rank);
+      t.where.position = static_cast<int>(here.begin);
+      t.where.positions = static_cast<int>(here.size);
+      t.where.of_positions = n.positions;
+    }
     if (n.chooses_rows) {
       schedule::HeldPart const rows = schedule::held_part({n.weight[0].shape[0]}, n.w, 0, share_.ranks, m_.rank);
       t.where.row = rows.begin;

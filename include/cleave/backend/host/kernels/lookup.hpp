@@ -10,7 +10,7 @@ namespace cleave::backend::host {
 /// Adds dy of each token to the row of its gradient.
 template <class Op, op::Local L, class T> void add_rows(op::Operands<T> const& t) {
   constexpr long features = L.w0[1];
-  for (long k = 0; k < L.rows * L.x.size(); ++k) {
+  for (long k = 0; k < L.rows * L.y[0]; ++k) {
     long const row = Op::template row<L>(t, k);
     if (row < 0) continue;
     auto* const to = t.dw0 + row * features;

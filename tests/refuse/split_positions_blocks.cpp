@@ -1,0 +1,7 @@
+// refused: SequenceParallel, SplitPositions: ranks sum gradients of weights over their own positions first
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+struct Net : Sequential<Vector<8>, Embedding<64, 8>, Residual<PerPosition<LayerNorm>, Attention<2, Causal>>,
+                        PerPosition<Linear<64>, CrossEntropy>> {};
+struct Train : Plan<Net, Batch<8>, ModelParallel<SplitPositions, Ways<2>>, Blocks<4>> {};
