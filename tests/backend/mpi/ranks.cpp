@@ -16,6 +16,8 @@ struct Net : Sequential<Vector<20>, Linear<24>, Relu, Linear<16>, Tanh, Linear<4
 struct Mixed : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, Relu, MaxPool<2>, Conv<8, 3, Pad<1>, NoBias>, BatchNorm,
                           Relu, Linear<16>, Relu, Linear<8>, Dropout<20>, Linear<4>, CrossEntropy> {};
 struct Words : Sequential<Vector<5>, Embedding<31, 6>, Linear<16>, Tanh, Linear<4>, CrossEntropy> {};
+struct Heads
+    : Sequential<Vector<4>, Embedding<31, 8, SendDense>, Attention<4, Causal>, PerPosition<Linear<4>, CrossEntropy>> {};
 struct Factored : Sequential<Vector<20>, Linear<96, SendFactors>, Relu, Linear<4>, CrossEntropy> {};
 template <class N, class... Ps>
 struct Of : Plan<N, Batch<16>, MicroBatches<16>, Momentum, DataParallel<Sync>, Ps...> {};
@@ -168,6 +170,9 @@ int main(int argc, char** argv) {
     same<Of<Net, ModelParallel<SplitBatch>>>(process, "by batch");
     same<Of<Net, ModelParallel<SplitAlong<SplitColsRows, SplitRowsCols>, Ways<2, 2>>>>(process,
                                                                                        "in blocks of two axes");
+    same<Of<Heads, ModelParallel<SplitPositions>>>(process, "by positions and heads");
+    same<Of<Heads, ModelParallel<SplitAlong<SplitColsRows, SplitPositions>, Ways<2, 2>>>>(process,
+                                                                                          "by columns and positions");
     same<Of<Mixed, OneWeirdTrick<2>>>(process, "one weird trick");
     same<Of<Net, ModelParallel<SplitLayers<2>>>>(process, "in stages");
     same<Of<Net, ModelParallel<SplitLayers<3, GPipe>>, Precision<bf16>>>(process, "in stages, all forward first, bf16");
