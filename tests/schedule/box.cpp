@@ -45,36 +45,27 @@ TEST_CASE("a sharding's boxes: of 2 x 2 x 2 ranks, each element is with as many 
         50);  // where its channels are cut
 }
 
-TEST_CASE("of samples of 6 rows and 8 features, a box of some rows meets one of some features sample by sample") {
-  // Rows 2 and 3 of each of two samples; features 4 to 7 of all rows.
-  Box const some{0, 12, 0, 8, 8, 6, 2, 2}, all{0, 12, 4, 4};
+TEST_CASE("of two samples of 6 rows and 8 features, a box of some rows meets one of some features in each sample") {
+  Box const some{0, 12, 0, 8, 8, 6, 2, 2}, all{0, 12, 4, 4};  // rows 2 and 3 of each; features 4 to 7 of all
   CHECK(some.size() == 2 * 2 * 8);
   CHECK(some.row_at(1) == 3);
   CHECK(some.row_at(2) == 8);
-  int times = 0;
-  each_shared(some, all, [&](Strided in_some, Strided in_all) {
-    CHECK(in_some.begin == 4 + times * 2 * 8);
-    CHECK(in_all.begin == (2 + times * 6) * 4);
-    CHECK(in_some.count == 2);
-    CHECK(in_all.count == 2);
-    CHECK(in_some.width == 4);
-    CHECK(in_some.apart == 8);
-    CHECK(in_all.apart == 4);
-    ++times;
-  });
-  CHECK(times == 2);
-  each_shared(all, some, [&](Strided in_all, Strided in_some) {
-    CHECK(in_all.size() == 8);
-    CHECK(in_some.size() == 8);
-    --times;
-  });
-  CHECK(times == 0);
-  each_shared(some, some, [&](Strided a, Strided b) {
-    CHECK(a.size() == some.size());
-    CHECK(b.dense());
-    ++times;
-  });
-  CHECK(times == 1);
+  auto const [in_some, in_all] = shared_by(some, all);
+  CHECK(in_some.size() == 16);
+  CHECK(in_all.size() == 16);
+  for (long i = 0; i < 16; ++i) {  // the same elements of the value
+    long const at = in_some.element(i), there = in_all.element(i);
+    CHECK(some.row_at(at / 8) == all.row_at(there / 4));
+    CHECK(at % 8 == 4 + there % 4);
+  }
+  CHECK(shared_by(all, some).in_a.element(5) == in_all.element(5));
+  CHECK(shared_by(some, some).in_a.dense());
+  CHECK(shared_by(some, some).in_b.size() == some.size());
+  Box const second{6, 6, 4, 4};  // of the second sample
+  CHECK(shared_by(some, second).in_a.begin == 2 * 8 + 4);
+  CHECK(shared_by(some, second).in_b.begin == 2 * 4);
+  CHECK(shared_by(some, second).in_b.size() == 8);
+  CHECK(shared_by(some, {12, 6, 0, 8}).in_a.size() == 0);
 }
 
 TEST_CASE("positions along one axis and features along another: each element is on one rank of the four") {

@@ -11,6 +11,8 @@ namespace {
 constexpr Strided lines{3, 2, 2, 5};  // 3 4, 8 9
 static_assert(lines.size() == 4 && lines.element(1) == 4 && lines.element(2) == 8 && lines.element(3) == 9);
 static_assert(Strided{7, 1, 3, 0}.element(2) == 9);
+static_assert(Strided{1, 2, 3, 4, 2, 20}.element(10) == 1 + 20 + 4 + 1 && Strided{1, 2, 3, 4, 2, 20}.size() == 12);
+static_assert(Strided{0, 2, 3, 3, 2, 6}.dense() && !Strided{0, 2, 3, 3, 2, 7}.dense());
 
 std::string said(TransferList const& list, int round) {
   std::string out;

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <utility>
-
 #include "program.hpp"
 #include "shard.hpp"
 #include "transfer.hpp"
@@ -42,29 +40,29 @@ constexpr Strided lines(Box part, Box of) {
   long const before = of.each > 0 ? (part.row - of.row) / of.each * of.some : part.row - of.row;
   return {before * of.apart + part.feature - of.feature, part.held_rows(), part.features, of.apart};
 }
-/// Calls visit(lines in a, lines in b) for what two boxes of one value share; where they have other rows of each
-/// sample, sample by sample.
-template <class Visit> constexpr void each_shared(Box const& a, Box const& b, Visit visit) {
+/// What two boxes of one value share, as it lies in each. Where they have other rows of each sample, a block is that of
+/// a sample; both begin with a whole sample.
+struct SharedPart {
+  Strided in_a, in_b;
+};
+constexpr SharedPart shared_by(Box const& a, Box const& b) {
   if (a.has_rows_of(b)) {
     Box const both = intersection(a, b);
-    return visit(lines(both, a), lines(both, b));
+    return {lines(both, a), lines(both, b)};
   }
-  long const each = a.each > 0 ? a.each : b.each;
-  long const begin = a.row > b.row ? a.row : b.row,
+  long const each = a.each > 0 ? a.each : b.each, begin = a.row > b.row ? a.row : b.row,
              end = a.row + a.rows < b.row + b.rows ? a.row + a.rows : b.row + b.rows;
-  auto const of_sample = [each](Box c, long row) {  // and what lies before it in the tensor
-    Box const one{row + c.first, c.each > 0 ? c.some : each, c.feature, c.features, c.apart};
-    return std::pair{one, (row - c.row) / each * one.rows * c.apart};
+  auto const of_sample = [each](Box const& c) { return c.each > 0 ? c.some : each; };
+  auto const first_sample = [&](Box const& c) { return Box{c.first, of_sample(c), c.feature, c.features, c.apart}; };
+  Box const both = intersection(first_sample(a), first_sample(b));
+  auto const in = [&](Box const& c) {
+    Strided at = lines(both, first_sample(c));
+    at.block_apart = of_sample(c) * c.apart;
+    at.blocks = end > begin ? (end - begin) / each : 0;
+    at.begin += (begin - c.row) / each * at.block_apart;
+    return at;
   };
-  for (long row = begin; row < end; row += each) {
-    auto const [in_a, before_a] = of_sample(a, row);
-    auto const [in_b, before_b] = of_sample(b, row);
-    Box const both = intersection(in_a, in_b);
-    Strided at = lines(both, in_a), there = lines(both, in_b);
-    at.begin += before_a;
-    there.begin += before_b;
-    visit(at, there);
-  }
+  return {in(a), in(b)};
 }
 /// The zeros behind its rows.
 constexpr Strided zeros(Box of) { return {of.features, of.held_rows(), of.apart - of.features, of.apart}; }

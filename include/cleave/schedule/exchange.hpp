@@ -305,9 +305,8 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     }
     for (int w = 0; w < g.size; ++w) {
       if (verb == op::Verb::Slice && w != g.mine) continue;
-      each_shared(need, has(w), [&](Strided at, Strided there) {
-        one(Opcode::Copy, to, at, g.rank(w), from, there);
-      });
+      auto const [at, there] = shared_by(need, has(w));
+      one(Opcode::Copy, to, at, g.rank(w), from, there);
     }
   }
 };

@@ -47,12 +47,20 @@ struct Location {
   friend constexpr bool operator==(Location, Location) = default;
 };
 
-/// Elements of a dense tensor: `count` lines of `width`, from the beginning of one to that of the next `apart`.
+/// Elements of a dense tensor: `count` lines of `width`, from the beginning of one to that of the next `apart`; and so
+/// in each of `blocks`, likewise `block_apart`.
 struct Strided {
   long begin = 0, count = 1, width = 0, apart = 0;
-  constexpr long size() const { return count * width; }
-  constexpr bool dense() const { return count == 1 || width == apart; }
-  constexpr long element(long i) const { return begin + i / width * apart + i % width; }
+  long blocks = 1, block_apart = 0;
+  constexpr long size_of_block() const { return count * width; }
+  constexpr long size() const { return blocks * size_of_block(); }
+  constexpr bool dense() const {
+    return (count == 1 || width == apart) && (blocks == 1 || size_of_block() == block_apart);
+  }
+  constexpr long element(long i) const {
+    long const in_block = i % size_of_block();
+    return begin + i / size_of_block() * block_apart + in_block / width * apart + in_block % width;
+  }
 };
 
 /// What a rank writes, always to its own memory. Its sources follow.

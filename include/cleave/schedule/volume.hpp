@@ -150,9 +150,8 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
                         : m.verb == op::Verb::AllGather ? before.size()
                                                         : after.size();
       m.elements += elements;
-      long kept = 0;  // of an all-to-all
-      if (m.verb == op::Verb::AllToAll) each_shared(before, after, [&](Strided at, Strided) { kept += at.size(); });
-      m.sent += m.verb == op::Verb::AllToAll ? before.size() - kept : op::sent(m.verb, elements, part, m.ranks);
+      m.sent += m.verb == op::Verb::AllToAll ? before.size() - shared_by(before, after).in_a.size()
+                                             : op::sent(m.verb, elements, part, m.ranks);
     }
   }
   if (!m.encoded) m.bytes = m.sent * bytes_each;

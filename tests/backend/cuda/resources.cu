@@ -78,10 +78,11 @@ __global__ void __launch_bounds__(256, 1) twin_SumAcross(__grid_constant__ Sums:
 
 using Narrow = gpu::CopyLines<bf16, float>;
 __global__ void __launch_bounds__(256, 1) twin_CopyLines(__grid_constant__ Narrow::Args const a) {
-  long const step = 256L * gridDim.x, n = a.lines * a.width;
+  long const step = 256L * gridDim.x, n = a.of.blocks * a.of.lines * a.of.width;
   for (long e = 256L * blockIdx.x + threadIdx.x; e < n; e += step) {
-    long const line = e / a.width, i = e % a.width;
-    a.to[line * a.to_apart + i] = static_cast<bf16>(a.from[line * a.from_apart + i]);
+    long const all = e / a.of.width, block = all / a.of.lines, line = all % a.of.lines, i = e % a.of.width;
+    a.to[block * a.of.to_block + line * a.of.to_apart + i] =
+        static_cast<bf16>(a.from[block * a.of.from_block + line * a.of.from_apart + i]);
   }
 }
 

@@ -131,11 +131,19 @@ template <class N, class Machine, class Link> class Exchanges {
     schedule::Offsets at;
     int bucket;
   };
-  /// Where a source can be read, and the distance of its lines there.
+  /// Where a source can be read, and how it lies there.
   struct Readable {
-    std::byte const* at;
-    long apart;
+    std::byte const* bytes;
+    schedule::Strided at;
   };
+  static schedule::Strided packed(schedule::Strided at) {
+    at.apart = at.width;
+    at.block_apart = at.size_of_block();
+    return at;
+  }
+  static CopyExtents lines(schedule::Strided const& to, schedule::Strided const& from) {
+    return {to.count, to.width, to.apart, from.apart, to.blocks, to.block_apart, from.block_apart};
+  }
   /// Received and packed lines of a round on a stream. The next round on it overwrites them, after this one has read
   /// them.
   struct Area {
@@ -179,8 +187,8 @@ template <class N, class Machine, class Link> class Exchanges {
       if (!sends || !s.at.dense()) {
         std::byte* const from = std::exchange(at, std::exchange(free, free + schedule::aligned(bytes(s))));
         if (sends)
-          ranks_.functions.values.copy(own.*on, reinterpret_cast<T*>(at), reinterpret_cast<T const*>(from), s.at.count,
-                                       s.at.width, s.at.width, s.at.apart);
+          ranks_.functions.values.copy(own.*on, reinterpret_cast<T*>(at), reinterpret_cast<T const*>(from),
+                                       lines(packed(s.at), s.at));
       }
       if (!sends) arrived_.push_back(at);
       group.push_back({sends ? reader.m.rank : s.rank, sends, at, bytes(s)});
@@ -196,9 +204,9 @@ template <class N, class Machine, class Link> class Exchanges {
   }
   Readable place(Reading const& r, schedule::Source const& s) {
     if constexpr (Link::remote) {
-      if (!ranks_.at(s.rank).here) return {arrived_[next_++], s.at.width};
+      if (!ranks_.at(s.rank).here) return {arrived_[next_++], packed(s.at)};
     }
-    return {ranks_.at(s.rank).arena + r.at(s.in, s.at), s.at.apart};
+    return {ranks_.at(s.rank).arena + r.at(s.in, s.at), s.at};
   }
 
   void copy(Reading const& r, schedule::Write const& w, schedule::Source const& s) {
@@ -212,12 +220,12 @@ template <class N, class Machine, class Link> class Exchanges {
       case schedule::Storage::Weights:
       case schedule::Storage::Copies:
       case schedule::Storage::OwnGradient:
-        return r.q.machine->copy(r.q.stream, own<std::byte>(r, w.to, w.at), place(r, s).at, bytes(s));
+        return r.q.machine->copy(r.q.stream, own<std::byte>(r, w.to, w.at), place(r, s).bytes, bytes(s));
       default:
         if constexpr (narrow) {
           if (s.in.in != schedule::Storage::Wire)
-            return copy_lines(r.q, own<T>(r, w.to, w.at), reinterpret_cast<A const*>(place(r, s).at), 1, w.at.size(), 0,
-                              0);
+            return copy_lines(r.q, own<T>(r, w.to, w.at), reinterpret_cast<A const*>(place(r, s).bytes),
+                              {1, w.at.size()});
         }
         return copy(f.gradients, r, w, s);
     }
@@ -226,8 +234,7 @@ template <class N, class Machine, class Link> class Exchanges {
   void copy(Movers<E, Queue<Machine>> const& by, Reading const& r, schedule::Write const& w,
             schedule::Source const& s) {
     Readable const from = place(r, s);
-    by.copy(r.q, own<E>(r, w.to, w.at), reinterpret_cast<E const*>(from.at), w.at.count, w.at.width, w.at.apart,
-            from.apart);
+    by.copy(r.q, own<E>(r, w.to, w.at), reinterpret_cast<E const*>(from.bytes), lines(w.at, from.at));
   }
   /// Whether the sum has also been written as it is sent on.
   bool reduce(Reading const& r, schedule::Write const& w, Sources from) {
@@ -237,8 +244,8 @@ template <class N, class Machine, class Link> class Exchanges {
     if (w.to.in == schedule::Storage::Norm) return norm(r, w, from);
     if (!f.take || ranks_.program.bucket[r.bucket].whole) return sum(f.gradients, r, w, from);
     schedule::Location const sent{narrow ? schedule::Storage::Wire : schedule::Storage::Gradient};
-    f.take(r.q, {own<A>(r, w.to, w.at), own<Wire>(r, sent, w.at), reinterpret_cast<Wire const*>(place(r, from[1]).at),
-                 w.at.size()});
+    f.take(r.q, {own<A>(r, w.to, w.at), own<Wire>(r, sent, w.at),
+                 reinterpret_cast<Wire const*>(place(r, from[1]).bytes), w.at.size()});
     return narrow;
   }
   template <class E>
@@ -250,8 +257,8 @@ template <class N, class Machine, class Link> class Exchanges {
       if (++depth > most_depth) throw Error(too_many("levels", most_depth));
       depth -= s.merges;
       Readable const p = place(r, s);
-      all.from[all.sources] = reinterpret_cast<E const*>(p.at);
-      all.apart[all.sources] = p.apart;
+      all.from[all.sources] = reinterpret_cast<E const*>(p.bytes);
+      all.apart[all.sources] = p.at.apart;
       all.merges[all.sources++] = static_cast<signed char>(s.merges);
     }
     by.sum(r.q, all);
@@ -262,7 +269,7 @@ template <class N, class Machine, class Link> class Exchanges {
     if (from.size() > most_sources) throw Error(too_many("ranks", most_sources));
     double const* squares[most_sources] = {};
     int n = 0;
-    for (schedule::Source const& s : from) squares[n++] = reinterpret_cast<double const*>(place(r, s).at);
+    for (schedule::Source const& s : from) squares[n++] = reinterpret_cast<double const*>(place(r, s).bytes);
     if (int const words = ranks_.norm_digits(); words > 0) {
       SquaresOfRanks sum{own<double>(r, w.to, w.at), words, n, {}};
       std::copy_n(squares, n, sum.from);
@@ -278,7 +285,7 @@ template <class N, class Machine, class Link> class Exchanges {
     Messages all;
     for (schedule::Source const& s : from) {
       if (all.count == most_sources) throw Error(too_many("messages", most_sources));
-      all.of[all.count++] = place(r, s).at;
+      all.of[all.count++] = place(r, s).bytes;
     }
     ranks_.functions.decode(r.q, own<A>(r, w.to, w.at), w.at.size(), all);
   }

@@ -18,7 +18,7 @@ template <class T, class Machine, class Link> class DeviceGradients;  // gradien
 
 /// What copies and sums tensors of E in exchanges; null where a plan has none of them.
 template <class E, class Q> struct Movers {
-  void (*copy)(Q const&, E* to, E const* from, long lines, long width, long to_apart, long from_apart) = nullptr;
+  void (*copy)(Q const&, E* to, E const* from, CopyExtents const&) = nullptr;
   void (*sum)(Q const&, Summands<E> const&) = nullptr;
 };
 

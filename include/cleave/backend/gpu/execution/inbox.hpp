@@ -75,19 +75,19 @@ template <class N, class Machine, class Link> class Inbox {
   void load(One& one, int round) {
     long const from = at(one, round).pixels, to = ranks_.layout.buffer[ranks_.program.input_value];
     if (ranks_.program.tokens) {
-      copy_lines(one.compute, ranks_.template in_arena<int>(one, to), reinterpret_cast<int const*>(there_ + from), 1,
-                 samples(one, round) * input_size_, 0, 0);
+      copy_lines(one.compute, ranks_.template in_arena<int>(one, to), reinterpret_cast<int const*>(there_ + from),
+                 {1, samples(one, round) * input_size_});
     } else {
-      copy_lines(one.compute, ranks_.template in_arena<T>(one, to), reinterpret_cast<float const*>(there_ + from), 1,
-                 samples(one, round) * input_size_, 0, 0);
+      copy_lines(one.compute, ranks_.template in_arena<T>(one, to), reinterpret_cast<float const*>(there_ + from),
+                 {1, samples(one, round) * input_size_});
     }
     copy_lines(one.compute, ranks_.template in_arena<int>(one, ranks_.layout.labels),
-               reinterpret_cast<int const*>(there_ + at(one, round).labels), 1,
-               labelled(one, round) * ranks_.program.labels, 0, 0);
+               reinterpret_cast<int const*>(there_ + at(one, round).labels),
+               {1, labelled(one, round) * ranks_.program.labels});
     if (ranks_.program.targets > 0) {
       copy_lines(one.compute, ranks_.template in_arena<float>(one, ranks_.layout.targets),
-                 reinterpret_cast<float const*>(there_ + at(one, round).targets), 1,
-                 labelled(one, round) * ranks_.program.targets, 0, 0);
+                 reinterpret_cast<float const*>(there_ + at(one, round).targets),
+                 {1, labelled(one, round) * ranks_.program.targets});
     }
   }
 

@@ -48,17 +48,28 @@ template <class To, class From> struct Copy : Each {
     });
   }
 };
-/// `lines` runs of `width` elements, each in its own format; runs begin `apart` elements from each other.
+/// `lines` runs of `width` elements in each of `blocks`; how far apart these begin where they are written and read.
+struct CopyExtents {
+  long lines = 1, width = 0, to_apart = 0, from_apart = 0;
+  long blocks = 1, to_block = 0, from_block = 0;
+  CLEAVE_HD constexpr long size() const { return blocks * lines * width; }
+  constexpr bool dense() const {
+    bool const in_block = lines == 1 || (width == to_apart && width == from_apart);
+    return in_block && (blocks == 1 || (lines * width == to_block && lines * width == from_block));
+  }
+};
+/// In the format of each.
 template <class To, class From> struct CopyLines : Each {
   struct Args {
     To* to;
     From const* from;
-    long lines, width, to_apart, from_apart;
+    CopyExtents of;
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
-    c.each(a.lines * a.width, [&](long e) {
-      long const line = e / a.width, i = e % a.width;
-      a.to[line * a.to_apart + i] = in_format<To>(a.from[line * a.from_apart + i]);
+    c.each(a.of.size(), [&](long e) {
+      long const line = e / a.of.width, block = line / a.of.lines, in_block = line % a.of.lines, i = e % a.of.width;
+      a.to[block * a.of.to_block + in_block * a.of.to_apart + i] =
+          in_format<To>(a.from[block * a.of.from_block + in_block * a.of.from_apart + i]);
     });
   }
 };
@@ -78,13 +89,12 @@ template <class T, class Q> void clear_lines(Q const& q, T* to, long lines, long
 }
 
 /// Launches one or the other: a copy without gaps needs no division.
-template <class To, class From, class Q>
-void copy_lines(Q const& q, To* to, From const* from, long lines, long width, long to_apart, long from_apart) {
-  if (lines * width == 0) return;
-  if (lines == 1 || (width == to_apart && width == from_apart)) {
-    stream<Copy<To, From>>(q, {to, from, lines * width});
+template <class To, class From, class Q> void copy_lines(Q const& q, To* to, From const* from, CopyExtents const& of) {
+  if (of.size() == 0) return;
+  if (of.dense()) {
+    stream<Copy<To, From>>(q, {to, from, of.size()});
   } else {
-    q.template launch<CopyLines<To, From>>(blocks_each(lines * width), {to, from, lines, width, to_apart, from_apart});
+    q.template launch<CopyLines<To, From>>(blocks_each(of.size()), {to, from, of});
   }
 }
 

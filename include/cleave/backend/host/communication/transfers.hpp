@@ -42,15 +42,13 @@ template <class N> class Transfers {
   void copy(schedule::Write const& w, schedule::Source const& s) const {
     fetch(s);
     bool const dense = w.at.dense() && s.at.dense();
-    long const lines = dense ? 1 : w.at.count, width = w.at.size() / lines;
-    elements(w.to, w.at, [&]<class To>(To* to) {
-      elements(s, [&]<class From>(From const* from) {
-        for (long r = 0; r < lines; ++r, to += w.at.apart, from += s.at.apart) {
-          if constexpr (std::is_same_v<To, From>) {
-            std::memcpy(to, from, static_cast<std::size_t>(width) * sizeof(To));
-          } else if constexpr (accumulate_alike<To, From>) {
-            tensor::each(width, [&](long i) { to[i] = static_cast<To>(from[i]); });
-          }
+    long const blocks = dense ? 1 : w.at.blocks, lines = dense ? 1 : w.at.count, width = w.at.size() / blocks / lines;
+    elements(w.to, w.at, [&]<class To>(To* first_to) {
+      elements(s, [&]<class From>(From const* first_from) {
+        for (long b = 0; b < blocks; ++b) {
+          To* to = first_to + b * w.at.block_apart;
+          From const* from = first_from + b * s.at.block_apart;
+          for (long r = 0; r < lines; ++r, to += w.at.apart, from += s.at.apart) copy_line(to, from, width);
         }
       });
     });
@@ -74,10 +72,13 @@ template <class N> class Transfers {
     schedule::Format const& f = at_.program->format;
     m_->read_message(s.rank, s.at.size(), schedule::bytes(s.in.in, s.at.size(), f));
     if (m_->world->here(s.rank)) return;
-    long const lines = s.at.dense() ? 1 : s.at.count, width = s.at.size() / lines;
-    for (long r = 0; r < lines; ++r)
-      m_->world->fetch(m_->rank, s.rank, at_(s.in, s.at) + schedule::bytes(s.in.in, r * s.at.apart, f),
+    bool const dense = s.at.dense();
+    long const blocks = dense ? 1 : s.at.blocks, lines = dense ? 1 : s.at.count, width = s.at.size() / blocks / lines;
+    for (long r = 0; r < blocks * lines; ++r) {
+      long const before = r / lines * s.at.block_apart + r % lines * s.at.apart;
+      m_->world->fetch(m_->rank, s.rank, at_(s.in, s.at) + schedule::bytes(s.in.in, before, f),
                        schedule::bytes(s.in.in, width, f));
+    }
   }
   template <class E> E* address(int rank, schedule::Location in, schedule::Strided at) const {
     return m_->at<E>(rank, at_(in, at));
@@ -98,6 +99,13 @@ template <class N> class Transfers {
   template <class X, class Y>
   static constexpr bool accumulate_alike = std::is_same_v<tensor::accumulate_t<X>, tensor::accumulate_t<Y>>;
 
+  template <class To, class From> static void copy_line(To* to, From const* from, long width) {
+    if constexpr (std::is_same_v<To, From>) {
+      std::memcpy(to, from, static_cast<std::size_t>(width) * sizeof(To));
+    } else if constexpr (accumulate_alike<To, From>) {
+      tensor::each(width, [&](long i) { to[i] = static_cast<To>(from[i]); });
+    }
+  }
   template <class Visit> void visit_at(int rank, schedule::Location in, schedule::Strided at, Visit visit) const {
     using enum schedule::Storage;
     switch (in.in) {
