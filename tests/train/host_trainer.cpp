@@ -42,8 +42,11 @@ class Neighbour : public backend::host::Remote {
     }
   }
   void fetch(int process, ArenaPart from, std::byte* to, std::chrono::milliseconds) override {
-    std::memcpy(to, wire_.arenas[static_cast<std::size_t>(process)][from.rank] + from.offset,
-                static_cast<std::size_t>(from.bytes));
+    std::byte const* const at = wire_.arenas[static_cast<std::size_t>(process)][from.rank] + from.offset;
+    for (long r = 0; r < from.blocks * from.lines; ++r) {
+      long const line = r / from.lines * from.block_apart + r % from.lines * from.apart;
+      std::memcpy(to + line, at + line, static_cast<std::size_t>(from.bytes));
+    }
   }
   void progress() override {}
   void sum(double* values, int count) override {

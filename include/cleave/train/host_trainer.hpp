@@ -227,7 +227,7 @@ template <class T> void HostTrainer<T>::read(int way, Region region, long first,
     long const bytes = many * static_cast<long>(sizeof(A)),
                from = offset(rank, region) + in_arena * static_cast<long>(sizeof(A));
     int const reader = world_.here().begin;
-    world_.fetch(reader, rank, from, bytes);
+    world_.fetch(reader, {rank, from, bytes});
     std::memcpy(out + in_values, world_.seen_by(reader, rank) + from, static_cast<std::size_t>(bytes));
   });
 }
@@ -248,7 +248,7 @@ template <class T> std::vector<typename HostTrainer<T>::A> HostTrainer<T>::resid
   each_residual(plan_.program, ranks_, rank, [&](int b, bool of_sum, long, long count) {
     long const from = of_sum ? layout_of(rank).left_of_sum[b] : layout_of(rank).left[b];
     int const reader = world_.here().begin;
-    world_.fetch(reader, rank, from, count * static_cast<long>(sizeof(A)));
+    world_.fetch(reader, {rank, from, count * static_cast<long>(sizeof(A))});
     std::memcpy(to, world_.seen_by(reader, rank) + from, static_cast<std::size_t>(count) * sizeof(A));
     to += count;
   });

@@ -6,6 +6,7 @@
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -75,15 +76,17 @@ class Remote : public host::Remote {
   }
   void fetch(int process, ArenaPart from, std::byte* to, std::chrono::milliseconds deadline) override {
     auto const until = std::chrono::steady_clock::now() + deadline;
-    constexpr long most = 1L << 30;  // MPI counts in int
+    long const most = from.lines * from.blocks > 1 ? from.bytes : 1L << 30;  // MPI counts in int
     for (long at = 0; at < from.bytes; at += most) {
-      int const n = static_cast<int>(from.bytes - at < most ? from.bytes - at : most);
-      MPI_Request arriving = ask(process, {from.rank, from.offset + at, n}, to + at);
+      ArenaPart some = from;
+      some.offset += at;
+      some.bytes = std::min(from.bytes - at, most);
+      MPI_Request arriving = ask(process, some, to + at);
       while (!has_ended(arriving)) {
         turn();
         if (std::chrono::steady_clock::now() > until) {
-          throw Error({"process ", process_, " waited ", deadline.count(), " ms for ", n, " bytes of rank ", from.rank,
-                       "; is it still alive?"});
+          throw Error({"process ", process_, " waited ", deadline.count(), " ms for ",
+                       some.bytes * some.lines * some.blocks, " bytes of rank ", from.rank, "; is it still alive?"});
         }
       }
     }
@@ -97,15 +100,16 @@ class Remote : public host::Remote {
       MPI_Status status;
       MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &any, &message, &status);
       if (!any) break;
-      long words[3];
-      MPI_Mrecv(words, 3, MPI_LONG, &message, MPI_STATUS_IGNORE);
+      long words[most_words];
+      MPI_Mrecv(words, most_words, MPI_LONG, &message, MPI_STATUS_IGNORE);
       if (status.MPI_TAG == marks) {
         ++received_[static_cast<std::size_t>(status.MPI_SOURCE)];
         table_[words[0]].store(words[1], std::memory_order_release);
       } else {
+        ArenaPart const part{static_cast<int>(words[0]), words[1], words[2], words[3], words[4], words[5], words[6]};
         Sending& s = begin();
-        MPI_Isend(arenas_[words[2]] + words[0], static_cast<int>(words[1]), MPI_BYTE, status.MPI_SOURCE, data, comm_,
-                  &s.request);
+        Elements const of(part);
+        MPI_Isend(arenas_[part.rank] + part.offset, of.count, of.type, status.MPI_SOURCE, data, comm_, &s.request);
       }
     }
     for (std::size_t i = 0; i < sending_.size();) {
@@ -141,9 +145,29 @@ class Remote : public host::Remote {
  private:
   enum Tag { marks = 1, wanted, data };
   static constexpr std::chrono::seconds longest{600};  // between steps one rank may write files while the others wait
+  static constexpr int most_words = 7;
   struct Sending {
-    long words[3];
+    long words[most_words];
     MPI_Request request;
+  };
+  /// A part of an arena as MPI counts it. A type may be freed while messages of it are on their way.
+  struct Elements {
+    MPI_Datatype type = MPI_BYTE, lines = MPI_DATATYPE_NULL;
+    int count;
+    explicit Elements(ArenaPart const& of) : count(static_cast<int>(of.bytes)) {
+      if (of.lines * of.blocks == 1) return;
+      MPI_Type_create_hvector(static_cast<int>(of.lines), count, of.apart, MPI_BYTE, &lines);
+      MPI_Type_create_hvector(static_cast<int>(of.blocks), 1, of.block_apart, lines, &type);
+      MPI_Type_commit(&type);
+      count = 1;
+    }
+    ~Elements() {
+      if (lines == MPI_DATATYPE_NULL) return;
+      MPI_Type_free(&type);
+      MPI_Type_free(&lines);
+    }
+    Elements(Elements const&) = delete;
+    Elements& operator=(Elements const&) = delete;
   };
   static bool has_ended(MPI_Request& request) {
     std::lock_guard const lock(calls);
@@ -155,12 +179,12 @@ class Remote : public host::Remote {
   MPI_Request ask(int process, ArenaPart from, std::byte* to) {
     std::lock_guard const lock(calls);
     MPI_Request arriving;
-    MPI_Irecv(to, static_cast<int>(from.bytes), MPI_BYTE, process, data, comm_, &arriving);
+    Elements const of(from);
+    MPI_Irecv(to, of.count, of.type, process, data, comm_, &arriving);
     Sending& s = begin();
-    s.words[0] = from.offset;
-    s.words[1] = from.bytes;
-    s.words[2] = from.rank;
-    MPI_Isend(s.words, 3, MPI_LONG, process, wanted, comm_, &s.request);
+    long const words[] = {from.rank, from.offset, from.bytes, from.lines, from.apart, from.blocks, from.block_apart};
+    std::copy_n(words, most_words, s.words);
+    MPI_Isend(s.words, most_words, MPI_LONG, process, wanted, comm_, &s.request);
     return arriving;
   }
   /// A message in flight; its slot is reused after it has arrived.

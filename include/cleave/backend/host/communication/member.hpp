@@ -109,8 +109,8 @@ struct Member {
   }
   /// Makes elements of a peer's tensor at this offset readable.
   template <class T> void fetch(int peer_rank, long offset, long first, long elements) {
-    world->fetch(rank, peer_rank, offset + first * static_cast<long>(sizeof(T)),
-                 elements * static_cast<long>(sizeof(T)));
+    world->fetch(rank,
+                 {peer_rank, offset + first * static_cast<long>(sizeof(T)), elements * static_cast<long>(sizeof(T))});
   }
   void read_from(int peer_rank, long elements, long bytes_each) {
     read_message(peer_rank, elements, elements * bytes_each);

@@ -72,13 +72,11 @@ template <class N> class Transfers {
     schedule::Format const& f = at_.program->format;
     m_->read_message(s.rank, s.at.size(), schedule::bytes(s.in.in, s.at.size(), f));
     if (m_->world->here(s.rank)) return;
-    bool const dense = s.at.dense();
-    long const blocks = dense ? 1 : s.at.blocks, lines = dense ? 1 : s.at.count, width = s.at.size() / blocks / lines;
-    for (long r = 0; r < blocks * lines; ++r) {
-      long const before = r / lines * s.at.block_apart + r % lines * s.at.apart;
-      m_->world->fetch(m_->rank, s.rank, at_(s.in, s.at) + schedule::bytes(s.in.in, before, f),
-                       schedule::bytes(s.in.in, width, f));
-    }
+    long const from = at_(s.in, s.at);
+    auto const bytes = [&](long elements) { return schedule::bytes(s.in.in, elements, f); };
+    if (s.at.dense()) return m_->world->fetch(m_->rank, {s.rank, from, bytes(s.at.size())});
+    m_->world->fetch(m_->rank, {s.rank, from, bytes(s.at.width), s.at.count, bytes(s.at.apart), s.at.blocks,
+                                bytes(s.at.block_apart)});
   }
   template <class E> E* address(int rank, schedule::Location in, schedule::Strided at) const {
     return m_->at<E>(rank, at_(in, at));

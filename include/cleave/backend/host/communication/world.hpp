@@ -25,10 +25,11 @@ namespace cleave::backend::host {
 /// each rank has a shadow, memory with the layout of the peer's arena, into which data is fetched before it is read.
 /// The ranks of a process call tell, fetch and progress at any time.
 struct Remote {
-  /// Bytes of a rank's arena.
+  /// Bytes of a rank's arena: `lines` of so many, `apart` from one to the next, in each of `blocks`.
   struct ArenaPart {
     int rank;
     long offset, bytes;
+    long lines = 1, apart = 0, blocks = 1, block_apart = 0;
   };
   virtual ~Remote() = default;
   /// Makes the table of counters, and later the arenas of this process's ranks, by their numbers, visible to the
@@ -88,10 +89,10 @@ class World {
     }
     remote_->share_arenas(arenas_.data());
   }
-  /// Makes [offset, offset + bytes) of a rank's arena readable by `reader`, a rank of this process.
-  void fetch(int reader, int rank, long offset, long bytes) {
-    if (here(rank)) return;
-    remote_->fetch(rank / here_.size(), {rank, offset, bytes}, seen_by(reader, rank) + offset, deadline_);
+  /// Makes a part of a rank's arena readable by `reader`, a rank of this process.
+  void fetch(int reader, Remote::ArenaPart const& of) {
+    if (here(of.rank)) return;
+    remote_->fetch(of.rank / here_.size(), of, seen_by(reader, of.rank) + of.offset, deadline_);
   }
 
   schedule::Ranks const& ranks() const { return ranks_; }
