@@ -122,7 +122,10 @@ TEST_CASE("along the last axis of an array of ranks, whose other axes split colu
   CHECK(trained<Train<Heads, DataParallel<Sync, Zero<3>>, Array>>(2) == trained<Cut<Heads, Array>>(1));
   near(on_device<Cut<Heads, Array>>(1), trained<Cut<Heads, Array>>(1), 1e-4);
   using Three = ModelParallel<SplitAlong<SplitColsRows, SplitRowsCols, SplitPositions>, Ways<2, 2, 2>>;
-  equals<Cut<Wide, Precision<f64>, Three>>(trained<Train<Wide, Precision<f64>>>(1), 1e-9);
+  auto const wide = trained<Train<Wide, Precision<f64>>>(1);
+  equals<Cut<Wide, Precision<f64>, Three>>(wide, 1e-9);
+  using Columns = ModelParallel<SplitAlong<SplitColsRows, SplitColsRows, SplitPositions>, Ways<2, 2, 2>>;
+  equals<Cut<Wide, Precision<f64>, Columns>>(wide, 1e-9);
 }
 TEST_CASE("replicas, rounds and ZeRO have the same bits") {
   using P = Cut<Gpt, Parts<2>>;

@@ -19,8 +19,12 @@ template <int Token> struct PadToken : layer::Option {};
 struct OfNumbers : layer::Option {};
 
 namespace layer {
+/// Whether an option splits a table, which has no positions.
+template <class Option> inline constexpr bool splits_table = false;
+template <class Option>
+requires(Option::products != 't') inline constexpr bool splits_table<Option> = true;
 template <class Options> inline constexpr bool has_split = false;
-template <class... Ps> inline constexpr bool has_split<meta::list<Ps...>> = (requires { Ps::products; } || ...);
+template <class... Ps> inline constexpr bool has_split<meta::list<Ps...>> = (splits_table<Ps> || ...);
 template <int Vocabulary, int Features, class P, bool Numbers = meta::contains<OfNumbers, P>>
 using lookup = std::conditional_t<
     meta::contains<Tied, P>, op::TiedLookup<Vocabulary, Features, Numbers, has_split<P>>,

@@ -47,9 +47,11 @@ struct Where {
 
   /// Where the label of position `here` lies, counted over samples; and the position here of a label, -1: none.
   CLEAVE_HD constexpr long label_of(long here) const {
+    if (positions == of_positions) return here;  // without a division, which kernels would do for each element
     return here / positions * of_positions + position + here % positions;
   }
   CLEAVE_HD constexpr long position_of(long label) const {
+    if (positions == of_positions) return label;
     long const p = label % of_positions - position;
     return p < 0 || p >= positions ? -1 : label / of_positions * positions + p;
   }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <bit>
 #include <initializer_list>
 
 namespace cleave::place {
@@ -18,6 +19,7 @@ struct AxisSet {
   }
   constexpr bool has(int axis) const { return (bits >> axis & 1u) != 0; }
   constexpr bool any() const { return bits != 0; }
+  constexpr int count() const { return std::popcount(bits); }
   friend constexpr bool operator==(AxisSet, AxisSet) = default;
   /// The axes of `a` that `b` does not have.
   friend constexpr AxisSet operator-(AxisSet a, AxisSet b) {

@@ -320,7 +320,7 @@ template <int Heads, int Ways> struct heads_divide_by_ways_of_positions {
     static_assert(
         Holds,
         "SplitPositions: attention is split by heads, so the heads, or the n of KeyValueHeads<n>, must divide "
-        "evenly by the ways");
+        "evenly by the ways of all axes that cut them");
   };
 };
 

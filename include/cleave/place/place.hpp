@@ -190,7 +190,14 @@ template <int Ops> struct Placer {
       bool const stays = dim < 0 ? p == to.on[a] || to.on[a].kind != Kind::Shard : p.dim == dim;
       if (p.kind == Kind::Shard && p.dim > batch && !stays) p = invariant;
     }
-    return converted_in_steps(converted_in_steps(from, between, whole, s), to, whole, s);
+    from = converted_in_steps(from, between, whole, s);
+    if (changed(placement(from), to).count() <= ConversionPlan::most) return converted_in_steps(from, to, whole, s);
+    Sharding inner = placement(from);  // the innermost axis that changes, by itself
+    int a = mesh.axes - 1;
+    while (inner.on[a] == to.on[a]) --a;
+    inner.on[a] = to.on[a];
+    if (!cuts_one_besides_the_first(inner)) out.verdict = {Law::Unconvertible, s.leaf, 0, s.leaf};
+    return converted_in_steps(converted_in_steps(from, inner, whole, s), to, whole, s);
   }
   constexpr int converted_in_steps(int from, Sharding const& to, Shape whole, Signature const& s) {
     if (placement(from) == to) return from;

@@ -136,7 +136,7 @@ template <int Ops> struct Propagation {
     return (wish == 'c' || wish == 'o') && s.x2[1] % ranks == 0;
   }
 
-  /// In a plan that says SequenceParallel an operation on each position by itself that reads summands, or is the first
+  /// Where the plan cuts positions an operation on each position by itself that reads summands, or is the first
   /// to read the input or an embedding, has a part of the positions on each rank; so have those behind it, up to one
   /// that reads them whole. What a product leaves whole stays so.
   constexpr char by_positions(Signature const& s, Placement a, int axis) {

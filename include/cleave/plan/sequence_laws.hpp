@@ -20,8 +20,8 @@ template <bool Splits, bool LastAxis, bool OfSamples> struct positions_are_cut_a
     static_assert(
         Holds,
         "SplitPositions: positions are cut along the one axis of ModelParallel<SplitPositions, Ways<n>>, or the "
-        "last of several, SplitAlong<SplitColsRows, SplitPositions>; not beside splits of samples or experts, "
-        "SplitFor or SequenceParallel");
+        "last of several, SplitAlong<SplitColsRows, SplitPositions>, on a layer too; not beside splits of samples or "
+        "experts, SplitFor or SequenceParallel");
   };
 };
 template <bool Says, bool InBlocks, bool Written, bool Sent> struct positions_are_cut_by_the_algebra {
