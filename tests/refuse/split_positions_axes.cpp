@@ -1,4 +1,5 @@
-// refused: SplitPositions: positions are cut along the one axis of ModelParallel<SplitPositions, Ways<n>>, or the last of several
+// refused: SplitPositions: positions are cut along the one axis of ModelParallel<SplitPositions, Ways<n>>
+// refused: or the last of several, SplitAlong<SplitColsRows, SplitPositions>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 
