@@ -9,6 +9,7 @@
 
 #include "../layer/graph.hpp"
 #include "../op/tied.hpp"
+#include "../place/axis_set.hpp"
 #include "find.hpp"
 #include "policies.hpp"
 
@@ -147,6 +148,10 @@ template <class ModelPolicy, class Sizes, class Leaves> constexpr place::AxisSet
     if (says && Sizes::size[axis] > 1) out.bits |= 1u << (place::data_axis + 1 + axis);
   }
   return out;
+}
+/// Along which ranks may have parts of the positions; SequenceParallel has one axis.
+constexpr place::AxisSet axes_with_positions(place::AxisSet split, bool sequence_parallel) {
+  return sequence_parallel ? place::AxisSet{place::data_axis + 1} : split;
 }
 /// Whether samples are cut on an axis, by the plan's split or a layer's.
 template <class ModelPolicy, class Ops, class Leaves> constexpr bool cuts_samples_along(int axis) {

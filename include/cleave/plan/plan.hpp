@@ -204,24 +204,23 @@ template <class NetT, class... Policies> struct Plan {
                                                                          pipeline_verdict.task, pipeline_verdict.peer>,
                                                  stage_policy>>;
 
-  static constexpr place::Request request{
-      sizes::template mesh<pipeline.stages>(),
-      rows,
-      micro_batches,
-      says<plan::ConversionKind>,
-      says<plan::InputKind>,
-      rounds,
-      !served,
-      (bucket_bytes + long{sizeof(number)} - 1) / long{sizeof(number)},
-      plan::portions<portions_said>(rows),
-      waits_for_norm,
-      infers,
-      frozen,
-      zero_stage > 2 && !infers,
-      zero_stage > 1 && rounds == 1,
-      compressed,
-      blocks,
-      says<plan::SequenceKind> ? place::AxisSet{place::data_axis + 1} : axes_of_positions};
+  static constexpr place::Request request{sizes::template mesh<pipeline.stages>(),
+                                          rows,
+                                          micro_batches,
+                                          says<plan::ConversionKind>,
+                                          says<plan::InputKind>,
+                                          rounds,
+                                          !served,
+                                          (bucket_bytes + long{sizeof(number)} - 1) / long{sizeof(number)},
+                                          plan::portions<portions_said>(rows),
+                                          waits_for_norm,
+                                          infers,
+                                          frozen,
+                                          zero_stage > 2 && !infers,
+                                          zero_stage > 1 && rounds == 1,
+                                          compressed,
+                                          blocks,
+                                          plan::axes_with_positions(axes_of_positions, says<plan::SequenceKind>)};
   static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<pipeline_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static constexpr bool factors = plan::always_factors(signatures);

@@ -5,6 +5,7 @@
 #include "../../../op/operands.hpp"
 #include "../../../schedule/program.hpp"
 #include "../../../schedule/shard.hpp"
+#include "../../../schedule/sum_over_ranks.hpp"
 #include "../communication/member.hpp"
 
 namespace cleave::backend::host {
