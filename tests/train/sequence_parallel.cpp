@@ -3,11 +3,7 @@
 #include <doctest/doctest.h>
 #include <cleave.hpp>
 
-#include <cleave/train/emulated.hpp>
-
-#include "../io/scratch.hpp"
-#include "sequences.hpp"
-#include "values.hpp"
+#include "split_sequences.hpp"
 
 using namespace cleave;
 using namespace sequences;
@@ -42,9 +38,6 @@ struct Clipped : Momentum {
   static constexpr float clip_norm = 0.5f;
 };
 
-template <class P> void equals(std::vector<double> const& wanted, double within, int replicas = 1) {
-  near(trained<P>(replicas), wanted, within);
-}
 /// Conversions of values (Convert) or of their gradients (ConvertBack) in a step, of values also again on the way back.
 template <class P> constexpr int conversions(schedule::Do what, op::Verb verb, bool back) {
   auto const& p = schedule::program<P>;
@@ -158,27 +151,10 @@ TEST_CASE("a server, whose clients have parts of the positions") {
   equals<Train<Gpt, DataParallel<Sync>, SequenceParallel, Sums, Shards<1>>>(wanted, 1e-5, 2);
   equals<Train<Gpt, DataParallel<Async>, SequenceParallel, Sums>>(trained<Train<Gpt, DataParallel<Async>>>(1), 1e-5);
 }
-TEST_CASE("a checkpoint goes on in another plan") {
-  using One = Train<Gpt>;
-  using Two = Cut<Gpt, Sums>;
-  scratch::Folder const folder;
-  std::string const path = folder / "model.safetensors";
-  Trainer<Two> two(2, 7);
-  two.train(0, 2, Words<Two>::feed());
-  session::save(two, path, 7);
-  Trainer<One> one(1, 8);
-  session::load(one, path);
-  CHECK(values(one) == values(two));
-  one.train(2, 2, Words<One>::feed());
-  two.train(2, 2, Words<Two>::feed());
-  near(values(one), values(two), 1e-5);
-}
+TEST_CASE("a checkpoint goes on in another plan") { goes_on_as<Cut<Gpt, Sums>, Train<Gpt>>(); }
 TEST_CASE("on a device") {
   using P = Cut<Gpt, Sums>;
-  auto const on_device = [](int replicas) {
-    return trained<P>(DeviceTrainer<P, backend::emulate::Machine>(replicas, 2));
-  };
-  auto const one = on_device(1);
+  auto const one = on_device<P>(1);
   near(one, trained<P>(1), 1e-4);
-  CHECK(on_device(2) == one);
+  CHECK(on_device<P>(2) == one);
 }

@@ -3,11 +3,7 @@
 #include <doctest/doctest.h>
 #include <cleave.hpp>
 
-#include <cleave/train/emulated.hpp>
-
-#include "../io/scratch.hpp"
-#include "sequences.hpp"
-#include "values.hpp"
+#include "split_sequences.hpp"
 
 using namespace cleave;
 using namespace sequences;
@@ -53,14 +49,6 @@ struct NoHeads : Sequential<Vector<positions>, Embedding<letters, 8, SendDense>,
 struct Clipped : Momentum {
   static constexpr float clip_norm = 0.5f;
 };
-
-template <class P> void equals(std::vector<double> const& wanted, double within, int replicas = 1) {
-  near(trained<P>(replicas), wanted, within);
-}
-
-template <class P> std::vector<double> on_device(int replicas) {
-  return trained<P>(DeviceTrainer<P, backend::emulate::Machine>(replicas, 2));
-}
 
 // GPT-2's blocks on 4 ranks: two all-to-alls each in each pass, one of queries, keys and values, and one of outputs. No
 // product is summed over the ranks.
@@ -154,21 +142,7 @@ TEST_CASE("a server, whose clients have parts of the positions") {
   equals<Train<Gpt, DataParallel<Sync>, Parts<2>, Shards<1>>>(trained<Train<Gpt>>(1), 1e-5, 2);
   equals<Train<Gpt, DataParallel<Async>, Parts<2>>>(trained<Train<Gpt, DataParallel<Async>>>(1), 1e-5);
 }
-TEST_CASE("a checkpoint goes on in another plan") {
-  using One = Train<Gpt>;
-  using Two = Cut<Gpt, Parts<2>>;
-  scratch::Folder const folder;
-  std::string const path = folder / "model.safetensors";
-  Trainer<Two> two(2, 7);
-  two.train(0, 2, Words<Two>::feed());
-  session::save(two, path, 7);
-  Trainer<One> one(1, 8);
-  session::load(one, path);
-  CHECK(values(one) == values(two));
-  one.train(2, 2, Words<One>::feed());
-  two.train(2, 2, Words<Two>::feed());
-  near(values(one), values(two), 1e-5);
-}
+TEST_CASE("a checkpoint goes on in another plan") { goes_on_as<Cut<Gpt, Parts<2>>, Train<Gpt>>(); }
 TEST_CASE("on a device") {
   using P = Cut<Gpt, Parts<2>>;
   auto const one = on_device<P>(1);

@@ -38,7 +38,7 @@ struct Where {
   std::uint32_t layer = 0;         // the operation's number in the model
   long sample = 0;                 // number of row 0 in the batch, counted from Pass::first
   long feature = 0, features = 0;  // global number of feature 0, and number of features of the whole sample
-  long lines = 1, line = 0;        // they lie in so many lines, each a part of `line` features of the whole sample
+  long lines = 1, line = 0;        // lines in which they lie here, and features of a whole line, over all ranks
   bool first_slice = true;
   long row = 0, rows = 1L << 62;  // of a table that is cut: its first row here, and how many
   // Of what reads labels or tokens of all positions of a sample: the first position here, how many, and how many of

@@ -69,7 +69,7 @@ struct TiedLookup : Lookup<Vocabulary, Features, false, Numbers, Split> {
   static constexpr Weight weight(int, Shape) {
     return {Shape(Vocabulary, Features), Start::He, 2 * Features, Vocabulary};
   }
-  /// Of the positions ranks have parts where the reader is cut so.
+  /// Ranks have the positions of the output that they have of the reader's input.
   static constexpr auto equation = Split ? Table::equation : "bT,VF->btF";
   /// The extents of the reader, which has as many rows as there are tokens here.
   CLEAVE_HD static constexpr Local of_reader(Local l) {

@@ -48,6 +48,12 @@ template <int Ops> struct Propagation {
   bool cuts_positions = false;
 
   constexpr Placement value(int op, int axis) const { return (op < 0 ? out.input : out.op[op].y).on[axis]; }
+  /// The ranks along an axis and along those outside it where the output of `op` has this placement.
+  constexpr int ranks_with(int op, Placement p, int axis) const {
+    int ranks = mesh.size[axis];
+    for (int outer = 0; outer < axis; ++outer) ranks *= value(op, outer) == p ? mesh.size[outer] : 1;
+    return ranks;
+  }
   constexpr void refuse(Law law, int a, int b, Signature const& s) {
     if (out.verdict.law == Law::None) out.verdict = {law, a, b, s.leaf};
   }
@@ -58,8 +64,7 @@ template <int Ops> struct Propagation {
     char const letter = p.kind == Kind::Shard ? s.x_at[p.dim] : '\0';
     if (!op::may_cut(letter)) return '\0';
     if (p.dim == batch) return letter;
-    int ranks = mesh.size[axis];
-    for (int outer = 0; outer < axis; ++outer) ranks *= value(s.in0, outer) == p ? mesh.size[outer] : 1;
+    int const ranks = ranks_with(s.in0, p, axis);
     // Gradients of weights are summed over positions only where the plan says so, and parts of these are equal.
     if (letter == 't' && !(request.cuts_positions.has(axis) && s.x[0] % ranks == 0)) return '\0';
     return may_share(s, letter, s.x[p.dim - s.x_at.beyond_shape()], ranks) ? letter : '\0';
@@ -155,9 +160,7 @@ template <int Ops> struct Propagation {
   constexpr char by_heads(Signature const& s, Placement a, int axis) {
     int const heads = s.x_at.dim('h');
     if (a != shard(batch + 1) || op::may_cut(s.x_at[batch + 1]) || heads < 0) return '\0';
-    int const groups = s.x[heads - s.x_at.beyond_shape()];
-    int ranks = mesh.size[axis];
-    for (int outer = 0; outer < axis; ++outer) ranks *= value(s.in0, outer) == shard(heads) ? mesh.size[outer] : 1;
+    int const groups = s.x[heads - s.x_at.beyond_shape()], ranks = ranks_with(s.in0, shard(heads), axis);
     if (groups % ranks != 0) refuse(Law::HeadsOfPositions, groups, ranks, s);
     return 'h';
   }

@@ -40,8 +40,8 @@ constexpr Strided lines(Box part, Box of) {
   long const before = of.each > 0 ? (part.row - of.row) / of.each * of.some : part.row - of.row;
   return {before * of.apart + part.feature - of.feature, part.held_rows(), part.features, of.apart};
 }
-/// What two boxes of one value share, as it lies in each. Where they have other rows of each sample, a block is that of
-/// a sample; both begin with a whole sample.
+/// What two boxes of one value share, as it lies in the tensor of each: one block, or, if one box has all rows of each
+/// sample and the other some, a block for each sample. Both boxes begin with a sample.
 struct SharedPart {
   Strided in_a, in_b;
 };
