@@ -237,9 +237,9 @@ template <int, int> struct placements_convert_axis_by_axis {
   template <bool Holds> struct tell {
     static_assert(
         Holds,
-        "a value is wanted in a placement that it cannot be converted to axis by axis: more than two axes of the "
-        "mesh change, or an outer one does while an inner one goes on cutting the same dimension, or two axes cut a "
-        "sample along different dimensions, neither of them its first");
+        "a value is wanted in a placement that it cannot be converted to axis by axis: an outer axis of the mesh "
+        "changes while an inner one goes on cutting the same dimension, or two axes cut a sample along different "
+        "dimensions, neither of them its first");
   };
 };
 
