@@ -134,6 +134,7 @@ template <class F> void each_sum(F f) {
   f("data_zero_bf16", meta::type<Of<Lenet, DataParallel<Sync, Zero<1>>, Precision<bf16>, Momentum>>{});
   f("columns_zero", meta::type<Of<Mlp, DataParallel<Sync, Zero<1>>, ModelParallel<SplitCols>, Adam>>{});
   f("data_zero_2", meta::type<Of<Lenet, DataParallel<Sync, Zero<2>>, Precision<bf16>, Adam>>{});
+  f("zero_2_accumulate", meta::type<Of<Mlp, DataParallel<Sync, Zero<2>>, Accumulate<3>, Adam>>{});
   f("columns_zero_3",
     meta::type<Of<Mlp, DataParallel<Sync, Zero<3>>, ModelParallel<SplitCols>, Precision<bf16>, Adam>>{});
   f("ring", meta::type<Of<Mlp, Replicas, Fastest, ReduceBy<Ring>>>{});

@@ -123,9 +123,9 @@ def of_images(net):
 
 model = choice([of_vectors, of_sequences, of_sequences, of_images])
 rounds, stages = chance(30), chance(25) and model != of_images
-zero = choice(["", "", "Zero<1>"] + ([] if rounds else ["Zero<2>", "Zero<3>"]))
+zero = choice(["", "", "Zero<1>"] + ([] if stages else ["Zero<2>", "Zero<3>"]))
 sends_factors = not zero and not rounds
-replicas = choice([1, 2, 3] if not rounds else [1])
+replicas = choice([1, 2, 3])
 
 words = [f"DataParallel<Sync{', ' + zero if zero else ''}>"]
 if chance(75):

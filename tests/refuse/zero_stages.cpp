@@ -1,5 +1,5 @@
-// refused: leave Accumulate and SplitLayers out, or say Zero<1>
-// refused: gradients_in_turn_are_there_once<2, 1, 2>
+// refused: leave SplitLayers out, or say Zero<1>
+// refused: gradients_in_turn_are_there_once<2, 2>
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -37,6 +37,10 @@ struct InParts : Plan<Net, Batch<26>, MicroBatches<13>, DataParallel<Sync, Zero<
 template <class Net, class... Policies>
 struct Gathers : Plan<Net, Batch<26>, MicroBatches<13>, DataParallel<Sync, Zero<3>>, Policies...> {};
 
+template <int Stage, int Slices, int N, class... Policies>
+struct Rounds
+    : Plan<Odd, Batch<48>, MicroBatches<Slices>, DataParallel<Sync, Zero<Stage>>, Accumulate<N>, Policies...> {};
+
 template <class P> schedule::Share share_of(int replicas) { return P::share(P::ranks_of(replicas)); }
 
 /// The first step whose exchange is not sound, or does not send what the closed form says.
@@ -109,21 +113,22 @@ template <class V> struct Planted {
   }
 };
 /// How many mistakes in one rank's part of all exchanges are accepted; `planted` counts them.
-template <class P> int accepted(int replicas, int& planted) {
+template <class P> int accepted(int replicas, int& planted, int round = 0) {
   schedule::Program const& program = schedule::program<P>;
   schedule::Share const share = share_of<P>(replicas);
   int out = 0;
   for (int s = 0; s < program.steps; ++s) {
     schedule::TransferList list;
-    schedule::exchange(program, s, share, 1, 0, list);
+    if (round > 0 && schedule::once_a_step(program.step[s].what, share.sums_rounds)) continue;
+    schedule::exchange(program, s, share, 1, round, list);
     int writes = 0;
     for (int r = 0; r < list.rounds(); ++r) list.each(r, [&](auto const&, auto const&) { ++writes; });
     for (int k = 0; k < 3 * writes; ++k) {
       auto const each = [&]<class V>(int rank, V& v) {
         Planted<V> planting{v, static_cast<Mistake>(k % 3), rank == 1 ? k / 3 : -2, share.ranks.world()};
-        schedule::exchange(program, s, share, rank, 0, planting);
+        schedule::exchange(program, s, share, rank, round, planting);
       };
-      schedule::StepGoal const goal(program, s, share, 0);
+      schedule::StepGoal const goal(program, s, share, round);
       schedule::ExchangeCheck<decltype(each), schedule::StepGoal, std::vector<schedule::CheckedElement>> check(
           share.ranks.world(), each, goal);
       std::vector<schedule::CheckedElement> memory(static_cast<std::size_t>(check.size()));
@@ -180,8 +185,22 @@ TEST_CASE("weights in parts: each rank updates its part, and all gather a bucket
   holds<Gathers<Odd, Clipped, Precision<bf16>>>();
   using Both = Plan<Turns, Batch<48>, MicroBatches<16>, DataParallel<Sync, Zero<3>>, Clipped>;
   holds<Both>(4);
-  using InRounds = Plan<Odd, Batch<48>, MicroBatches<16>, DataParallel<Sync, Zero<3>>, Clipped, Accumulate<2>>;
-  holds<InRounds>(4);
+}
+TEST_CASE(
+    "gradients in turn over rounds: each round is summed, and a rank keeps its part of the sums that are complete") {
+  holds<Rounds<2, 16, 2, Adam>>();
+  holds<Rounds<2, 16, 4, Adam, Precision<bf16>>>(4);
+  holds<Rounds<3, 16, 2, Clipped>>();
+  holds<Rounds<2, 24, 5, Clipped, Precision<bf16>>>(4);
+  holds<Rounds<3, 24, 8, Momentum>>(3);
+  holds<Rounds<2, 24, 8, Momentum, Fastest>>(3);
+  holds<Rounds<2, 24, 3, Momentum, Fastest, Precision<bf16>>>(5);
+  using Both = Plan<Turns, Batch<48>, MicroBatches<16>, DataParallel<Sync, Zero<2>>, Adam, Accumulate<2>>;
+  holds<Both>(4);
+  using Sums = ModelParallel<SplitColsRows, Ways<2>>;  // norms have the positions of two ranks
+  using Parts = Plan<Positions, Batch<24>, MicroBatches<12>, DataParallel<Sync, Zero<2>>, Sums, SequenceParallel, Adam,
+                     Accumulate<4>>;
+  holds<Parts>(3);
 }
 
 TEST_CASE("routes, in the format of sums and in a narrow one") {
@@ -253,6 +272,7 @@ TEST_CASE("whatever one rank leaves out, reads from another rank or one element 
   CHECK(accepted<Of<Heads, ModelParallel<SplitAlong<SplitColsRows, SplitPositions>, Ways<2, 2>>>>(1, planted) == 0);
   CHECK(accepted<InParts<Odd, Adam, Precision<bf16>>>(3, planted) == 0);
   CHECK(accepted<Gathers<Odd, Adam>>(3, planted) == 0);
+  for (int round : {0, 1, 3}) CHECK(accepted<Rounds<2, 12, 4, Adam>>(3, planted, round) == 0);
   // The digits of a norm are a sum over all ranks: it may read them in another order.
   CHECK(accepted<Gathers<Odd, Clipped>>(3, planted) == 1);
   CHECK(accepted<Of<Norms>>(3, planted) == 0);

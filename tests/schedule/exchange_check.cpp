@@ -30,9 +30,10 @@ struct SumGoal {
   constexpr Content input(int rank, Location in, long e) const {
     return in == sums ? Content{e, bits(rank, rank + 1)} : Content{};
   }
-  constexpr Location where(int) const { return weights; }
-  constexpr long results(int) const { return count; }
-  constexpr Content result(int, long e) const { return {e, bits(0, ranks)}; }
+  constexpr int tensors() const { return 1; }
+  constexpr Location where(int, int) const { return weights; }
+  constexpr Run results(int, int) const { return {0, count}; }
+  constexpr Content result(int, int, long e) const { return {e, bits(0, ranks)}; }
   constexpr int leaves() const { return tree; }
 };
 
@@ -115,7 +116,7 @@ struct MessagesWith {
 };
 /// The same sums, encoded once.
 struct MessageGoal : SumGoal {
-  constexpr Content result(int, long e) const { return {e, bits(0, ranks), 1}; }
+  constexpr Content result(int, int, long e) const { return {e, bits(0, ranks), 1}; }
 };
 
 template <class Goal = SumGoal, class Each> constexpr std::string_view fault(Each each, int tree = 0) {

@@ -15,7 +15,40 @@ std::string order(Share const& share, AxisSet over, bool ordered) {
   });
   return out;
 }
+/// What a rank adds to what it keeps, round by round: "1: k0 0.0+" is the kept sum 1, of kept sum 0 and rank 0's
+/// branch.
+std::string kept(Share share, AxisSet over, bool ordered) {
+  share.sums_rounds = true;
+  std::string out;
+  for (int round = 0; round < share.rounds; ++round) {
+    auto const plus = [](int merges) { return std::string(static_cast<std::size_t>(merges), '+'); };
+    each_kept(
+        share, over, ordered, round, [&](int which) { out += " " + std::to_string(which) + ":"; },
+        [&](int which, int merges) { out += " k" + std::to_string(which) + plus(merges); },
+        [&](int i, int branch, int merges) {
+          out += " " + std::to_string(i) + "." + std::to_string(branch) + plus(merges);
+        });
+    out += ";";
+  }
+  return out;
+}
 }  // namespace
+
+TEST_CASE("of each round's sum a rank keeps the branches that are complete, and one at the end") {
+  CHECK(kept({8, {2, 1}, 4}, over_data, true) == " 0: 0.0 1.0+; 0: k0 0.0 1.0++; 1: 0.0 1.0+; 0: k0 k1 0.0 1.0+++;");
+  CHECK(kept({8, {2, 1}, 4}, over_data, false) == " 0: 0.0 1.0+; 0: k0 0.0+ 1.0+; 0: k0 0.0+ 1.0+; 0: k0 0.0+ 1.0+;");
+  // Rounds of 3: (0 1) and 2, then (2 3) and so (0..4), and (4 5).
+  CHECK(kept({6, {3, 1}, 2}, over_data, true) == " 0: 0.0 1.0+ 1: 2.0; 0: k0 k1 0.0++ 1.0 2.0++;");
+  CHECK(kept_sums({8, {2, 1}, 4}, over_data, true) == 1);
+  Share rounds{8, {2, 1}, 4};
+  rounds.sums_rounds = true;
+  CHECK(kept_sums(rounds, over_data, true) == 2);
+  CHECK(kept_sums(rounds, over_data, false) == 1);
+  // Ranks that have other positions of the same micro-batches: a tree each up to the last round.
+  Share positions{4, {2, 2}, 2};
+  positions.positions = {1};
+  CHECK(kept(positions, AxisSet{0, 1}, true) == " 0: 0.0 2.0+ 1: 1.0 3.0+; 0: k0 0.0 2.0++ k1 1.0 3.0+++;");
+}
 
 TEST_CASE("of 3 replicas with 2 ways, rank 3 sums with 1 and 5, with all, or with its other way 2") {
   Ranks const ranks{3, 2};

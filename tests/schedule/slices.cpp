@@ -85,26 +85,39 @@ TEST_CASE("any number of ranks sums in the tree of one rank") {
   }
 }
 
+namespace {
+void shared_out(Share const& share, AxisSet over) {
+  std::vector<int> times(static_cast<std::size_t>(share.micro_batches));
+  for (int p = 0; p < share.parts(over); ++p) {
+    int const replica = share.ranks.coordinate(share.ranks.member(p, over), 0);
+    int last = -1, taken = 0;
+    for (int round = 0; round < share.rounds; ++round) {
+      Range const r = share.of(over, p, round), own = share.own(replica, round);
+      CHECK(r.size() >= 1);
+      CHECK(r.size() <= share.most(over));
+      CHECK(r.begin > last);
+      last = r.end - 1;
+      for (int i = r.begin; i < r.end; ++i) ++times[static_cast<std::size_t>(i)];
+      for (int i = own.begin; i < own.end; ++i) CHECK(share.before(replica, round, i) == taken++);
+      if (share.sums_rounds) CHECK(slices(share.micro_batches, round, share.rounds).begin <= own.begin);
+    }
+    CHECK(taken <= share.most_of_a_replica());
+  }
+  CHECK(times == std::vector<int>(times.size(), 1));
+}
+}  // namespace
+
 TEST_CASE("in rounds and over ways, micro-batches are still shared out completely, from left to right") {
   for (int s = 1; s <= 24; ++s) {
     for (int data = 1; data <= 3; ++data) {
       for (int model = 1; model <= 3; ++model) {
         for (int rounds = 1; data * model * rounds <= s; ++rounds) {
           Share const share{s, {data, model}, rounds};
+          Share of_rounds = share;
+          of_rounds.sums_rounds = true;
           for (AxisSet const over : {over_data, AxisSet{0, 1}}) {
-            std::vector<int> times(static_cast<std::size_t>(s));
-            for (int p = 0; p < share.parts(over); ++p) {
-              int last = -1;
-              for (int round = 0; round < rounds; ++round) {
-                Range const r = share.of(over, p, round);
-                CHECK(r.size() >= 1);
-                CHECK(r.size() <= share.most(over));
-                CHECK(r.begin > last);
-                last = r.end - 1;
-                for (int i = r.begin; i < r.end; ++i) ++times[static_cast<std::size_t>(i)];
-              }
-            }
-            CHECK(times == std::vector<int>(static_cast<std::size_t>(s), 1));
+            shared_out(share, over);
+            shared_out(of_rounds, over);
           }
         }
       }

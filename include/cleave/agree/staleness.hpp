@@ -54,10 +54,12 @@ template <int Count> struct Spares {
 /// The traffic of a plan without.
 /// `Zero<2>`: also, a bucket of gradients is updated while those before it are computed, and its memory used again: two
 /// buckets of gradients are there at a time. With clip_norm or LossScale a rank keeps its part of their sums until the
-/// norm is known.
+/// norm is known. With Accumulate the gradients of each round are summed over the replicas, which share its
+/// micro-batches, and a rank keeps its part of the sums: one for each level of the tree over the rounds under Ordered,
+/// in f32 or f64 under Fastest.
 /// `Zero<3>`: also, a rank has its parts of the weights, and gathers a bucket of them before the steps that read it, in
 /// the forward and in the backward pass: two buckets of weights are there at a time. 1.5 times the traffic. With
-/// Accumulate weights are gathered in each round, and gradients are kept whole up to the last.
+/// Accumulate weights are gathered in each round.
 /// All of them give the same bits as a plan without. Source: Rajbhandari, Rasley, Ruwase, He, "ZeRO: memory
 /// optimizations toward training trillion parameter models", 2020.
 template <int Stage> struct Zero {

@@ -104,6 +104,7 @@ constexpr gpu::DeviceFunctions<typename P::number, Machine, Link> device_functio
   }
   if constexpr (routed) f.take = &gpu::stream<gpu::Take<T, Wire, rounded>, Q>;
   if constexpr (!(encodes || routed) || some_whole) f.gradients.sum = &gpu::sum_leaves<T, Wire, rounded, Q>;
+  if constexpr (P::format.keeps_sums) f.keep = &gpu::stream<gpu::AddToKept<T>, Q>;
   if constexpr (routed || Link::remote) f.gradients.copy = &gpu::copy_lines<Wire, Wire, Q>;
   bind_for_all<P>(f);
   return f;

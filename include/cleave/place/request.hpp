@@ -26,6 +26,7 @@ struct Request {
   int blocks = 1;                // of a contraction, at most
   AxisSet cuts_positions = {};   // along these, ranks may have parts of the positions
   bool one_block = false;        // of what infers: weights are in one block with activations, and no two share them
+  bool sums_rounds = false;      // the gradients of each round are summed over the replicas, which share the round
 };
 
 }  // namespace cleave::place

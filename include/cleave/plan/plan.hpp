@@ -128,7 +128,8 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::frozen_layers_have_no_gradients<frozen != 0, served, says<plan::InputKind>>>,
       meta::enforce<plan::zero_is_of_collectives<zero_stage != 0, served>>,
       meta::enforce<plan::zero_sends_sums<zero_stage != 0, compressed || says<plan::RouteKind>>>,
-      meta::enforce<plan::gradients_in_turn_are_there_once<zero_stage, rounds, stages>>,
+      meta::enforce<plan::gradients_in_turn_are_there_once<zero_stage, stages>>,
+      meta::enforce<plan::replicas_share_each_round<(zero_stage > 1 && rounds > 1), (portions_said::groups > 0)>>,
       meta::enforce<plan::weights_in_turn_learn<zero_stage, says<plan::FreezeKind>>>,
       meta::enforce<plan::the_order_is_known<order_said, order_known>, stage_policy>,
       meta::enforce<plan::stages_are_not_ways<stage_policy::ways>, stage_policy>,
@@ -217,10 +218,12 @@ template <class NetT, class... Policies> struct Plan {
                                           infers,
                                           frozen,
                                           zero_stage > 2 && !infers,
-                                          zero_stage > 1 && rounds == 1,
+                                          zero_stage > 1 && !infers,
                                           compressed,
                                           blocks,
-                                          plan::axes_with_positions(axes_of_positions, says<plan::SequenceKind>)};
+                                          plan::axes_with_positions(axes_of_positions, says<plan::SequenceKind>),
+                                          false,
+                                          zero_stage > 1 && rounds > 1 && !infers};
   static constexpr auto signatures = plan::signatures<Net, ops, meta::holds<pipeline_law>>();
   static constexpr plan::Culprit no_product = plan::no_product(signatures, leaves{});
   static constexpr bool factors = plan::always_factors(signatures);
@@ -285,7 +288,8 @@ template <class NetT, class... Policies> struct Plan {
       plan::encoding<std::conditional_t<codec_known && codec_whole, codec, void>>(compress::feedback),
       plan::path<route>(),
       workspace_bytes,
-      served || infers ? 0 : zero_stage};
+      served || infers ? 0 : zero_stage,
+      request.sums_rounds && !ordered};
   static constexpr bool in_order =
       !ordered || (plan::in_the_tree<route>(schedule, micro_batches, request.mesh.with_replicas(replicas)) &&
                    (!routed || portions_said::groups == 0));

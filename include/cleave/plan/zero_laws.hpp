@@ -27,12 +27,21 @@ template <bool Zero, bool Parts> struct zero_sums_whole_gradients {
                   "Embedding the option SendDense");
   };
 };
-template <int Zero, int Rounds, int Stages> struct gradients_in_turn_are_there_once {
-  static constexpr bool holds = Zero < 2 || (Stages == 1 && (Rounds == 1 || Zero == 3));
+template <int Zero, int Stages> struct gradients_in_turn_are_there_once {
+  static constexpr bool holds = Zero < 2 || Stages == 1;
   template <bool Holds> struct tell {
     static_assert(Holds,
-                  "Zero<2>: a gradient's memory is used again before the step ends, and rounds keep all gradients up "
-                  "to the last; leave Accumulate and SplitLayers out, or say Zero<1>; Accumulate goes with Zero<3>");
+                  "Zero<2>: a gradient's memory is used again before the step ends, and a pipeline keeps all gradients "
+                  "up to its last micro-batch; leave SplitLayers out, or say Zero<1>");
+  };
+};
+template <bool SumsRounds, bool Portions> struct replicas_share_each_round {
+  static constexpr bool holds = !SumsRounds || !Portions;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "Zero<2>, Accumulate: gradients are summed in each round, whose micro-batches are shared evenly by the "
+        "replicas; leave PerReplica or Accumulate out, or say Zero<1>");
   };
 };
 template <int Zero, bool Freezes> struct weights_in_turn_learn {

@@ -109,7 +109,7 @@ struct LinkCount {
   for (std::size_t reader = 0; reader < world; ++reader) {
     LinkCount count{p.format, out[reader]};
     for (int k = 0; k < p.steps; ++k) {
-      int const times = schedule::once_a_step(p.step[k].what) ? 1 : share.rounds;
+      int const times = schedule::once_a_step(p.step[k].what, share.sums_rounds) ? 1 : share.rounds;
       for (int round = 0; round < times; ++round)
         schedule::exchange(p, k, share, static_cast<int>(reader), round, count);
     }

@@ -13,7 +13,14 @@
 namespace cleave::schedule {
 
 constexpr Share shared(place::Request r, Ranks ranks) {
-  return {r.micro_batches, ranks, r.rounds, r.micro_batches * r.rows, 0, r.portions, r.cuts_positions};
+  return {r.micro_batches,
+          ranks,
+          r.rounds,
+          r.micro_batches * r.rows,
+          0,
+          r.portions,
+          r.cuts_positions,
+          r.sums_rounds && ranks.replicas() > 1};
 }
 
 /// Space for tensors with overlapping lifetimes; others share it. Best fit first, then growth.
@@ -80,9 +87,10 @@ struct Regions {
   long weights = 0, copies = 0, states = 0, moments = 0, gradients = 0, scratch = 0, wire = 0, labels = 0, losses = 0;
   long targets = 0;  // f32; if the loss uses numbers
   long workspace = 0, outbox = 0;
-  long batch_sums = 0;     // branches of sums over the batch that the model reads
-  long norm = 0;           // for clipping; see norm.hpp
-  long own_gradients = 0;  // the rank's parts of the sums of gradients, if they are kept until the norm is known
+  long batch_sums = 0;  // branches of sums over the batch that the model reads
+  long norm = 0;        // for clipping; see norm.hpp
+  // The rank's parts of the sums of gradients, if they are kept, and the elements from one sum to the next.
+  long own_gradients = 0, own_gradients_apart = 0;
   long coding = 0;         // workspace of a codec
   long factor_levels = 0;  // intermediate sums of a gradient that is computed from all ranks' factors
   long own_weights = 0;    // the rank's parts of the weights, as peers read them, if they are in turn
@@ -253,7 +261,12 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
   int const sums = request.infers ? 0 : 1;
   out.gradient = bucket_places(s, stage, gradients_in_turn(f, ranks, request.waits_for_norm, request.rounds));
   out.gradients = region(Category::Gradients, sums * out.gradient.count * f.sum * out.kept);
-  if (keeps) out.own_gradients = region(Category::Gradients, own * std::min(f.data, f.sum));
+  if (keeps) {
+    int most = 1;
+    for (int b = 0; b < s.buckets; ++b) most = std::max(most, kept_sums(share, s.bucket[b].over, f.ordered));
+    out.own_gradients = region(Category::Gradients, own * kept_bytes(f) * most);
+    out.own_gradients_apart = own;
+  }
   out.scratch = region(Category::Gradients, sums * (out.deepest - out.kept) * s.most_weight_leaf * f.sum);
   out.batch_sums = region(Category::Gradients, sums * out.deepest * s.most_sum_leaf * f.batch_sum);
   bool plain = !f.encoding || f.pushed > 0;

@@ -33,10 +33,11 @@ constexpr long encoded_bytes(Encoding e, long elements, int n) {
   return n == 1 ? 0 : piece_begin(e, elements, pieces(e, n), n);
 }
 
-/// The part of a bucket in shard s of n of a parameter server, which cuts `all` elements.
+/// Neighbouring elements of a tensor.
 struct Run {
   long begin, count;
 };
+/// The part of a bucket in shard s of n of a parameter server, which cuts `all` elements.
 constexpr Run in_shard(Bucket const& b, int s, int n, long all) {
   long const from = op::part_begin(all, s, n), to = op::part_begin(all, s + 1, n), end = b.offset + b.count;
   long const begin = b.offset > from ? b.offset : from, past = end < to ? end : to;

@@ -34,13 +34,15 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
   Bucket const& bucket;
   Share const& share;
   RankGroup group;
+  int accumulation;
 
-  constexpr BucketExchange(Program const& p, int b, Share const& s, int mine, V& visitor)
+  constexpr BucketExchange(Program const& p, int b, Share const& s, int mine, int round, V& visitor)
       : ExchangeEmitter<V>{visitor, mine},
         program(p),
         bucket(p.bucket[b]),
         share(s),
-        group(group_over(p.bucket[b].over, s.ranks, mine)) {}
+        group(group_over(p.bucket[b].over, s.ranks, mine)),
+        accumulation(round) {}
 
   constexpr void visit() {
     if (group.size == 1) return;
@@ -66,7 +68,9 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
   constexpr bool narrow() const { return program.format.data < program.format.sum; }
   constexpr Location sent(int branch = 0) const { return {narrow() ? Storage::Wire : Storage::Gradient, branch}; }
   constexpr Strided all() const { return run(0, bucket.count); }
-  constexpr int own_branches() const { return held(share, bucket.over, group.mine, program.format.ordered).branches; }
+  constexpr int own_branches() const {
+    return held(share, bucket.over, group.mine, program.format.ordered, accumulation).branches;
+  }
   template <class Visit> constexpr void each_branch(Visit visit) const {
     schedule::each_branch(share, bucket.over, program.format.ordered, visit);
   }
@@ -87,11 +91,14 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
     pack();
     v.round();
     Strided const own = part(bucket.count, group.mine, group.size);
+    if (share.sums_rounds) return keep_rounds(own);
+    bool const keeps = keeps_gradients(program.format, share.ranks, program.waits_for_norm, program.rounds);
+    Location const sum = keeps ? Location{Storage::OwnGradient} : sent();
     if (own.size() > 0) {
-      v.write(Write{Opcode::Reduce, sent(), own});
+      v.write(Write{Opcode::Reduce, sum, own});
       each_branch([&](int i, int branch, int merges) { v.source(Source{group.rank(i), sent(branch), own, merges}); });
     }
-    if (optimizer_in_parts(program.format, share.ranks)) return update_own(own);
+    if (optimizer_in_parts(program.format, share.ranks)) return update_own(own, sum);
     v.round();
     for (int i = 0; i < group.size; ++i) {
       Strided const of = part(bucket.count, i, group.size);
@@ -100,14 +107,27 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
     }
     if (program.waits_for_norm) apply(sent());
   }
-  /// Each rank has the moments of its part: it updates these weights, and reads the others, if it needs them now.
-  constexpr void update_own(Strided own) {
-    bool const keeps = keeps_gradients(program.format, share.ranks, program.waits_for_norm, program.rounds);
-    Location const sum = keeps ? Location{Storage::OwnGradient} : sent();
-    if (keeps) {
-      v.round();
-      one(Opcode::Copy, sum, own, rank, sent());
+  /// In each round it adds its part to what it has kept of those before, and in the last it updates by that.
+  constexpr void keep_rounds(Strided own) {
+    Location const kept{Storage::OwnGradient};
+    if (own.size() > 0) {
+      each_kept(
+          share, bucket.over, program.format.ordered, accumulation,
+          [&](int which) {
+            v.write(Write{Opcode::Reduce, {kept.in, which}, own});
+          },
+          [&](int which, int merges) {
+            v.source(Source{rank, {kept.in, which}, own, merges});
+          },
+          [&](int i, int branch, int merges) {
+            v.source(Source{group.rank(i), sent(branch), own, merges});
+          });
     }
+    if (accumulation + 1 == share.rounds) update_own(own, kept);
+  }
+  /// Each rank has the moments of its part: it updates these weights by its part of the sum, and reads the others, if
+  /// it needs them now.
+  constexpr void update_own(Strided own, Location sum) {
     if (weights_in_turn(program.format, share.ranks)) {
       v.round();
       return one(Opcode::Apply, {Storage::OwnWeights}, run(0, own.size()), rank, sum, own);
@@ -312,8 +332,9 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
 };
 
 /// Calls v.round(), v.write(Write) and, after each, v.source(Source) for what `rank` does in a step: conversions and
-/// sums of one accumulation round; for Start, from the rank's gradients to its new weights, or to what it pushes to a
-/// server. Of a group of one rank there are only the branches of its sums over the batch.
+/// sums of one accumulation round; for Start, from the rank's gradients, of all rounds or, where each is summed, of
+/// this one, to its new weights after the last, or to what it pushes to a server. Of a group of one rank there are only
+/// the branches of its sums over the batch.
 template <class V>
 constexpr void exchange(Program const& program, int step, Share const& share, int rank, int accumulation, V& v) {
   Step const& s = program.step[step];
@@ -321,9 +342,9 @@ constexpr void exchange(Program const& program, int step, Share const& share, in
   ValueExchange<V> values{{v, rank}, program, share, accumulation};
   switch (s.what) {
     case Do::Start:
-      return BucketExchange<V>(program, s.node, share, rank, v).visit();
+      return BucketExchange<V>(program, s.node, share, rank, accumulation, v).visit();
     case Do::Gather:
-      return BucketExchange<V>(program, s.node, share, rank, v).gather();
+      return BucketExchange<V>(program, s.node, share, rank, accumulation, v).gather();
     case Do::Sum:
     case Do::SumBack:
       return values.sum(s);

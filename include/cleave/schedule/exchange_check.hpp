@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "encoding.hpp"
 #include "transfer.hpp"
 
 namespace cleave::schedule {
@@ -58,9 +59,10 @@ struct CheckedElement {
 /// must be known to come after all reads of what was there: each rank's knowledge of how many rounds the others have
 /// ended is kept, as a vector clock. `memory[i]` are size() elements. What is to be done says a Goal:
 ///   Content input(int rank, Location, long element) const;  // before the first round; Content{}: nothing
-///   Location where(int rank) const;                         // the result, whose elements are written once each
-///   long results(int rank) const;                           // so many
-///   Content result(int rank, long element) const;
+///   int tensors() const;                                    // of the result, whose elements are written once each
+///   Location where(int rank, int tensor) const;
+///   Run results(int rank, int tensor) const;                // its elements
+///   Content result(int rank, int tensor, long element) const;
 ///   bool takes_part(int rank) const;  // else others may read it, and it writes nothing
 ///   int leaves() const;  // two sums that are added are siblings in the tree over these; 0: in any order
 template <class Each, class Goal, class Elements> class ExchangeCheck {
@@ -256,7 +258,7 @@ template <class Each, class Goal, class Elements> class ExchangeCheck {
         if (c.element != begin.element + i || c.summands != first.summands) refuse("calls a kernel on other samples");
       }
     }
-    return {goal_.result(rank_, element).element, first.summands};
+    return {goal_.result(rank_, 0, element).element, first.summands};
   }
   constexpr Content add(Content a, Content b) {
     if (a.element != b.element) refuse("adds different elements");
@@ -273,18 +275,23 @@ template <class Each, class Goal, class Elements> class ExchangeCheck {
     for (int q = 0; q < ranks_; ++q) {
       if (q != rank_ && e.read[q] > knows_[rank_].ended[q]) refuse("writes what a peer may not have read yet");
     }
-    if (e.written >= 0 && w.to == goal_.where(rank_)) refuse("writes a part of the result twice");
+    for (int t = 0; e.written >= 0 && t < goal_.tensors(); ++t) {
+      if (w.to == goal_.where(rank_, t)) refuse("writes a part of the result twice");
+    }
     e.content = c;
     e.content.encoded += w.what == Opcode::Encode;
     e.written = static_cast<short>(round_);
   }
   constexpr void finished(int rank) {
-    for (long i = 0; i < goal_.results(rank) && !fault_; ++i) {
-      CheckedElement const* const e = at(rank, goal_.where(rank), i);
-      if (!e || e->written < 0) {
-        fault_ = {"does not get all of the result", rank, round_};
-      } else if (!(e->content == goal_.result(rank, i))) {
-        fault_ = {"gets a wrong result", rank, round_};
+    for (int t = 0; t < goal_.tensors(); ++t) {
+      Run const of = goal_.results(rank, t);
+      for (long i = of.begin; i < of.begin + of.count && !fault_; ++i) {
+        CheckedElement const* const e = at(rank, goal_.where(rank, t), i);
+        if (!e || e->written < 0) {
+          fault_ = {"does not get all of the result", rank, round_};
+        } else if (!(e->content == goal_.result(rank, t, i))) {
+          fault_ = {"gets a wrong result", rank, round_};
+        }
       }
     }
   }

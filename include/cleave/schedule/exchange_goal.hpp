@@ -24,10 +24,11 @@ class StepGoal {
                                    : exchanged_over(program, step_);
     for (int i = 0; sums_batch_ && i < share.parts(over_) && i < most_checked_ranks; ++i) {
       if (!program.format.ordered) {
-        for (int r = 0; r < share.rounds; ++r) own_[i][0] |= of(share.of(over_, i, r), i);
+        Range const rounds = share.summed_with(accumulation);
+        for (int r = rounds.begin; r < rounds.end; ++r) own_[i][0] |= of(share.of(over_, i, r), i);
         continue;
       }
-      TreeSum const sum = branches(share, over_, i);
+      TreeSum const sum = branches(share, over_, i, accumulation);
       for (int b = 0; b < sum.depth; ++b)
         own_[i][b] = of({sum.stack[b].begin, sum.stack[b].begin + sum.stack[b].size}, i);
     }
@@ -44,33 +45,33 @@ class StepGoal {
     if (!sums_batch_)
       return in == converted(p_, step_) ? value(shardings_of(*node_, step_).from, rank, element, own(rank)) : Content{};
     if (in.in == Storage::Residual) return {name(rank, element), 0};
+    if (in.in == Storage::OwnGradient && share_.sums_rounds) {
+      std::uint64_t const before = kept(in.index, accumulation_ - 1);
+      return before == 0 ? Content{} : Content{name(rank, element), before};
+    }
     if (factors() > 0) return factor(rank, in, element);
     bool const is_sum = in.in == (step_.what == Do::Start ? Storage::Gradient : Storage::BatchSum);
     return is_sum ? Content{name(rank, element), own_[index(rank)][in.index]} : Content{};
   }
   constexpr bool takes_part(int rank) const { return runs(p_, step_, share_.ranks, rank); }
-  constexpr Location where(int) const {
+  /// Of the sum of a round but the last, what is kept of it.
+  constexpr int tensors() const { return goes_on() ? kept_sums(share_, over_, p_.format.ordered) : 1; }
+  constexpr Location where(int, int tensor) const {
+    if (goes_on()) return {Storage::OwnGradient, tensor};
     bool const copies = optimizer_in_parts(p_.format, share_.ranks) && p_.format.data < p_.format.sum;
     if (step_.what == Do::Gather) return {Storage::Copies};
     if (step_.what == Do::Start) return {in_turn() ? Storage::OwnWeights : copies ? Storage::Copies : Storage::Weights};
     if (step_.what == Do::Norm) return {Storage::Norm};
     return {sums_batch_ ? Storage::Statistic : Storage::Buffer, step_.dx};
   }
-  constexpr long results(int rank) const {
-    if (step_.what == Do::Gather) return p_.bucket[step_.node].count;
-    if (step_.what == Do::Start)
-      return in_turn() ? part_begin(rank, 1) - part_begin(rank) : p_.bucket[step_.node].count;
-    if (step_.what == Do::Norm) return of_parts() ? long{share_.ranks.ways()} * words() : 1;
-    if (sums_batch_) return node_->local.y.size();
-    return held(shardings_of(*node_, step_).to, rank).held();
+  constexpr Run results(int rank, int tensor) const {
+    if (!goes_on()) return {0, count(rank)};
+    std::uint64_t const after = kept(tensor, accumulation_);
+    if (after == 0 || after == kept(tensor, accumulation_ - 1)) return {0, 0};
+    return {part_begin(rank), part_begin(rank, 1) - part_begin(rank)};
   }
-  constexpr Content result(int rank, long element) const {
-    if (step_.what == Do::Norm)
-      return {name(rank, element), bits(0, of_parts() ? ranks_of_way() : share_.parts(over_))};
-    if (step_.what == Do::Gather) return {name(rank, element), 1};
-    long const first = step_.what == Do::Start && in_turn() ? part_begin(rank) : 0;
-    if (sums_batch_) return {name(rank, first + element), bits(0, share_.micro_batches * trees()), encoded()};
-    return value(shardings_of(*node_, step_).to, rank, element, bits(0, share_.parts(over_)));
+  constexpr Content result(int rank, int tensor, long element) const {
+    return goes_on() ? Content{name(rank, element), kept(tensor, accumulation_)} : content(rank, element);
   }
   constexpr int leaves() const { return sums_batch_ && p_.format.ordered ? share_.micro_batches : 0; }
   constexpr bool too_large() const {
@@ -80,6 +81,22 @@ class StepGoal {
 
  private:
   static constexpr long far = 1L << 40;
+  constexpr long count(int rank) const {
+    if (step_.what == Do::Gather) return p_.bucket[step_.node].count;
+    if (step_.what == Do::Start)
+      return in_turn() ? part_begin(rank, 1) - part_begin(rank) : p_.bucket[step_.node].count;
+    if (step_.what == Do::Norm) return of_parts() ? long{share_.ranks.ways()} * words() : 1;
+    if (sums_batch_) return node_->local.y.size();
+    return held(shardings_of(*node_, step_).to, rank).held();
+  }
+  constexpr Content content(int rank, long element) const {
+    if (step_.what == Do::Norm)
+      return {name(rank, element), bits(0, of_parts() ? ranks_of_way() : share_.parts(over_))};
+    if (step_.what == Do::Gather) return {name(rank, element), 1};
+    long const first = step_.what == Do::Start && in_turn() ? part_begin(rank) : 0;
+    if (sums_batch_) return {name(rank, first + element), bits(0, share_.micro_batches * trees()), encoded()};
+    return value(shardings_of(*node_, step_).to, rank, element, bits(0, share_.parts(over_)));
+  }
   constexpr int index(int rank) const { return share_.ranks.index(rank, over_); }
   /// Summands of each way's digits are the ranks that have parts of its gradients.
   constexpr bool of_parts() const { return sums_parts_of_norm(p_, p_.format, share_.ranks); }
@@ -98,6 +115,25 @@ class StepGoal {
   /// Of a rank's part of a bucket, or of the next rank's.
   constexpr long part_begin(int rank, int next = 0) const {
     return op::part_begin(p_.bucket[step_.node].count, index(rank) + next, share_.ranks.group_size(over_));
+  }
+  /// Whether the sum of a bucket's gradients goes on in the next accumulation round.
+  constexpr bool goes_on() const {
+    return step_.what == Do::Start && share_.sums_rounds && accumulation_ + 1 < share_.rounds;
+  }
+  /// The summands of a sum that is kept after a round; none: there is no such sum.
+  constexpr std::uint64_t kept(int which, int after) const {
+    if (after < 0) return 0;
+    std::uint64_t out = 0;
+    int const m = share_.micro_batches;
+    if (!p_.format.ordered) {
+      for (int t = 0; t < trees(); ++t) out |= bits(t * m, t * m + summed(share_, after).end);
+      return out;
+    }
+    int const each = most_kept(share_, true), tree = which / each * m;
+    TreeSum const sums = kept_after(share_, after);
+    if (which % each >= sums.depth) return 0;
+    Branch const of = sums.stack[which % each];
+    return bits(tree + of.begin, tree + (of.begin + of.size < m ? of.begin + of.size : m));
   }
   constexpr std::uint64_t own(int rank) const { return bits(index(rank), index(rank) + 1); }
   /// The axes of a sum over the batch along which ranks have the same micro-batches, and the ranks along them.

@@ -25,7 +25,7 @@ struct TrafficCount {
 /// What `rank` sends in a step of the program, over all its accumulation rounds.
 constexpr TrafficCount sent(Program const& program, int step, Share const& share, int rank) {
   TrafficCount count{program.format, rank};
-  int const times = once_a_step(program.step[step].what) ? 1 : share.rounds;
+  int const times = once_a_step(program.step[step].what, share.sums_rounds) ? 1 : share.rounds;
   for (int reader = 0; reader < share.ranks.world(); ++reader) {
     for (int round = 0; round < times && reader != rank; ++round) exchange(program, step, share, reader, round, count);
   }

@@ -32,6 +32,7 @@ struct Format {
   // From 1: of the ranks that sum a bucket, each has a part of what the optimizer keeps. From 2: two buckets of
   // gradients are there at a time; 3: of weights, too.
   int zero = 0;
+  bool keeps_sums = false;  // what is kept of sums of gradients over the ranks has the format of sums
 };
 
 constexpr bool optimizer_in_parts(Format const& f, Ranks const& ranks) { return f.zero > 0 && ranks.replicas() > 1; }
@@ -39,14 +40,17 @@ constexpr bool optimizer_in_parts(Format const& f, Ranks const& ranks) { return 
 constexpr bool weights_in_turn(Format const& f, Ranks const& ranks) {
   return f.zero > 2 && optimizer_in_parts(f, ranks);
 }
-/// Whether gradients take turns in memory: over one round of accumulation, and with a norm if a rank keeps its part.
+/// Whether gradients take turns in memory: with a norm, and in several rounds, if a rank keeps its part of their sum.
 constexpr bool gradients_in_turn(Format const& f, Ranks const& ranks, bool waits_for_norm, int rounds) {
-  return f.zero > 1 && rounds == 1 && (!waits_for_norm || optimizer_in_parts(f, ranks));
+  return f.zero > 1 && ((rounds == 1 && !waits_for_norm) || optimizer_in_parts(f, ranks));
 }
-/// Then a rank keeps its part of the sum of a bucket's gradients, whose place others take, until the norm is known.
+/// Then a rank keeps its part of the sum of a bucket's gradients, whose place others take, until the norm is known or
+/// the last round is summed.
 constexpr bool keeps_gradients(Format const& f, Ranks const& ranks, bool waits_for_norm, int rounds) {
-  return waits_for_norm && gradients_in_turn(f, ranks, waits_for_norm, rounds);
+  return (waits_for_norm || rounds > 1) && gradients_in_turn(f, ranks, waits_for_norm, rounds);
 }
+/// The bytes of an element of that part.
+constexpr int kept_bytes(Format const& f) { return f.keeps_sums ? f.sum : std::min(f.data, f.sum); }
 /// The elements of the parts that a rank of a stage has of the first buckets of a schedule or program.
 template <class S> constexpr long parts_before(S const& s, Ranks const& ranks, int buckets, int stage) {
   long sum = 0;

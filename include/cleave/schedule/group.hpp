@@ -43,40 +43,129 @@ class RankGroup {
 };
 constexpr RankGroup group_over(AxisSet over, Ranks const& ranks, int rank) { return {over, ranks, rank}; }
 
-/// What rank `index` of the ordered sum holds after all its rounds, from left to right.
-constexpr TreeSum branches(Share const& share, AxisSet over, int index) {
+/// What rank `index` of the ordered sum that an accumulation round belongs to holds after it, from left to right.
+constexpr TreeSum branches(Share const& share, AxisSet over, int index, int accumulation = 0) {
   TreeSum sum{share.micro_batches};
-  for (int round = 0; round < share.rounds; ++round) {
+  Range const rounds = share.summed_with(accumulation);
+  for (int round = rounds.begin; round < rounds.end; ++round) {
     Range const own = share.of(over, index, round);
     for (int m = own.begin; m < own.end; ++m) sum.push({m, 1}, [](int, int) {});
   }
   return sum;
 }
 
+/// The micro-batches whose gradients are summed with those of a round.
+constexpr Range summed(Share const& share, int accumulation) {
+  return share.sums_rounds ? slices(share.micro_batches, accumulation, share.rounds) : Range{0, share.micro_batches};
+}
+
+/// Calls visit(index, which, branch) for the branches of the ranks whose index along the axes `apart` is `tree_of`,
+/// from left to right.
+template <class Visit>
+constexpr void branches_in_order(Share const& share, AxisSet over, AxisSet apart, int tree_of, int accumulation,
+                                 Visit visit) {
+  Range const all = summed(share, accumulation);
+  for (int next = all.begin; next < all.end;) {  // with accumulation a rank's need not be neighbours
+    int const before = next;
+    for (int i = 0; i < share.parts(over); ++i) {
+      if (share.ranks.index(share.ranks.member(i, over), apart) != tree_of) continue;
+      TreeSum const own = branches(share, over, i, accumulation);
+      for (int b = 0; b < own.depth; ++b) {
+        if (own.stack[b].begin != next) continue;
+        next += own.stack[b].size;
+        visit(i, b, own.stack[b]);
+      }
+    }
+    if (next == before) throw Error("the micro-batches of a step are not the ranks' branches");
+  }
+}
+
 /// Calls visit(index, branch, merges) for the branches of all ranks in the order in which they are added: of the tree,
 /// or of the ranks. After each, so many pairs of sums are complete. Ranks that have other positions of the same
 /// micro-batches have a tree each, which are added in order.
 template <class Visit> constexpr void each_branch(Share const& share, AxisSet over, bool ordered, Visit visit) {
-  int const ranks = share.parts(over);
-  for (int i = 0; i < ranks && !ordered; ++i) visit(i, 0, i > 0);
+  for (int i = 0; i < share.parts(over) && !ordered; ++i) visit(i, 0, i > 0);
   AxisSet const apart = share.with_same(over);
   for (int tree_of = 0; ordered && tree_of < share.parts(apart); ++tree_of) {
     TreeSum tree{share.micro_batches};
-    for (int next = 0; next < share.micro_batches;) {  // with accumulation a rank's need not be neighbours
-      int const before = next;
-      for (int i = 0; i < ranks; ++i) {
-        if (share.ranks.index(share.ranks.member(i, over), apart) != tree_of) continue;
-        TreeSum const own = branches(share, over, i);
-        for (int b = 0; b < own.depth; ++b) {
-          if (own.stack[b].begin != next) continue;
-          int merges = 0;
-          tree.push(own.stack[b], [&](int, int) { ++merges; });
-          next += own.stack[b].size;
-          visit(i, b, merges + (tree_of > 0 && next >= share.micro_batches));
-        }
+    branches_in_order(share, over, apart, tree_of, 0, [&](int i, int b, Branch branch) {
+      int merges = 0;
+      tree.push(branch, [&](int, int) { ++merges; });
+      visit(i, b, merges + (tree_of > 0 && branch.begin + branch.size >= share.micro_batches));
+    });
+  }
+}
+
+// If the gradients of each round are summed over the ranks, a rank keeps of its part of the sum the branches of the
+// tree that are complete, and adds those of the next round to them. At the end there is one. For 8 micro-batches in 4
+// rounds:
+//
+//   after round 0: (0..2)    1: (0..4)    2: (0..4) (4..6)    3: (0..8)
+//
+/// The branches of one tree that are kept after a round; before the first: none.
+constexpr TreeSum kept_after(Share const& share, int accumulation) {
+  TreeSum kept{share.micro_batches};
+  int const end = accumulation < 0 ? 0 : summed(share, accumulation).end;
+  for (int leaf = 0; leaf < end; ++leaf) kept.push({leaf, 1}, [](int, int) {});
+  return kept;
+}
+/// The most of them.
+constexpr int most_kept(Share const& share, bool ordered) {
+  int most = 1;
+  for (int round = 0; round < share.rounds && share.sums_rounds && ordered; ++round) {
+    int const depth = kept_after(share, round).depth;
+    most = depth > most ? depth : most;
+  }
+  return most;
+}
+/// The sums of a rank's part of a bucket that it keeps, over all trees.
+constexpr int kept_sums(Share const& share, AxisSet over, bool ordered) {
+  return most_kept(share, ordered) * (ordered ? share.parts(share.with_same(over)) : 1);
+}
+
+/// What a rank adds to the kept sums of its part in a round: calls sum(which) for one that it writes, then of its
+/// summands, in order, kept(which, merges) for one that it has kept, and branch(index, which, merges) for a rank's.
+template <class Sum, class Kept, class OfRank>
+constexpr void each_kept(Share const& share, AxisSet over, bool ordered, int accumulation, Sum sum, Kept kept,
+                         OfRank branch) {
+  if (!ordered) {
+    sum(0);
+    if (accumulation > 0) kept(0, 0);
+    for (int i = 0; i < share.parts(over); ++i) branch(i, 0, int{accumulation > 0 || i > 0});
+    return;
+  }
+  AxisSet const apart = share.with_same(over);
+  int const trees = share.parts(apart), each = most_kept(share, ordered);
+  bool const last = accumulation + 1 == share.rounds;  // all trees are then one sum
+  for (int tree_of = 0; tree_of < trees; ++tree_of) {
+    TreeSum const before = kept_after(share, accumulation - 1), after = kept_after(share, accumulation);
+    // Of each sum after the round its first summand: those kept, which begin where it does, or a branch that does.
+    auto const begins = [&](int begin) {
+      for (int k = 0; k < after.depth; ++k) {
+        if (after.stack[k].begin == begin) return k;
       }
-      if (next == before) throw Error("the micro-batches of a step are not the ranks' branches");
+      return -1;
+    };
+    auto const begin = [&](int at) {
+      if (int const k = begins(at); k >= 0 && (!last || tree_of == 0)) sum(tree_of * each + k);
+    };
+    // A sum that stays as it is has no other summand.
+    auto const stays = [&](int k) {
+      return !last && k < after.depth && after.stack[k].begin == before.stack[k].begin &&
+             after.stack[k].size == before.stack[k].size;
+    };
+    for (int k = 0; k < before.depth; ++k) {
+      if (stays(k)) continue;
+      begin(before.stack[k].begin);
+      kept(tree_of * each + k, 0);
     }
+    TreeSum tree = before;
+    branches_in_order(share, over, apart, tree_of, accumulation, [&](int i, int b, Branch of) {
+      begin(of.begin);
+      int merges = 0;
+      tree.push(of, [&](int, int) { ++merges; });
+      branch(i, b, merges + (tree_of > 0 && last && of.begin + of.size >= share.micro_batches));
+    });
   }
 }
 

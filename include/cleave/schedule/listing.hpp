@@ -160,8 +160,12 @@ template <class = void>
   if (p.pipeline.is_split()) {
     out = text::pipeline(p);
   } else if (p.rounds > 1) {
+    bool const sums = shared(request, ranks).sums_rounds, norm = p.waits_for_norm;
     out = meta::joined({"in each of ", p.rounds, " rounds, but ",
-                        p.waits_for_norm ? "start, norm and update" : "start and update", " in the last alone:\n"});
+                        sums   ? ""
+                        : norm ? "start, "
+                               : "start and ",
+                        norm ? "norm and update" : "update", " in the last alone:\n"});
   }
   if (p.blocks > 1) meta::append(out, {"sums of products are trees of at most ", p.blocks, " blocks:\n"});
   for (int k = 0; k < p.steps; ++k) {

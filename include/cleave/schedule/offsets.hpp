@@ -17,8 +17,9 @@ constexpr long bytes(Storage in, long elements, Format const& f) {
     case Storage::Factors:
     case Storage::Copies:
     case Storage::OwnWeights:
-    case Storage::OwnGradient:
       return elements * f.data;
+    case Storage::OwnGradient:
+      return elements * kept_bytes(f);
     case Storage::Statistic:
     case Storage::BatchSum:
       return elements * f.batch_sum;
@@ -77,8 +78,9 @@ struct Offsets {
       case Storage::OwnWeights:
         return layout->own_weights + layout->part[bucket] * f.data;
       case Storage::OwnGradient:
-        return layout->own_gradients +
-               (layout->part[bucket] - op::part_begin(program->bucket[bucket].count, group.mine, group.size)) * f.data;
+        return layout->own_gradients + (l.index * layout->own_gradients_apart + layout->part[bucket] -
+                                        op::part_begin(program->bucket[bucket].count, group.mine, group.size)) *
+                                           kept_bytes(f);
       case Storage::Squares:
         return layout->norm + (digits > 0 ? norm_digits + turn * digits : turn) * norm_word;
       case Storage::Norm:

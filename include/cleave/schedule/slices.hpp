@@ -31,8 +31,9 @@ inline constexpr int most_groups = 1 << place::most_axes;  // that a rank is in
 using Ranks = place::DeviceMesh;
 
 /// Which rank runs which micro-batches, in which round. Replicas share the batch, and each takes its micro-batches in
-/// rounds; if further axes cut the batch too, the ways share each round. Hence all ways of a replica see the same
-/// samples in a round, and a rank visits its micro-batches from left to right.
+/// rounds; or, if gradients are summed in each round, replicas share the micro-batches of a round. If further axes cut
+/// the batch too, the ways share each round. Hence all ways of a replica see the same samples in a round, and a rank
+/// visits its micro-batches from left to right.
 struct Share {
   int micro_batches = 1;
   Ranks ranks = {};
@@ -40,7 +41,8 @@ struct Share {
   int samples = 1;  // that a gradient is the mean over
   int first = 0;    // offset among the micro-batches drawn for a step, for replicas that do not agree by sums
   place::Portions portions = {};
-  AxisSet positions = {};  // these cut positions: along them ranks have the same micro-batches
+  AxisSet positions = {};    // these cut positions: along them ranks have the same micro-batches
+  bool sums_rounds = false;  // over the replicas
 
   constexpr Range replica(int r) const {
     if (portions.groups == 0) return slices(micro_batches, r, ranks.replicas());
@@ -48,9 +50,21 @@ struct Share {
     return {begin, begin + portions.of(r, ranks.replicas())};
   }
   constexpr int most_of_a_replica() const {
+    if (sums_rounds) return rounds * most_of_a_round();
     return portions.groups > 0 ? portions.largest() : most_slices(micro_batches, ranks.replicas());
   }
-  constexpr Range own(int r, int round) const { return within(replica(r), round, rounds); }
+  constexpr Range own(int r, int round) const {
+    if (sums_rounds) return within(slices(micro_batches, round, rounds), r, ranks.replicas());
+    return within(replica(r), round, rounds);
+  }
+  /// How many micro-batches a replica has taken before this one, of a round.
+  constexpr int before(int r, int round, int micro_batch) const {
+    int taken = 0;
+    for (int k = 0; k < round; ++k) taken += own(r, k).size();
+    return taken + micro_batch - own(r, round).begin;
+  }
+  /// The rounds whose gradients are one sum over the ranks: this one, or all.
+  constexpr Range summed_with(int round) const { return sums_rounds ? Range{round, round + 1} : Range{0, rounds}; }
   /// The micro-batches of a rank, where these axes cut the batch: the outermost first, and each of its parts the next.
   constexpr Range part(AxisSet cut, int rank, int round) const {
     Range r = own(ranks.coordinate(rank, place::data_axis), round);
@@ -69,12 +83,16 @@ struct Share {
   constexpr bool tells(AxisSet cut, int rank) const { return ranks.index(rank, ranks.of_replica() - cut) == 0; }
   constexpr int parts(AxisSet over) const { return ranks.group_size(over); }
   constexpr int most(AxisSet over) const {
-    int own = most_slices(most_of_a_replica(), rounds);
+    int own = most_of_a_round();
     for (int a = place::data_axis + 1; a < ranks.axes; ++a) own = most_slices(own, over.has(a) ? ranks.size[a] : 1);
     return own;
   }
 
  private:
+  constexpr int most_of_a_round() const {
+    if (sums_rounds) return most_slices(most_slices(micro_batches, rounds), ranks.replicas());
+    return most_slices(most_of_a_replica(), rounds);
+  }
   static constexpr Range within(Range r, int part, int parts) {
     Range const inner = slices(r.size(), part, parts);
     return {r.begin + inner.begin, r.begin + inner.end};
@@ -132,15 +150,17 @@ template <class Visit> constexpr int each_leaf(int leaves, Visit visit) {
   return tree.deepest;
 }
 
-/// The number of branches that a rank ends with, holds at most at once, and holds between rounds.
+/// The number of branches that a rank ends with, holds at most at once, and holds between rounds: of the sum that an
+/// accumulation round belongs to.
 struct Held {
   int branches, deepest, kept;
 };
-constexpr Held held(Share share, AxisSet over, int index, bool ordered) {
+constexpr Held held(Share share, AxisSet over, int index, bool ordered, int accumulation = 0) {
   Held h{1, 1, 1};
   TreeSum sum{share.micro_batches};
   int summed = 0;
-  for (int round = 0; round < share.rounds; ++round) {
+  Range const rounds = share.summed_with(accumulation);
+  for (int round = rounds.begin; round < rounds.end; ++round) {
     Range const r = share.of(over, index, round);
     summed += r.size();
     if (!ordered) continue;
@@ -158,11 +178,13 @@ constexpr Held held(Share share, AxisSet over, int index, bool ordered) {
 }
 constexpr Held most_held(Share share, AxisSet over, bool ordered) {
   Held most{1, 1, 1};
-  for (int p = 0; p < share.parts(over); ++p) {
-    Held const h = held(share, over, p, ordered);
-    if (h.branches > most.branches) most.branches = h.branches;
-    if (h.deepest > most.deepest) most.deepest = h.deepest;
-    if (h.kept > most.kept) most.kept = h.kept;
+  for (int round = 0; round < (share.sums_rounds ? share.rounds : 1); ++round) {
+    for (int p = 0; p < share.parts(over); ++p) {
+      Held const h = held(share, over, p, ordered, round);
+      if (h.branches > most.branches) most.branches = h.branches;
+      if (h.deepest > most.deepest) most.deepest = h.deepest;
+      if (h.kept > most.kept) most.kept = h.kept;
+    }
   }
   return most;
 }

@@ -19,7 +19,7 @@ enum class Do : unsigned char {
   ConvertBack,     // the adjoint of Convert
   SumBack,         // the adjoint of Sum
   Add,             // adds the two gradients of a value that is read twice
-  Keep,            // wait for a bucket's sum and copy this rank's part of it, whose place other gradients take
+  Keep,            // wait for a bucket's sum, of which this rank keeps a part: other gradients take its place
   Norm,            // wait for all sums; compute the norm over all weights for clipping
   Update           // wait for a bucket's sum and update its weights
 };
@@ -33,8 +33,12 @@ constexpr std::string_view name(Do d) {
 
 /// Whether the step is one of a bucket, not of a node.
 constexpr bool is_of_bucket(Do d) { return d == Do::Gather || d == Do::Start || d == Do::Keep || d == Do::Update; }
-/// Whether it is done in the last round of accumulation alone.
-constexpr bool once_a_step(Do d) { return d == Do::Norm || (is_of_bucket(d) && d != Do::Gather); }
+/// Whether it is done in the last round of accumulation alone; `sums_rounds`: where gradients are summed over the
+/// replicas in each round.
+constexpr bool once_a_step(Do d, bool sums_rounds) {
+  bool const sums = d == Do::Start || d == Do::Keep;
+  return d == Do::Norm || d == Do::Update || (sums && !sums_rounds);
+}
 
 struct Step {
   Do what = Do::Forward;

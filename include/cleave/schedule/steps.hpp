@@ -37,8 +37,9 @@ constexpr StepTable<Ops> steps(PlacedModel<Ops> const& m, ForwardPass<Ops> const
   out.forward_steps = out.steps;
   auto const buffer = [&](int gradient) { return gradient < 0 ? -1 : buffers.of_gradient[gradient]; };
   int waits = buckets.buckets - 1, of = -1;  // the next bucket to start; the operation whose weights are computed
-  // Where a bucket's gradients take the place of others, these are updated before, or kept until the norm is known.
-  Do const in_turn = m.request.waits_for_norm ? Do::Keep : Do::Update;
+  // Where a bucket's gradients take the place of others, these are updated before, or a part of their sum is kept.
+  bool const keeps = m.request.updates_in_turn && (m.request.waits_for_norm || m.request.sums_rounds);
+  Do const in_turn = keeps ? Do::Keep : Do::Update;
   int done = waits;  // the next bucket of which that is done
   auto const segment_again = [&](int segment) {
     if (int const k = m.gather_of(segment); k >= 0) {
@@ -68,11 +69,9 @@ constexpr StepTable<Ops> steps(PlacedModel<Ops> const& m, ForwardPass<Ops> const
     if (all && waits >= 0 && buckets.bucket[waits].node == of) emit(Do::Start, waits--);
   }
   if (m.request.infers) return out;
-  if (m.request.waits_for_norm) {
-    while (m.request.updates_in_turn && done >= 0) emit(Do::Keep, done--);
-    emit(Do::Norm, -1);
-    done = buckets.buckets - 1;
-  }
+  while (keeps && done >= 0) emit(Do::Keep, done--);
+  if (m.request.waits_for_norm) emit(Do::Norm, -1);
+  if (keeps || m.request.waits_for_norm) done = buckets.buckets - 1;
   while (done >= 0) emit(Do::Update, done--);
   return out;
 }

@@ -34,7 +34,7 @@ enum class Storage : unsigned char {
   Weights,
   Copies,       // of the weights, as kernels read them, where these are not the weights
   OwnWeights,   // a rank's part of the weights, from its first element on, as others read it
-  OwnGradient,  // a rank's part of the sum, where it is kept until the norm is known; in the format of Wire
+  OwnGradient,  // a rank's part of a sum, where it is kept; in the format of Wire or in that of sums. index: which sum
   Squares,      // the sum of the squares of a way's gradients, or the digits of the sum of a part of them
   Norm          // the sum over all ways, or the digits of each
 };

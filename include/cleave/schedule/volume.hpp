@@ -107,7 +107,15 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
     m.sent = m.times * op::sent(m.verb, m.elements, op::part_size(m.elements, mine(), m.ranks), m.ranks);
     m.elements *= m.times;
   } else if (step.what == Do::Start) {
-    sum(s.bucket[step.node].count, weights_in_turn(f, ranks) ? op::Verb::ReduceScatter : op::Verb::AllReduce);
+    bool const of_parts = weights_in_turn(f, ranks);
+    long const count = s.bucket[step.node].count;
+    sum(count, of_parts ? op::Verb::ReduceScatter : op::Verb::AllReduce);
+    for (int round = 1; round < share.rounds && share.sums_rounds; ++round) {  // at the end all weights are read once
+      int const branches = held(share, m.over, mine(), f.ordered, round).branches;
+      m.sent += op::sent(op::Verb::ReduceScatter, count, op::part_size(count, mine(), m.ranks), m.ranks, branches);
+      m.elements += count;
+      ++m.times;
+    }
     if (s.bucket[step.node].factors > 0) {
       m.sent = (m.ranks - 1) * long{share.of(m.over, mine(), 0).size()} * request.rows * s.bucket[step.node].factors;
       m.factors = true;

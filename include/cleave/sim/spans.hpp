@@ -105,10 +105,8 @@ template <class P> class StepModel {
     if (s.what == Start || s.what == Norm) {
       what_[k] = s.what == Start ? Activity::Sum : Activity::Norm;
       time_[k] = sending<P>(speed_, m, ranks_);
-    } else if (s.what == Keep) {  // copies a part
+    } else if (s.what == Keep) {  // waits
       what_[k] = Activity::Update;
-      time_[k] = speed_.memory(2.0 * static_cast<double>(P::schedule.bucket[s.node].count) / ranks_.replicas() *
-                               P::format.data);
     } else if (s.what == Update) {  // reads gradients; reads and writes weights and the optimizer's tensors
       double const numbers = static_cast<double>(P::schedule.bucket[s.node].count) * (3 + 2 * P::format.moments);
       what_[k] = Activity::Update;
@@ -191,7 +189,7 @@ template <class P, class Visit> class StepRun {
     for (int k = begin; k < end; ++k) {
       schedule::Step const s = P::schedule.step[k];
       if (stages_ > 1 && schedule::sender_of(program(), s) == t.part) offered_[k][t.micro_batch] = clock_[stage];
-      if (schedule::once_a_step(s.what) && t.micro_batch != rounds_ - 1) continue;
+      if (schedule::once_a_step(s.what, model_.share().sums_rounds) && t.micro_batch != rounds_ - 1) continue;
       bool const later = program().waits_for_norm && s.what == schedule::Do::Update;
       if (stages_ > 1 && (later || schedule::part_of(program(), s) != t.part)) continue;
       line(stage, k, t.micro_batch);

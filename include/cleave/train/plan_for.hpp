@@ -83,7 +83,7 @@ template <class M, int Ranks, class Net, class... Ps> struct PlanChoice {
     constexpr PlanCandidate c = candidate<Replicas, Ways, Zeros, Rounds>();
     if constexpr (c.fits) {
       return c;
-    } else if constexpr (constexpr int next = next_zero<P>(Zeros, Rounds); next > 0) {
+    } else if constexpr (constexpr int next = next_zero<P>(Zeros); next > 0) {
       return that_fits_or_needs_less(c, first_that_fits<Replicas, Ways, next, Rounds>());
     } else if constexpr (2 * Rounds <= most_rounds && micro_batches(Replicas, Ways, 2 * Rounds) > 0 && !P::factors &&
                          !takes_sums_over_batch<P>()) {
@@ -93,10 +93,10 @@ template <class M, int Ranks, class Net, class... Ps> struct PlanChoice {
     }
   }
   /// 0: there is none.
-  template <class P> static constexpr int next_zero(int zero, int rounds) {
+  template <class P> static constexpr int next_zero(int zero) {
     bool const parts = P::replicas > 1 && !says<plan::CompressKind> && !plan::sends_parts_of_gradients(P::signatures);
-    int const next = zero == 1 && rounds > 1 ? 3 : zero + 1;
-    return !parts || next > 3 || (next == 3 && says<plan::FreezeKind>) ? 0 : next;
+    int const most = !parts ? 0 : says<plan::FreezeKind> ? 2 : 3;
+    return zero < most ? zero + 1 : 0;
   }
   template <class P> static constexpr bool takes_sums_over_batch() {
     for (int k = 0; k < P::ops::size; ++k) {

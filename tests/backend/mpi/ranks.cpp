@@ -152,6 +152,7 @@ int main(int argc, char** argv) {
     same<InParts<Mixed, Precision<bf16>>>(process, "by data, an optimizer in parts, bf16");
     same<InParts<Net, ModelParallel<SplitCols>>>(process, "by columns, an optimizer in parts");
     same<InTurn<Net>>(process, "by data, gradients in turn");
+    same<InTurn<Net, Accumulate<2>>>(process, "by data, gradients in turn over rounds");
     same<Gathers<Net>>(process, "by data, weights in turn");
     same<Gathers<Mixed, Precision<bf16>, ModelParallel<SplitCols>>>(process, "by columns, weights in turn, bf16");
     same<InTurn<Mixed, Precision<bf16>, ModelParallel<SplitCols>>>(process, "by columns, gradients in turn, bf16");

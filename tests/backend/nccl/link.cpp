@@ -111,6 +111,7 @@ TEST_CASE("the batch cut over both axes") { as_together<Of<Mlp, DataParallel<Syn
 TEST_CASE("optimizers in parts, gradients and weights in turn") {
   as_together<Of<Net, DataParallel<Sync, Zero<1>>, Momentum>>(3);
   as_together<Of<Mlp, DataParallel<Sync, Zero<2>>, Adam, Precision<bf16>>>(3);
+  as_together<Of<Mlp, DataParallel<Sync, Zero<2>>, Adam, Accumulate<2>>>(3);
   as_together<Of<Mlp, DataParallel<Sync, Zero<3>>, Adam, ModelParallel<SplitCols>>>(2);
   as_together<Of<Mlp, DataParallel<Sync, Zero<3>>, Adam, Precision<bf16>>>(3);
 }

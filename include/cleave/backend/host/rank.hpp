@@ -103,11 +103,10 @@ template <class N> class Rank : public Arena<N> {
 
   /// Calls told(micro-batch, sum of its samples' losses) for those of the last step whose loss this rank tells.
   template <class Told> void each_loss(Told told) const {
-    int const first = share_.replica(m_.replica()).begin;
     if (!has_loss() || !share_.tells(program_.node[program_.nodes - 1].batch_axes, m_.rank)) return;
     for (int r = 0; r < rounds_; ++r) {
       schedule::Range const of = told_in(r);
-      for (int s = of.begin; s < of.end; ++s) told(s, at<A>(layout_.losses)[s - first]);
+      for (int s = of.begin; s < of.end; ++s) told(s, at<A>(layout_.losses)[share_.before(m_.replica(), r, s)]);
     }
   }
   /// Seed of dropout.
@@ -242,7 +241,7 @@ template <class N> class Rank : public Arena<N> {
       case Act::Reclaim:
         return gradients_.reclaim(a.bucket);
       case Act::Start:
-        return gradients_.start(a.bucket);
+        return gradients_.start(a.bucket, round_);
       case Act::Keep:
         return gradients_.keep(a.bucket);
       case Act::Norm:

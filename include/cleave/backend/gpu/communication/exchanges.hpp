@@ -35,10 +35,11 @@ template <class N, class Machine, class Link> class Exchanges {
 
   explicit Exchanges(Ranks& ranks) : ranks_(ranks), of_(index(ranks.program.steps)) {
     schedule::Program in_place = ranks.program;  // the norm, too, reads the parts of a sum where they are
-    in_place.waits_for_norm = ranks.keeps_gradients();
+    in_place.waits_for_norm = ranks.program.waits_for_norm && ranks.keeps_gradients();
     for (int step = 0; step < in_place.steps; ++step) {
       bool const starts = in_place.step[step].what == schedule::Do::Start;
-      bool const once = starts || in_place.step[step].what == schedule::Do::Norm;  // not in each round of accumulation
+      bool const once = schedule::once_a_step(in_place.step[step].what,
+                                              ranks.share.sums_rounds);  // not in each round of accumulation
       for (int round = 0; round < (once ? 1 : in_place.rounds); ++round) {
         RankLists& lists = of_[index(step, round)];
         lists = rank_lists(in_place, step, ranks.share, round);
@@ -242,11 +243,26 @@ template <class N, class Machine, class Link> class Exchanges {
     if (w.to.in == schedule::Storage::Buffer) return sum(f.values, r, w, from);
     if (w.to.in == schedule::Storage::Statistic) return sum(f.statistics, r, w, from);
     if (w.to.in == schedule::Storage::Norm) return norm(r, w, from);
+    if (w.to.in == schedule::Storage::OwnGradient && ranks_.program.format.keeps_sums) return keep(r, w, from);
     if (!f.take || ranks_.program.bucket[r.bucket].whole) return sum(f.gradients, r, w, from);
     schedule::Location const sent{narrow ? schedule::Storage::Wire : schedule::Storage::Gradient};
     f.take(r.q, {own<A>(r, w.to, w.at), own<Wire>(r, sent, w.at),
                  reinterpret_cast<Wire const*>(place(r, from[1]).bytes), w.at.size()});
     return narrow;
+  }
+  /// To what is kept of the sum, in its format, all ranks' gradients are added, in that of the data.
+  bool keep(Reading const& r, schedule::Write const& w, Sources from) {
+    if (from.size() > most_sources) throw Error(too_many("branches", most_sources));
+    KeptSum<T> sum{own<A>(r, w.to, w.at), w.at.size(), 0, false, {}};
+    for (schedule::Source const& s : from) {
+      if (s.in.in == schedule::Storage::OwnGradient) {
+        sum.goes_on = true;
+      } else {
+        sum.from[sum.sources++] = reinterpret_cast<T const*>(place(r, s).bytes);
+      }
+    }
+    ranks_.functions.keep(r.q, sum);
+    return false;
   }
   template <class E>
   bool sum(Movers<E, Queue<Machine>> const& by, Reading const& r, schedule::Write const& w, Sources from) {

@@ -38,6 +38,7 @@ template <class N, class Machine, class Link> struct DeviceFunctions {
   // How gradients become their sum; `take` adds what a peer of a route sends.
   Movers<Wire, Q> gradients;
   void (*take)(Q const&, Addition<A, Wire> const&) = nullptr;
+  void (*keep)(Q const&, KeptSum<T> const&) = nullptr;  // where what is kept of sums is wider than gradients
   // Of plans whose gradients have a factor from their norm: the norm, the factor, and the sum over ranks that have
   // parts.
   void (*norm)(DeviceGradients<T, Machine, Link>&, int step, int round) = nullptr;

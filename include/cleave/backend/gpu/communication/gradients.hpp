@@ -37,16 +37,16 @@ template <class N, class Machine, class Link> class DeviceGradients {
   /// Starts the exchange of a bucket's gradients.
   void reduce(int b, int step, int round) {
     if (alone(b)) return;
-    RankLists const& lists = exchanges_.of(step);
+    RankLists const& lists = exchanges_.of(step, ranks_.share.sums_rounds ? round : 0);
     if (lists.packs) {
       ranks_.open_all(&One::compute, host::Did::Line, step, round);
       exchanges_.run(lists, 0, &One::compute, b);
       ranks_.close_all(&One::compute);
     }
-    meet(b, lists.packs, &One::compute, &One::sums);
+    meet(b, lists, lists.packs, &One::compute, &One::sums);
     ranks_.open_all(&One::sums, host::Did::Reduce, step, round);
     for (int r = lists.packs; r < lists.last; ++r) {
-      if (r > lists.packs) meet(b, r, &One::sums, &One::sums);
+      if (r > lists.packs) meet(b, lists, r, &One::sums, &One::sums);
       exchanges_.run(lists, r, &One::sums, b);
     }
     ranks_.close_all(&One::sums);
@@ -67,8 +67,8 @@ template <class N, class Machine, class Link> class DeviceGradients {
       return;
     }
     bool const waits_for_norm = ranks_.program.waits_for_norm, in_parts = ranks_.parts().in_parts();
-    RankLists const& lists = exchanges_.of(start_[static_cast<std::size_t>(b)]);
-    if (!waits_for_norm) meet(b, lists.last, &One::sums, &One::compute);
+    RankLists const& lists = last_of(b);
+    if (!waits_for_norm) meet(b, lists, lists.last, &One::sums, &One::compute);
     ranks_.open_all(&One::compute, host::Did::Line, step, round);
     for (One& one : ranks_.all) {
       if (in_parts) {
@@ -82,15 +82,15 @@ template <class N, class Machine, class Link> class DeviceGradients {
     }
     ranks_.close_all(&One::compute);
     for (int r = lists.last + 1; in_parts && r < lists.rounds; ++r) {
-      meet(b, r, &One::compute, &One::compute);
+      meet(b, lists, r, &One::compute, &One::compute);
       exchanges_.run(lists, r, &One::compute, b);
     }
     // All have read the gradients, whose place the next bucket but one takes.
-    if (in_turn && !waits_for_norm) ranks_.meet(bucket(b).over);
+    if (in_turn && !ranks_.keeps_gradients()) ranks_.meet(bucket(b).over);
   }
 
-  /// A rank's part of a bucket's sum is copied behind the sum. The next bucket but one takes the place of the gradients
-  /// when all ranks have read them.
+  /// A rank's part of a bucket's sum is elsewhere. The next bucket but one takes the place of the gradients when all
+  /// ranks have read them.
   void keep(int b) {
     if (ranks_.keeps_gradients()) ranks_.meet(bucket(b).over, &One::sums, &One::compute);
   }
@@ -102,7 +102,7 @@ template <class N, class Machine, class Link> class DeviceGradients {
   bool alone(int b) const { return ranks_.share.parts(bucket(b).over) == 1; }
   /// Once in a step each rank runs the last rounds, but for the update, and finds the parts of the sum.
   void find(One& one, int b) {
-    RankLists const& lists = exchanges_.of(start_[static_cast<std::size_t>(b)]);
+    RankLists const& lists = last_of(b);
     schedule::Offsets const at = exchanges_.offsets(one, b);
     Parts& parts = found(one, b);
     parts.from.assign(static_cast<std::size_t>(at.group.size), nullptr);
@@ -133,11 +133,12 @@ template <class N, class Machine, class Link> class DeviceGradients {
     if (alone(b)) return {own_sum(one, b), 0, bucket(b).count};
     if (!ranks_.parts().in_parts()) return {found(one, b), 0, bucket(b).count};
     Summed own;
-    RankLists const& lists = exchanges_.of(start_[static_cast<std::size_t>(b)]);
+    RankLists const& lists = last_of(b);
     schedule::Offsets const at = exchanges_.offsets(one, b);
     exchanges_.put(one, lists, lists.last, &One::compute, b, [&](schedule::Write const&, schedule::Source const& s) {
       own.in.from.assign(1, ranks_.template in_arena<std::byte>(one, at(s.in, s.at)));
-      own.in.in_data = s.in.in == schedule::Storage::Wire || s.in.in == schedule::Storage::OwnGradient;
+      bool const kept = s.in.in == schedule::Storage::OwnGradient && !ranks_.program.format.keeps_sums;
+      own.in.in_data = s.in.in == schedule::Storage::Wire || kept;
       own.begin = s.at.begin, own.count = s.at.size();
     });
     return own;
@@ -154,6 +155,10 @@ template <class N, class Machine, class Link> class DeviceGradients {
   A* scale(One const& one) const { return reinterpret_cast<A*>(squares(one) + schedule::norm_scale); }
 
  private:
+  /// The exchange of a bucket's gradients that ends with the update.
+  RankLists const& last_of(int b) const {
+    return exchanges_.of(start_[static_cast<std::size_t>(b)], ranks_.share.sums_rounds ? ranks_.program.rounds - 1 : 0);
+  }
   template <class G> static Sources<G> sources(Parts const& of) {
     if (of.from.size() > most_sources) throw Error(too_many("parts", most_sources));
     Sources<G> g{static_cast<int>(of.from.size()), {}};
@@ -161,8 +166,7 @@ template <class N, class Machine, class Link> class DeviceGradients {
     return g;
   }
   /// Before a round each rank waits for those that it reads in it. That is enough: exchange_check.hpp.
-  void meet(int b, int round, typename Ranks::Which from, typename Ranks::Which to) {
-    RankLists const& lists = exchanges_.of(start_[static_cast<std::size_t>(b)]);
+  void meet(int b, RankLists const& lists, int round, typename Ranks::Which from, typename Ranks::Which to) {
     ranks_.meet(bucket(b).over, from, to, [&](int rank, int peer) { return lists.reads(round, rank, peer); });
   }
   /// If all parts that are not empty are in one tensor, they are one.

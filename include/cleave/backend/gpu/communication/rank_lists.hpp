@@ -44,7 +44,9 @@ struct RankLists {
   bool packs = false;  // round 0 converts a rank's gradients to the format in which they are sent
   bool meets = false;  // a rank reads another
   int rounds = 0;
-  int last = 0;  // of gradients: the round in which a rank decodes and updates; behind it others read new weights
+  // Of gradients: the round in which a rank decodes and updates; behind it others read new weights. If it does not, the
+  // number of rounds.
+  int last = 0;
 
   /// Whether a rank reads a peer in a round.
   bool reads(int round, int rank, int peer) const {
@@ -70,6 +72,7 @@ inline RankLists rank_lists(schedule::Program const& program, int step, schedule
     schedule::TransferList l;
     schedule::exchange(program, step, share, rank, accumulation, l);
     lists.rounds = l.rounds();
+    if (rank == 0) lists.last = lists.rounds;
     for (int round = 0; round < l.rounds(); ++round) {
       lists.meets = lists.meets || !l.peers(round, rank).empty();
       l.each(round, [&](schedule::Write const& w, auto const&) {

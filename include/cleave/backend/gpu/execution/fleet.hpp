@@ -118,7 +118,7 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
       A const* const of = told_[b] + one.m.rank * losses_of_rank() / static_cast<long>(sizeof(A));
       for (int round = 0; round < rounds_; ++round) {
         schedule::Range const r = inbox_[0].told(one, round);
-        for (int s = r.begin; s < r.end; ++s) told(s, of[s - ranks_.share.replica(one.m.replica()).begin]);
+        for (int s = r.begin; s < r.end; ++s) told(s, of[ranks_.share.before(one.m.replica(), round, s)]);
       }
     }
   }

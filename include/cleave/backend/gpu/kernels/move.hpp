@@ -255,6 +255,33 @@ inline bool is_complete(int leaves, signed char const* merges) {
   return true;
 }
 
+/// Gradients in the format of the data, which are added to what is kept of their sum, in that of sums.
+template <class T> struct KeptSum {
+  tensor::accumulate_t<T>* to;
+  long n;
+  int sources;
+  bool goes_on;  // there is a sum
+  T const* from[most_sources];
+};
+/// In their order.
+template <class T> struct AddToKept : Each {
+  using A = tensor::accumulate_t<T>;
+  using Args = KeptSum<T>;
+  static constexpr int width = pack_of<A, T>();
+  template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
+    each_pack<width>(c, a.n, a.to, [&](long i, auto few) {
+      constexpr int W = decltype(few)::count;
+      auto sum = a.goes_on ? load<W>(a.to + i) : Pack<A, W>{};
+      for (int s = 0; s < a.sources; ++s) {
+        auto const from = load<W>(a.from[s] + i);
+        CLEAVE_UNROLL
+        for (int k = 0; k < W; ++k) sum.v[k] += static_cast<A>(from.v[k]);
+      }
+      store<W>(a.to + i, sum);
+    });
+  }
+};
+
 /// What a peer sends is added to the local sum, which is sent on in the format of the data.
 template <class A, class Wire> struct Addition {
   A* sum;

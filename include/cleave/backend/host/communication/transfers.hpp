@@ -112,8 +112,10 @@ template <class N> class Transfers {
       case Factors:
       case Copies:
       case OwnWeights:
-      case OwnGradient:
         return visit(address<N>(rank, in, at));
+      case OwnGradient:
+        if (!at_.program->format.keeps_sums) return visit(address<N>(rank, in, at));
+        return visit(address<tensor::accumulate_t<N>>(rank, in, at));
       case Statistic:
       case BatchSum:
         return visit(address<tensor::batch_sum_t<N>>(rank, in, at));

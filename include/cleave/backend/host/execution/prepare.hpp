@@ -22,12 +22,13 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
 
   using Rounds = std::vector<RoundOfActions<Made>>;
 
-  /// The actions of each round. A layer's sum continues from the round before; what is done with the complete sum is
-  /// done in the last round only.
+  /// The actions of each round. A layer's sum continues from the round before, and what is done with the complete sum
+  /// is done in the last round only; or each round's gradients are summed over the ranks by themselves.
   Rounds training() {
     training_ = true;
-    return rounds(
-        [&](int s) { return !schedule::once_a_step(program_.step[s].what) || round_ == program_.rounds - 1; });
+    return rounds([&](int s) {
+      return !schedule::once_a_step(program_.step[s].what, share_.sums_rounds) || round_ == program_.rounds - 1;
+    });
   }
   Rounds evaluation() {
     return rounds([&](int s) {
@@ -44,6 +45,7 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
     Rounds all;
     schedule::PipelineSchedule const& p = program_.pipeline;
     for (round_ = 0; round_ < program_.rounds && !p.is_split(); ++round_) {
+      if (share_.sums_rounds) tree_.assign(tree_.size(), schedule::TreeSum{share_.micro_batches});
       for (int s = 0; s < program_.steps; ++s) {
         if (asked(s)) add(s);
       }
@@ -71,6 +73,7 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
     }
     last.actions = std::exchange(out_, {});
   }
+  bool continues(int i) const { return i > 0 || (round_ > 0 && !share_.sums_rounds); }
   int stage_of(schedule::Step const& step) const { return program_.pipeline.stage(schedule::part_of(program_, step)); }
   template <class Asked> void add_task(schedule::PipelineTask const& t, Asked asked) {
     int const begin = t.back ? program_.forward_steps : 0, end = t.back ? program_.steps : program_.forward_steps;
@@ -285,7 +288,7 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
       return {gradient(k, which, 0), gradient(k, which, layout_.kept), layout_.gradient.count,
               program_.most_weight_leaf, layout_.kept};
     };
-    auto const later = [&](int i) { return round_ > 0 || i > 0; };
+    auto const later = [&](int i) { return continues(i); };
     for (int i = 0; i < range.size();) {
       Made& a = emit(Act::Kernel, step);
       a.make_sums = kernels_[k].make_sums;
@@ -324,7 +327,7 @@ template <class N, class On = Host> class Prepare : public Pointers<N> {
       }
     };
     for (int i = 0; i < range.size(); ++i) {
-      bool const first = round_ == 0 && i == 0;
+      bool const first = !continues(i);
       int const p = ordered() ? tree.depth : first ? 0 : 1;
       op::Operands<T> t = operands(k, i);
       if (weights > 0) t.dw0 = gradient(k, 0, p);

@@ -21,7 +21,8 @@ template <class N> struct BucketContext {
   schedule::LayoutView const* layout = nullptr;
 };
 
-/// A round may run when the ranks that it reads have ended the round before. The last one updates the weights.
+/// A round may run when the ranks that it reads have ended the round before. The last one updates the weights: of all
+/// accumulation rounds, or, where each is summed by itself, of the last.
 template <class N> class BucketSum {
  public:
   using T = N;
@@ -40,11 +41,14 @@ template <class N> class BucketSum {
                     schedule::group_over(bucket_->over, of.share->ranks, of.m->rank)},
                    narrow && of.program->format.ordered),
         rows_(*bucket_, 0) {
-    schedule::exchange(*of.program, step, *of.share, of.m->rank, 0, list_);
     std::size_t most_sources = 0;
-    for (int r = 0; r < rounds(); ++r) {
-      peers_.push_back(list_.peers(r, of.m->rank));
-      list_.each(r, [&](auto const&, auto sources) { most_sources = std::max(most_sources, sources.size()); });
+    for (int a = 0; a < (of.share->sums_rounds ? of.share->rounds : 1); ++a) {
+      schedule::TransferList& list = of_accumulation_.emplace_back().list;
+      schedule::exchange(*of.program, step, *of.share, of.m->rank, a, list);
+      for (int r = 0; r < list.rounds(); ++r) {
+        of_accumulation_.back().peers.push_back(list.peers(r, of.m->rank));
+        list.each(r, [&](auto const&, auto sources) { most_sources = std::max(most_sources, sources.size()); });
+      }
     }
     if (bucket_->row == 0) return;
     of.m->sparse.resize(of.m->received.size());
@@ -54,17 +58,22 @@ template <class N> class BucketSum {
   schedule::Bucket const& bucket() const { return *bucket_; }
   int step() const { return step_; }
   schedule::RankGroup const& group() const { return transfers_.offsets().group; }
+  /// A sum starts, of this accumulation round or of all.
+  void begin(int accumulation) { accumulation_ = of_.share->sums_rounds ? accumulation : 0; }
   /// 0 if no other rank has a part of the sum.
-  int rounds() const { return list_.rounds(); }
+  int rounds() const { return list().rounds(); }
   /// The round that updates weights. The last; if weights are whole and their optimizer is in parts, the others read
-  /// what it has made in one more. If sums are kept, the round before copies this rank's part.
-  int update_round() const { return rounds() - (parts().in_parts() && !parts().weights_in_turn() ? 2 : 1); }
+  /// what it has made in one more. If the sum goes on in the next accumulation round there is none.
+  int update_round() const {
+    if (accumulation_ + 1 < static_cast<int>(of_accumulation_.size())) return rounds();
+    return rounds() - (parts().in_parts() && !parts().weights_in_turn() ? 2 : 1);
+  }
   schedule::OptimizerParts parts() const { return {of_.program, &of_.share->ranks}; }
-  std::vector<int> const& peers(int round) const { return peers_[static_cast<std::size_t>(round)]; }
+  std::vector<int> const& peers(int round) const { return current().peers[static_cast<std::size_t>(round)]; }
 
   /// `stepping`: for the one that updates weights.
   void run(int round, Stepping<T> const* stepping = nullptr) {
-    list_.each(round, [&](schedule::Write const& w, std::span<schedule::Source const> from) {
+    list().each(round, [&](schedule::Write const& w, std::span<schedule::Source const> from) {
       using enum schedule::Opcode;
       switch (w.what) {
         case Copy:
@@ -104,12 +113,18 @@ template <class N> class BucketSum {
   }
 
  private:
+  struct OfAccumulation {
+    schedule::TransferList list;
+    std::vector<std::vector<int>> peers;  // of each round
+  };
+  OfAccumulation const& current() const { return of_accumulation_[static_cast<std::size_t>(accumulation_)]; }
+  schedule::TransferList const& list() const { return current().list; }
   template <class Pointer>
   static constexpr bool is_gradient = std::is_same_v<Pointer, Wire const*> || std::is_same_v<Pointer, A const*>;
   /// What the weights are updated by.
   schedule::Location summed_in() const {
     schedule::Location in{schedule::Storage::Gradient};
-    if (rounds() > 0) list_.each(update_round(), [&](auto const&, auto from) { in = from[0].in; });
+    if (rounds() > 0) list().each(update_round(), [&](auto const&, auto from) { in = from[0].in; });
     return in;
   }
   template <class E> E* own(schedule::Location in, schedule::Strided at) const {
@@ -153,8 +168,8 @@ template <class N> class BucketSum {
   BucketContext<T> of_;
   int step_;
   schedule::Bucket const* bucket_;
-  schedule::TransferList list_;
-  std::vector<std::vector<int>> peers_;  // of each round
+  std::vector<OfAccumulation> of_accumulation_;  // one; or of each round, where each is summed by itself
+  int accumulation_ = 0;
   Transfers<T> transfers_;
   RowSums<T> rows_;
 };

@@ -39,8 +39,10 @@ template <class N> class Gradients {
     if (sum(b).group().size > 1 && before > 0)
       m_->await_mark(sum(b).group(), sum(b).step(), before * Member::marks + done);
   }
-  void start(int b) {
+  /// Of the gradients of an accumulation round, the last of its sum.
+  void start(int b, int accumulation) {
     BucketSum<T>& s = sum(b);
+    s.begin(accumulation);
     if (s.rounds() == 0) return;
     if (s.bucket().factors > 0) reclaim(b);
     begun(b) = m_->round;
@@ -56,13 +58,11 @@ template <class N> class Gradients {
     int const b = started_.front(), round = ended(b);
     if (m_->have_reached(sum(b).peers(round), sum(b).step(), mark(b, 1 + round))) advance();
   }
-  /// Copies the part of the sum that is this rank's, and waits for the ranks that read this one's gradients, whose
-  /// place the next bucket but one takes.
+  /// Sums the part that this rank keeps, and waits for the ranks that read its gradients, whose place the next bucket
+  /// but one takes.
   void keep(int b) {
     if (sum(b).rounds() == 0 || !sum(b).keeps()) return;
     finish(b);
-    sum(b).run(ended(b));
-    reach(b, 1 + ++ended(b));
     double const before = m_->waited;
     m_->await_mark(sum(b).group(), sum(b).step(), mark(b, 1 + ended(b)));
     exposed_ += m_->waited - before;
@@ -114,7 +114,7 @@ template <class N> class Gradients {
   double exposed() const { return exposed_; }
 
  private:
-  /// All rounds of a bucket before the update, or before its part is kept.
+  /// All rounds of a bucket before the update.
   void finish(int b) {
     double const before = m_->waited;
     while (!started_.empty() && started_.front() >= b) {
@@ -125,7 +125,7 @@ template <class N> class Gradients {
     exposed_ += m_->waited - before;
   }
   /// Whether the place of a bucket's gradients is written again between its update and the end of the step.
-  bool in_turn() const { return of_.layout->gradient.in_turn() && !of_.program->waits_for_norm; }
+  bool in_turn() { return of_.layout->gradient.in_turn() && !sum(0).keeps(); }
   void ended_in_update(int b) {
     reach(b, done);
     if (!in_turn()) return;
@@ -154,10 +154,12 @@ template <class N> class Gradients {
   }
   BucketSum<T>& sum(int b) { return sum_[static_cast<std::size_t>(b)]; }
   int& ended(int b) { return ended_[static_cast<std::size_t>(b)]; }
-  /// The round of the update, or the one that keeps a part of the sum for it.
-  int last(int b) { return sum(b).update_round() - (sum(b).keeps() ? 1 : 0); }
+  /// The round of the update.
+  int last(int b) { return sum(b).update_round(); }
   /// Until the next round of a bucket may run.
-  void await(int b) { m_->await_these(sum(b).peers(ended(b)), sum(b).step(), mark(b, 1 + ended(b))); }
+  void await(int b) {
+    if (ended(b) < sum(b).rounds()) m_->await_these(sum(b).peers(ended(b)), sum(b).step(), mark(b, 1 + ended(b)));
+  }
   void advance() {
     int const b = started_.front(), step = sum(b).step();
     long const begin = m_->timeline ? Timeline::now() : 0;
