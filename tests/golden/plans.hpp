@@ -16,6 +16,8 @@ struct Lenet : Sequential<Image<1, 16, 16>, Conv<8, 5>, MaxPool<2>, Relu, Conv<1
 struct Grouped : Sequential<Image<4, 8, 8>, Conv<8, 3, Pad<1>>, Relu,
                             Conv<8, 3, Pad<1>, Groups<2>, ModelParallel<SplitGroups>>, Relu, Linear<4>, CrossEntropy> {
 };
+struct Ghosts
+    : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, GhostBatchNorm, Relu, MaxPool<2>, Linear<4>, CrossEntropy> {};
 struct Norms : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, BatchNorm, Relu, MaxPool<2>, Linear<24>, LayerNorm, Tanh,
                           Dropout<20>, Residual<Linear<24>, Relu>, Linear<4>, CrossEntropy> {};
 struct Layers : Sequential<Image<2, 8, 8>, Conv<4, 3>, LocalResponseNorm<3>, Sigmoid, AvgPool<2>, Linear<24>, LayerNorm,
@@ -134,6 +136,7 @@ template <class F> void each_sum(F f) {
   f("data_zero_bf16", meta::type<Of<Lenet, DataParallel<Sync, Zero<1>>, Precision<bf16>, Momentum>>{});
   f("columns_zero", meta::type<Of<Mlp, DataParallel<Sync, Zero<1>>, ModelParallel<SplitCols>, Adam>>{});
   f("data_zero_2", meta::type<Of<Lenet, DataParallel<Sync, Zero<2>>, Precision<bf16>, Adam>>{});
+  f("ghost_norms", meta::type<Of<Ghosts, Replicas, Accumulate<2>, AdamW>>{});
   f("zero_2_accumulate", meta::type<Of<Mlp, DataParallel<Sync, Zero<2>>, Accumulate<3>, Adam>>{});
   f("columns_zero_3",
     meta::type<Of<Mlp, DataParallel<Sync, Zero<3>>, ModelParallel<SplitCols>, Precision<bf16>, Adam>>{});

@@ -102,6 +102,11 @@ TEST_CASE("BatchNorm of images") {
     CHECK_MESSAGE(report.ok, report.text);
   }
 }
+TEST_CASE("GhostBatchNorm of images and sequences") {
+  for (auto const& report :
+       {check_layer<GhostBatchNorm, Image<4, 3, 3>>(), check_layer<GhostBatchNorm, Sequence<4, 8>>()})
+    CHECK_MESSAGE(report.ok, report.text);
+}
 TEST_CASE("BatchNorm in f32 far from zero: as in f64, and the same bits on any number of replicas and on a device") {
   using Single = Normalised<f32>;
   for (double mean : {300.0, 1000.0, 3000.0, 100000.0}) {

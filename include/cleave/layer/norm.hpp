@@ -1,8 +1,9 @@
-// layer/norm.hpp - LocalResponseNorm<n>, LayerNorm, RmsNorm, GroupNorm<n>, BatchNorm.
+// layer/norm.hpp - LocalResponseNorm<n>, LayerNorm, RmsNorm, GroupNorm<n>, BatchNorm, GhostBatchNorm.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "../op/batch_norm.hpp"
+#include "../op/ghost_norm.hpp"
 #include "../op/group_norm.hpp"
 #include "../op/layer_norm.hpp"
 #include "../op/response_norm.hpp"
@@ -65,5 +66,10 @@ struct BatchNorm : layer::Chain<op::BatchSums, op::Normalise> {
     ++graph.leaves;
   }
 };
+
+/// Over the samples of a micro-batch and the positions, per channel: no rank waits for another, and a plan may have any
+/// agreement, rounds and stages. The plan says MicroBatches: their size matters for training. The running mean and
+/// variance are weights, with the names of BatchNorm's in checkpoints.
+struct GhostBatchNorm : layer::Chain<op::NormaliseMicroBatch, op::ScaleAndShift> {};
 
 }  // namespace cleave

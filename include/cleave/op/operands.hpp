@@ -143,7 +143,10 @@ inline constexpr bool sums_in_blocks<Op> = sums_in_blocks<typename Op::runs_as>;
 struct Base {
   static constexpr int inputs = 1;
   static constexpr int weights = 0;
-  static constexpr int states = 0;       // tensors kept but not learned, each of shape state(x)
+  static constexpr int states = 0;  // tensors kept but not learned, each of shape state(x)
+  /// If set, the weights are not learned: their gradients are means over a step, towards which it moves them by this
+  /// share of the way. No optimizer, clip_norm or weight decay applies to them.
+  static constexpr float averages = 0;
   static constexpr bool linear = false;  // in x: may be applied to a partial sum
   /// An output is zero, and so is the gradient of an input, where the inputs and weights that it depends on are zero;
   /// of what is linear this is known. Ranks may then have unequal parts: those of the smaller ones end in zeros.

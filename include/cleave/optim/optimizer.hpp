@@ -77,15 +77,47 @@ template <class A> struct Now {
   long steps = 1;
   A correct1 = 1, correct2 = 1;  // Adam's bias corrections, computed once a step
   A decay = 1;                   // factor of the weight decay
+  A average = 0;                 // as of a ParameterGroup
 
   /// For the weights of a group.
   CLEAVE_HD Now in(ParameterGroup const& group) const {
     Now n = *this;
     n.rate *= static_cast<A>(group.rate);
     n.decay *= static_cast<A>(group.decay);
+    n.average = static_cast<A>(group.average);
     return n;
   }
 };
+/// The optimizer of a model some of whose weights are not learned.
+template <class Base> struct Averaging : Base {
+  static constexpr bool averages = true;
+  static constexpr ParameterGroup group(Parameter const& p) {
+    if constexpr (HasGroups<Base>) return Base::group(p);
+    return {};
+  }
+  template <class Self, class A> CLEAVE_HD static void step(A& w, A g, A& m0, A& m1, Now<A> const& now) {
+    if (now.average != A{0}) {
+      w = multiply_add(now.average, g - w, w);
+    } else {
+      Base::template step<Self, A>(w, g, m0, m1, now);
+    }
+  }
+};
+template <class Optimizer>
+concept Averages = requires {
+  Optimizer::averages;
+};
+/// Of the weights of a group: gradients that are means are not scaled.
+template <class Optimizer, class A> CLEAVE_HD A factor_of_gradients(Now<A> const& now, A scale) {
+  if constexpr (Averages<Optimizer>) {
+    if (now.average != A{0}) return A{1};
+  }
+  return scale;
+}
+/// `Optimizer` itself, or for such a model.
+template <class Optimizer, bool Some> struct with_averages { using is = Averaging<Optimizer>; };
+template <class Optimizer> struct with_averages<Optimizer, false> { using is = Optimizer; };
+
 /// The values for step `step`, counted from 0, at learning rate `rate`.
 template <class Optimizer, class A> Now<A> now(double rate, long step) {
   Now<A> n;

@@ -22,14 +22,15 @@ struct Parameter {
   }
 };
 
-/// Factors of a tensor's learning rate and of its weight decay, from 0 on. With rate 0 it stays as it is.
+/// Factors of a tensor's learning rate and of its weight decay, from 0 on. With rate 0 it stays as it is. `average` is
+/// the library's: it is set for a tensor that is not learned but moves towards its gradient, by this share of the way.
 ///   struct Mine : AdamW {
 ///     static constexpr ParameterGroup group(Parameter p) {
 ///       return {.rate = p.layer < 8 ? 0.1f : 1.0f, .decay = p.is_matrix() ? 1.0f : 0.0f};
 ///     }
 ///   };
 struct ParameterGroup {
-  float rate = 1, decay = 1;
+  float rate = 1, decay = 1, average = 0;
   friend constexpr bool operator==(ParameterGroup const&, ParameterGroup const&) = default;
 };
 

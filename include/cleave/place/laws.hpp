@@ -42,7 +42,8 @@ enum class Law : unsigned char {
   Recomputed,
   Positions,
   NoPositions,
-  HeadsOfPositions
+  HeadsOfPositions,
+  OneValue
 };
 
 /// The first law that a model violates: which, the two numbers, and the layer (counted flat from 0).
@@ -219,16 +220,24 @@ template <int Rounds, int MicroBatches> struct the_whole_batch_is_there_at_once 
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "Accumulate, SplitLayers: BatchNorm takes its statistics over the whole batch, which is never there "
-                  "at once; leave them out, or normalize by LayerNorm");
+                  "at once; leave them out, or normalize by GhostBatchNorm or LayerNorm");
   };
 };
 
+template <int Rows, int MicroBatches> struct a_variance_is_of_several_values {
+  static constexpr bool holds = Rows > 1;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "GhostBatchNorm: a micro-batch of one sample of a vector has one value of each feature, and no "
+                  "variance; say fewer MicroBatches");
+  };
+};
 template <int Together, int MicroBatches> struct all_replicas_are_there_at_once {
   static constexpr bool holds = Together == 1;
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "DataParallel: BatchNorm takes its statistics over all replicas, which this agreement does not wait "
-                  "for in every step; say DataParallel<Sync>, or normalize by LayerNorm");
+                  "for in every step; say DataParallel<Sync>, or normalize by GhostBatchNorm or LayerNorm");
   };
 };
 
@@ -294,7 +303,7 @@ template <int States, int> struct what_is_recomputed_has_no_states {
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "Recompute: BatchNorm inside, or a layer of your own with states, would count twice what it keeps "
-                  "between steps; leave it outside, or normalize by LayerNorm or GroupNorm");
+                  "between steps; leave it outside, or normalize by GhostBatchNorm, LayerNorm or GroupNorm");
   };
 };
 
@@ -359,6 +368,7 @@ template <int A, int B> struct law_of<Law::AcrossReplicas, A, B> : replicas_exch
 template <int A, int B> struct law_of<Law::Nodes, A, B> : skips_pass_few_parts<A, B> {};
 template <int A, int B> struct law_of<Law::TiedLayers, A, B> : tied_layers_are_two<A, B> {};
 template <int A, int B> struct law_of<Law::TiedExtents, A, B> : tied_layers_have_one_weight<A, B> {};
+template <int A, int B> struct law_of<Law::OneValue, A, B> : a_variance_is_of_several_values<A, B> {};
 template <int A, int B> struct law_of<Law::Recomputed, A, B> : what_is_recomputed_has_no_states<A, B> {};
 template <int A, int B> struct law_of<Law::TiedPlaces, A, B> : tied_layers_are_placed_alike<A, B> {};
 template <int A, int B> struct law_of<Law::Positions, A, B> : positions_divide_by_ways<A, B> {};

@@ -236,6 +236,8 @@ template <int Ops> struct Propagation {
   constexpr void check_sums(Signature const& s) {
     if (s.sums_batch && !request.together) refuse(Law::Together, 0, request.micro_batches, s);
     if (s.sums_batch && request.rounds > 1) refuse(Law::Rounds, request.rounds, request.micro_batches, s);
+    bool const one = long{request.rows} * s.x.stride(0) == 1;
+    if (s.averages > 0 && one && !request.infers) refuse(Law::OneValue, request.rows, request.micro_batches, s);
   }
   constexpr void check_reduced(Signature const& s) {
     bool sum = false;

@@ -43,6 +43,7 @@ struct Signature {
   Factors factors = Factors::Never;
   op::Target target = op::Target::Class;  // of a loss
   bool stats_input = false;               // the second input has no batch letter: it is a sum over the batch
+  float averages = 0;                     // as of an operation
   op::Tie tie = op::Tie::None;
   int tied = -1;  // the operation with which it shares its weight
 
@@ -159,6 +160,7 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
     if (s.w[k].shape[0] % x[summed] == 0) s.w[k].unit = s.w[k].shape[0] / x[summed];
   }
   s.states = Op::states;
+  s.averages = Op::averages;
   s.weight_names = Op::weight_names;
   s.state_names = Op::state_names;
   s.tokens = Op::tokens;

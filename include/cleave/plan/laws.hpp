@@ -378,6 +378,44 @@ inline constexpr bool learns_in_the_loss<meta::list<Op, Ops...>> = [] {
   using Last = meta::at<meta::list<Op, Ops...>, sizeof...(Ops)>;
   return Last::is_loss && Last::states + Last::weights > 0;
 }();
+/// Whether an operation has weights that are not learned.
+template <class Op> inline constexpr bool averages = false;
+template <class Op>
+requires requires { Op::averages; }
+inline constexpr bool averages<Op> = Op::averages > 0;
+template <class... Ops> inline constexpr bool averages<meta::list<Ops...>> = (averages<Ops> || ...);
+
+template <bool Averages, bool Said> struct statistics_are_of_micro_batches_that_are_said {
+  static constexpr bool holds = !Averages || Said;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "GhostBatchNorm: its statistics are of a micro-batch, whose size matters for training; say "
+                  "MicroBatches<m>");
+  };
+};
+template <bool Averages, bool Compressed> struct running_means_are_not_compressed {
+  static constexpr bool holds = !Averages || !Compressed;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds, "GhostBatchNorm: its statistics are sent with the gradients, and do not stand Compress; leave it out");
+  };
+};
+template <bool Averages, bool OfSteps> struct running_means_are_of_one_step {
+  static constexpr bool holds = !Averages || !OfSteps;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "GhostBatchNorm: a push of several steps is a sum of their statistics; let replicas push and fetch "
+                  "in every step");
+  };
+};
+template <bool Averages, bool Half> struct variances_fit_their_format {
+  static constexpr bool holds = !Averages || !Half;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "GhostBatchNorm: its running variance is a weight, and f16 ends at 65504; say Precision<bf16> or "
+                  "Precision<f32>");
+  };
+};
 template <bool Scales, bool Keeps> struct a_scaled_loss_keeps_no_state {
   static constexpr bool holds = !Scales || !Keeps;
   template <bool Holds> struct tell {

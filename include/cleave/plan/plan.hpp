@@ -24,7 +24,10 @@ template <class NetT, class... Policies> struct Plan {
   template <class Kind> static constexpr bool says = plan::said<Kind, Policies...> > 0;
   using number = typename policy<plan::PrecisionKind, Precision<f32>>::number;
   using loss_scale = policy<optim::LossScaleKind, void>;
-  using optimizer = typename optim::with_loss_scale<policy<optim::OptimizerKind, Sgd>, loss_scale>::is;
+  static constexpr bool averages = plan::averages<layer::ops_of<Net>>;
+  using optimizer =
+      typename optim::with_averages<typename optim::with_loss_scale<policy<optim::OptimizerKind, Sgd>, loss_scale>::is,
+                                    averages>::is;
   using ops = op::with_scaled_loss<loss_scale, layer::ops_of<Net>>;
   using leaves = layer::leaves<Net>;
   static constexpr Rate rate = Rate::constant(optimizer::default_rate);
@@ -124,6 +127,13 @@ template <class NetT, class... Policies> struct Plan {
           plan::what_is_scaled_is_unscaled<scales_loss, compressed && compress::feedback, says<plan::InputKind>>,
           loss_scale>,
       meta::enforce<plan::gradients_are_unscaled_where_they_are_summed<scales_loss, !served>, loss_scale>,
+      meta::enforce<plan::statistics_are_of_micro_batches_that_are_said<
+          averages, infers || says<plan::MicroBatchKind> || micro_batches_said == 1>>,
+      meta::enforce<plan::running_means_are_not_compressed<averages, compressed>, compress>,
+      meta::enforce<plan::running_means_are_of_one_step<averages, pushes_gradients && (agreed::pace.push > 1 ||
+                                                                                       agreed::pace.fetch > 1)>,
+                    agreement>,
+      meta::enforce<plan::variances_fit_their_format<averages, std::is_same_v<number, f16>>, number>,
       meta::enforce<plan::what_infers_pushes_nothing<infers, served>>,
       meta::enforce<plan::frozen_layers_have_no_gradients<frozen != 0, served, says<plan::InputKind>>>,
       meta::enforce<plan::zero_is_of_collectives<zero_stage != 0, served>>,

@@ -221,7 +221,8 @@ struct Inference {
 
 /// `Freeze<6>`: the weights of layers 0 to 5 stay as they were loaded, and the backward pass ends above them: nothing
 /// is computed or sent for them; memory is that of the plan without it. Layers are numbered as in the printed plan and
-/// in checkpoints. BatchNorm among them still takes the statistics of the batch, as in PyTorch with requires_grad off.
+/// in checkpoints. BatchNorm among them still takes the statistics of the batch, as in PyTorch with requires_grad off;
+/// the running statistics of GhostBatchNorm, which are weights, stay.
 template <int Layers> struct Freeze {
   using kind = plan::FreezeKind;
   static constexpr int layers = Layers;

@@ -231,6 +231,10 @@ template <class = void> void append_groups(std::string& out, Program const& p) {
       weights += size(k);
     }
     if (!first) continue;
+    if (g.average > 0) {
+      meta::append(out, {"running means: ", text::grouped(weights), " weights\n"});
+      continue;
+    }
     meta::append(out, {"rate x ", meta::short_number(double{g.rate}), ", weight decay x ",
                        meta::short_number(double{g.decay}), ": ", text::grouped(weights), " weights\n"});
   }

@@ -28,16 +28,17 @@ template <class P, class Visit> constexpr void each_of_norm(Visit visit) {
     return P::request.mesh.of_replica() - cut;
   };
   auto const leaf = [](Weight const& w) { return P::signatures.op[P::placed.node[w.node].op].leaf; };
+  auto const learns = [](Weight const& w) { return P::signatures.op[P::placed.node[w.node].op].averages == 0; };
   auto const in = [](Bucket const& b, Weight const& w) { return w.offset < b.offset + b.count; };
   OfNorm n;
   for (int i = 0; i < s.weights; ++i) {
     Weight const& w = s.weight[i];
-    if (leaf(w) < P::request.frozen) continue;
+    if (leaf(w) < P::request.frozen || !learns(w)) continue;
     if (n.count == 0) n = {n.bucket, w.offset, 0, alike(w)};
     while (!in(s.bucket[n.bucket], w)) ++n.bucket;
     n.count += w.count;
     auto const joins = [&](Weight const& next) {
-      return leaf(next) == leaf(w) && alike(next) == n.alike && in(s.bucket[n.bucket], next);
+      return learns(next) && leaf(next) == leaf(w) && alike(next) == n.alike && in(s.bucket[n.bucket], next);
     };
     if (i + 1 < s.weights && joins(s.weight[i + 1])) continue;
     visit(n);

@@ -84,6 +84,14 @@ template <class Optimizer> struct portions_are_stepped_by_lbfgs {
     static_assert(Holds, "Sandblaster: weights are stepped by L-BFGS; leave the plan's optimizer out");
   };
 };
+template <bool Averages> struct portions_have_no_running_means {
+  static constexpr bool holds = !Averages;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "Sandblaster: L-BFGS steps all weights, and GhostBatchNorm's are partly running means; normalize by LayerNorm");
+  };
+};
 template <class Compress, bool Compressed> struct portions_are_not_compressed {
   static constexpr bool holds = !Compressed;
   template <bool Holds> struct tell {
@@ -107,6 +115,7 @@ struct laws_of_trainers<P> {
                                 P::agreed::pace.fetch == 1 && P::agreed::pace.push == 1;
   using sandblaster =
       meta::first_broken<meta::enforce<portions_are_computed_alone<typename P::agreement, alone>, P>,
+                         meta::enforce<portions_have_no_running_means<P::averages>, P>,
                          meta::enforce<portions_are_stepped_by_lbfgs<typename P::optimizer>, P>,
                          meta::enforce<portions_are_not_compressed<typename P::compress, P::compressed>, P>>;
 };

@@ -170,6 +170,13 @@ template <bool Counted> struct plan_for_has_ranks {
   static_assert(Counted, "PlanFor<machine, ranks> is said once, with 1 to 64 ranks");
 };
 
+template <bool Told> struct plan_for_is_told_micro_batches {
+  static_assert(
+      Told,
+      "PlanFor<machine, ranks> and GhostBatchNorm: the statistics are of a micro-batch, whose size matters for "
+      "training; say MicroBatches<m>");
+};
+
 template <class P> inline constexpr bool is_plan_for = plan::is_kind<PlanForKind, P>;
 template <class... Ps> inline constexpr int plans_for = plan::said<PlanForKind, Ps...>;
 
@@ -184,20 +191,22 @@ template <class Net, class... Ps> struct ChosenPlan {
   static constexpr bool alone = says<plan::DataKind, plan::ServerKind, plan::ModelKind, plan::StageKind, plan::MeshKind,
                                      plan::RoundKind, plan::RouteKind, plan::SequenceKind> == 0 &&
                                 !plan::some_layer_says(layer::leaves<Net>{}),
-                        counted = said::ranks >= 1 && said::ranks <= 64 && plans_for<Ps...> == 1;
+                        counted = said::ranks >= 1 && said::ranks <= 64 && plans_for<Ps...> == 1,
+                        told = says<plan::MicroBatchKind> == 1 || !plan::averages<layer::ops_of<Net>>;
   /// Of a plan that cannot be chosen, one that reports nothing; of one without a batch, one that reports it.
   template <bool Chooses, class Choice> struct Decided {
     static constexpr PlanCandidate is{};
     static constexpr bool fits = true;
-    using type = std::conditional_t<alone && counted, Plan<Net>, Plan<Net, Batch<1>>>;
+    using type = std::conditional_t<alone && counted && told, Plan<Net>, Plan<Net, Batch<1>>>;
   };
   template <class Choice> struct Decided<true, Choice> {
     static constexpr PlanCandidate is = Choice::chosen;
     static constexpr bool fits = is.fits;
     using type = typename Choice::template PlanOf<is.replicas, is.ways, is.zero, is.rounds>;
   };
-  using decided = Decided<alone && counted && (choice::batch > 0), choice>;
+  using decided = Decided<alone && counted && told && (choice::batch > 0), choice>;
   static_assert(sizeof(plan_for_chooses_alone<alone>) + sizeof(plan_for_has_ranks<counted>) +
+                    sizeof(plan_for_is_told_micro_batches<told>) +
                     sizeof(some_candidate_fits<decided::fits, said::machine::capacity, decided::is.bytes>) >
                 0);
 };

@@ -15,4 +15,8 @@ template <class Op> void both() {
 }
 TEST_CASE("a bias's gradient") { both<op::Bias>(); }
 TEST_CASE("the sums that BatchNorm takes") { both<op::BatchSums>(); }
+TEST_CASE("GhostBatchNorm: of each slice, forward and back; scales and shifts") {
+  both<op::NormaliseMicroBatch>();
+  both<op::ScaleAndShift>();
+}
 TEST_CASE("BatchNorm with its sums, forward, back, and its running statistics") { both<op::Normalise>(); }

@@ -65,6 +65,13 @@ template <class Optimizer, class T, class G, class From = Sources<G>> struct Upd
     long first = 0, of = 0;  // elements of all of it; 0: n
     ParameterGroup group{};
   };
+  /// Running means are of gradients that were not scaled.
+  template <int W> CLEAVE_HD static Pack<A, W> gradient(Args const& a, long i, long all) {
+    if constexpr (optim::Averages<Optimizer> && optim::ScalesGradients<Optimizer>) {
+      if (a.group.average != 0) return static_cast<Sources<G> const&>(a.gradient).template at<A, W>(i, all);
+    }
+    return a.gradient.template at<A, W>(i, all);
+  }
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
     if constexpr (optim::ScalesLoss<Optimizer>) {
       if (*a.gradient.scale == A{0}) return;
@@ -75,7 +82,7 @@ template <class Optimizer, class T, class G, class From = Sources<G>> struct Upd
     each_pack<width>(c, a.n, a.w, [&](long i, auto few) {
       constexpr int W = decltype(few)::count;
       auto value = load<W>(a.w + i);
-      auto const g = a.gradient.template at<A, W>(a.first + i, all);
+      auto const g = gradient<W>(a, a.first + i, all);
       Pack<A, W> m0{}, m1{};
       if constexpr (Optimizer::moments > 0) m0 = load<W>(a.moments + i);
       if constexpr (Optimizer::moments > 1) m1 = load<W>(a.moments + a.apart + i);

@@ -41,7 +41,7 @@ void update(tensor::accumulate_t<T>* w, T* copy, G g, tensor::accumulate_t<T>* m
     A m0 = Optimizer::moments > 0 ? moments[i] : none, m1 = Optimizer::moments > 1 ? moments[apart + i] : none,
       value = w[i];
     A gradient = static_cast<A>(g_i);
-    if constexpr (optim::ScalesGradients<Optimizer>) gradient *= scale;
+    if constexpr (optim::ScalesGradients<Optimizer>) gradient *= optim::factor_of_gradients<Optimizer>(now, scale);
     Optimizer::template step<Optimizer, A>(value, gradient, m0, m1, now);
     w[i] = value;
     if constexpr (Optimizer::moments > 0) moments[i] = m0;

@@ -1,0 +1,6 @@
+// refused: GhostBatchNorm: a push of several steps is a sum of their statistics
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "refuse.hpp"
+
+struct Net : Sequential<Image<3, 8, 8>, Conv<4, 3>, GhostBatchNorm, Relu, Linear<10>, CrossEntropy> {};
+struct Train : Plan<Net, Batch<8>, MicroBatches<2>, DataParallel<Downpour<2, 2>>> {};
