@@ -408,6 +408,15 @@ template <bool Averages, bool OfSteps> struct running_means_are_of_one_step {
                   "in every step");
   };
 };
+template <bool Averages, bool Weighted> struct running_means_are_not_weighted {
+  static constexpr bool holds = !Averages || !Weighted;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "GhostBatchNorm: its statistics are pushed with the gradients, which this agreement weights; leave Damp, "
+        "ScaleRate and PerReplica out");
+  };
+};
 template <bool Averages, bool Half> struct variances_fit_their_format {
   static constexpr bool holds = !Averages || !Half;
   template <bool Holds> struct tell {

@@ -133,6 +133,10 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::running_means_are_of_one_step<averages, pushes_gradients && (agreed::pace.push > 1 ||
                                                                                        agreed::pace.fetch > 1)>,
                     agreement>,
+      meta::enforce<plan::running_means_are_not_weighted<averages, pushes_gradients && !agreed::waits &&
+                                                                       (agreed::stale::share(1) < 1 ||
+                                                                        agreed::portions::groups > 0)>,
+                    agreement>,
       meta::enforce<plan::variances_fit_their_format<averages, std::is_same_v<number, f16>>, number>,
       meta::enforce<plan::what_infers_pushes_nothing<infers, served>>,
       meta::enforce<plan::frozen_layers_have_no_gradients<frozen != 0, served, says<plan::InputKind>>>,

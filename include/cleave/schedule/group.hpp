@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <bit>
+
 #include "slices.hpp"
 
 namespace cleave::schedule {
@@ -106,7 +108,11 @@ template <class Visit> constexpr void each_branch(Share const& share, AxisSet ov
 constexpr TreeSum kept_after(Share const& share, int accumulation) {
   TreeSum kept{share.micro_batches};
   int const end = accumulation < 0 ? 0 : summed(share, accumulation).end;
-  for (int leaf = 0; leaf < end; ++leaf) kept.push({leaf, 1}, [](int, int) {});
+  for (int begin = 0; begin < end;) {
+    int const size = static_cast<int>(std::bit_floor(static_cast<unsigned>(end - begin)));
+    kept.push({begin, size}, [](int, int) {});
+    begin += size;
+  }
   return kept;
 }
 /// The most of them.
@@ -139,29 +145,21 @@ constexpr void each_kept(Share const& share, AxisSet over, bool ordered, int acc
   bool const last = accumulation + 1 == share.rounds;  // all trees are then one sum
   for (int tree_of = 0; tree_of < trees; ++tree_of) {
     TreeSum const before = kept_after(share, accumulation - 1), after = kept_after(share, accumulation);
-    // Of each sum after the round its first summand: those kept, which begin where it does, or a branch that does.
-    auto const begins = [&](int begin) {
-      for (int k = 0; k < after.depth; ++k) {
-        if (after.stack[k].begin == begin) return k;
+    // The first summand of a sum begins where the sum does.
+    auto const write = [&](Branch const& first) {
+      for (int k = 0; k < after.depth && (!last || tree_of == 0); ++k) {
+        if (after.stack[k].begin == first.begin) sum(tree_of * each + k);
       }
-      return -1;
-    };
-    auto const begin = [&](int at) {
-      if (int const k = begins(at); k >= 0 && (!last || tree_of == 0)) sum(tree_of * each + k);
-    };
-    // A sum that stays as it is has no other summand.
-    auto const stays = [&](int k) {
-      return !last && k < after.depth && after.stack[k].begin == before.stack[k].begin &&
-             after.stack[k].size == before.stack[k].size;
     };
     for (int k = 0; k < before.depth; ++k) {
-      if (stays(k)) continue;
-      begin(before.stack[k].begin);
+      bool const stays = !last && k < after.depth && after.stack[k] == before.stack[k];
+      if (stays) continue;
+      write(before.stack[k]);
       kept(tree_of * each + k, 0);
     }
     TreeSum tree = before;
     branches_in_order(share, over, apart, tree_of, accumulation, [&](int i, int b, Branch of) {
-      begin(of.begin);
+      write(of);
       int merges = 0;
       tree.push(of, [&](int, int) { ++merges; });
       branch(i, b, merges + (tree_of > 0 && last && of.begin + of.size >= share.micro_batches));

@@ -110,6 +110,7 @@ struct Share {
 /// A branch: the micro-batches [begin, begin + size), size a power of two, truncated at the last one.
 struct Branch {
   int begin, size;
+  friend constexpr bool operator==(Branch, Branch) = default;
 };
 
 /// Sums leaves that arrive from left to right: push each, and `add(to, from)` is called for every pair of siblings.
