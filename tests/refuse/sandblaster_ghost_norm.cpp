@@ -1,4 +1,4 @@
-// refused: Sandblaster: L-BFGS steps all weights, and GhostBatchNorm's are partly running means
+// refused: Sandblaster: L-BFGS steps all weights, and some weights of GhostBatchNorm are running means
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 

@@ -127,6 +127,14 @@ TEST_CASE("around a server, replicas that do not wait push the statistics of the
   CHECK(trained<Train<Momentum, DataParallel<Sync>, Shards<1>>>(2) == trained<Train<Momentum, DataParallel<Sync>>>(2));
   CHECK(loss(std::type_identity<Train<Momentum, DataParallel<Async>>>{}) < 1.3);
   CHECK(loss(std::type_identity<Train<Momentum, DataParallel<LocalSGD<2>>>>{}) < 1.3);
+  // The outer momentum of DiLoCo does not carry a mean past what was seen.
+  using Outer = Train<Momentum, DataParallel<DiLoCo<4>>>;
+  Trainer<Outer> outer(2, 7);
+  outer.train(0, 40, signs::feed<Outer>());
+  for (double v : kept(outer, "1.running_var")) CHECK(v > 0.1);
+  CHECK(outer.score(signs::feed<Outer>(), 96).loss < 2);
+  static_assert(plan::weights_by_age<Stale<ScaleRate<200>>>() && plan::weights_by_age<Stale<Drop<3>, Damp>>() &&
+                !plan::weights_by_age<Stale<Drop<3>>>());
 }
 
 TEST_CASE("a checkpoint goes on with the same bits, and its tensors have BatchNorm's names") {

@@ -67,9 +67,9 @@ struct BatchNorm : layer::Chain<op::BatchSums, op::Normalise> {
   }
 };
 
-/// Over the samples of a micro-batch and the positions, per channel: no rank waits for another, and a plan may have any
-/// agreement, rounds and stages. The plan says MicroBatches: their size matters for training. The running mean and
-/// variance are weights, with the names of BatchNorm's in checkpoints.
+/// Over the samples of a micro-batch and the positions, per channel: no rank waits for another, and a plan may have
+/// rounds, stages of a pipeline, and replicas that do not wait. The plan says MicroBatches: their size matters for
+/// training. The running mean and variance are weights, with the names of BatchNorm's in checkpoints.
 struct GhostBatchNorm : layer::Chain<op::NormaliseMicroBatch, op::ScaleAndShift> {};
 
 }  // namespace cleave

@@ -14,11 +14,12 @@ namespace layer {
 template <class Op> constexpr bool is_the_same_per_position() {
   return std::string_view(Op::equation) == "b*->b*" || std::is_same_v<Op, op::Multiply>;
 }
-/// Of the losses those that compare with classes: others are means over all positions already.
+/// Of the losses those that compare with classes: others are means over all positions already. A running mean is of all
+/// positions of a sample, on whatever rank.
 template <class Op> constexpr bool sees_one_position() {
   if (Op::is_loss && Op::loss_target != op::Target::Class) return false;
   if (requires { Op::reads_class_sums; }) return true;
-  return Op::inputs == 1 && Op::states == 0 && !Op::sums_batch && !requires { Op::of_sequences; };
+  return Op::inputs == 1 && Op::states == 0 && Op::averages == 0 && !Op::sums_batch && !requires { Op::of_sequences; };
 }
 template <class Op> constexpr auto per_position_() {
   if constexpr (is_the_same_per_position<Op>()) {

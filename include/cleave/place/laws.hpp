@@ -117,7 +117,8 @@ template <int, int> struct the_layer_sees_one_position {
   static constexpr bool holds = false;
   template <bool Holds> struct tell {
     static_assert(Holds,
-                  "PerPosition: its layers see one position alone: no BatchNorm, Branches<Concat, ...> or layer of "
+                  "PerPosition: its layers see one position alone: no BatchNorm, GhostBatchNorm, Branches<Concat, ...> "
+                  "or layer of "
                   "whole sequences; of the losses CrossEntropy, since others are means over all positions already");
   };
 };

@@ -397,7 +397,8 @@ template <bool Averages, bool Compressed> struct running_means_are_not_compresse
   static constexpr bool holds = !Averages || !Compressed;
   template <bool Holds> struct tell {
     static_assert(
-        Holds, "GhostBatchNorm: its statistics are sent with the gradients, and do not stand Compress; leave it out");
+        Holds,
+        "GhostBatchNorm: its statistics are sent with the gradients, and cannot be compressed; leave Compress out");
   };
 };
 template <bool Averages, bool OfSteps> struct running_means_are_of_one_step {
@@ -408,6 +409,12 @@ template <bool Averages, bool OfSteps> struct running_means_are_of_one_step {
                   "in every step");
   };
 };
+/// Whether a rule of staleness weights gradients of some age.
+template <class Stale> constexpr bool weights_by_age() {
+  bool any = false;
+  for (int age = 0; age <= 64; ++age) any |= !(Stale::share(age) >= 1 && Stale::share(age) <= 1);
+  return any;
+}
 template <bool Averages, bool Weighted> struct running_means_are_not_weighted {
   static constexpr bool holds = !Averages || !Weighted;
   template <bool Holds> struct tell {
@@ -473,7 +480,9 @@ template <int Frozen, bool Said, bool SomeLearn> struct freeze_leaves_weights_to
 template <bool FromZero> struct groups_have_factors_from_zero {
   static constexpr bool holds = FromZero;
   template <bool Holds> struct tell {
-    static_assert(Holds, "ParameterGroup: rate and decay are factors from 0 on, of the plan's rate and weight_decay");
+    static_assert(
+        Holds,
+        "ParameterGroup: rate and decay are factors from 0 on, of the plan's rate and weight_decay, and average is 0");
   };
 };
 /// Told by `fits`. Its own teller, not enforce: each level of instantiation costs three lines of clang's answer.

@@ -133,9 +133,9 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::running_means_are_of_one_step<averages, pushes_gradients && (agreed::pace.push > 1 ||
                                                                                        agreed::pace.fetch > 1)>,
                     agreement>,
-      meta::enforce<plan::running_means_are_not_weighted<averages, pushes_gradients && !agreed::waits &&
-                                                                       (agreed::stale::share(1) < 1 ||
-                                                                        agreed::portions::groups > 0)>,
+      meta::enforce<plan::running_means_are_not_weighted<
+                        averages, pushes_gradients && !agreed::waits &&
+                                      (plan::weights_by_age<typename agreed::stale>() || agreed::portions::groups > 0)>,
                     agreement>,
       meta::enforce<plan::variances_fit_their_format<averages, std::is_same_v<number, f16>>, number>,
       meta::enforce<plan::what_infers_pushes_nothing<infers, served>>,

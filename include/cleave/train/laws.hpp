@@ -87,9 +87,9 @@ template <class Optimizer> struct portions_are_stepped_by_lbfgs {
 template <bool Averages> struct portions_have_no_running_means {
   static constexpr bool holds = !Averages;
   template <bool Holds> struct tell {
-    static_assert(
-        Holds,
-        "Sandblaster: L-BFGS steps all weights, and GhostBatchNorm's are partly running means; normalize by LayerNorm");
+    static_assert(Holds,
+                  "Sandblaster: L-BFGS steps all weights, and some weights of GhostBatchNorm are running means; "
+                  "normalize by LayerNorm");
   };
 };
 template <class Compress, bool Compressed> struct portions_are_not_compressed {

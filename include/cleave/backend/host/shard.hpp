@@ -172,11 +172,18 @@ template <class T, class Push, int Most> class Shard {
     A const rate = static_cast<A>(rules_.outer.rate) / A{100},
             momentum = static_cast<A>(rules_.outer.momentum) / A{100};
     A* const v = moments() + first;
-    for (long i = 0; i < n; ++i) {
-      A const pull = x[i] - scale * sum[i];
-      v[i] = momentum * v[i] + pull;
-      x[i] -= rate * (pull + momentum * v[i]);
-    }
+    rules_.groups.each(begin_ + first, n, [&](long in_way, long many, ParameterGroup const& group) {
+      long const from = in_way - begin_ - first;
+      for (long i = from; i < from + many; ++i) {
+        A const pull = x[i] - scale * sum[i];
+        if (group.average != 0) {  // of running means: the mean
+          x[i] -= pull;
+          continue;
+        }
+        v[i] = momentum * v[i] + pull;
+        x[i] -= rate * (pull + momentum * v[i]);
+      }
+    });
   }
   /// Elastic: the centre and what was pushed move towards each other.
   void move(long first, long n, Sent* pushed) {
