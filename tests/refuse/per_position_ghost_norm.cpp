@@ -3,5 +3,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"
 
-struct Net : Sequential<Sequence<4, 8>, PerPosition<Linear<8>, GhostBatchNorm>, PerPosition<Linear<2>, CrossEntropy>> {};
+struct Net : Sequential<Sequence<4, 8>, PerPosition<GhostBatchNorm>, PerPosition<Linear<2>, CrossEntropy>> {};
 struct Train : Plan<Net, Batch<8>> {};
