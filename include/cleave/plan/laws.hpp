@@ -383,7 +383,13 @@ template <class Op> inline constexpr bool averages = false;
 template <class Op>
 requires requires { Op::averages; }
 inline constexpr bool averages<Op> = Op::averages > 0;
-template <class... Ops> inline constexpr bool averages<meta::list<Ops...>> = (averages<Ops> || ...);
+template <class... Ops>
+inline constexpr bool averages<meta::list<Ops...>> = [] {
+  bool const each[] = {averages<Ops>..., false};  // no fold: clang's end at 256 operands
+  bool any = false;
+  for (bool b : each) any |= b;
+  return any;
+}();
 
 template <bool Averages, bool Said> struct statistics_are_of_micro_batches_that_are_said {
   static constexpr bool holds = !Averages || Said;
