@@ -21,6 +21,10 @@ template <class N, class... Ps> struct Of : Plan<N, Batch<24>, Ps...> {
   static constexpr Rate rate = Rate::constant(0.02f);
 };
 template <class... Ps> struct Train : Of<Ghost, MicroBatches<8>, Ps...> {};
+struct Small : Sequential<Image<2, 4, 4>, Conv<3, 1>, GhostBatchNorm, Relu, Linear<4>, CrossEntropy> {};
+template <class... Ps> struct OfSmall : Plan<Small, Batch<8>, MicroBatches<4>, Ps...> {
+  static constexpr Rate rate = Rate::constant(0.02f);
+};
 struct Clipped : Adam {
   static constexpr float clip_norm = 0.05f;
 };
@@ -90,13 +94,13 @@ TEST_CASE("the same bits on any replicas, in rounds, by ZeRO, over stages") {
 }
 
 TEST_CASE("on a device, the bits of one rank there") {
-  auto const one = trained<Train<Adam>, OnDevice<Train<Adam>>>(1);
-  CHECK(trained<Train<Adam, DataParallel<Sync>>, OnDevice<Train<Adam, DataParallel<Sync>>>>(3) == one);
-  using Rounds = Train<Adam, DataParallel<Sync, Zero<2>>, Accumulate<2>>;
-  CHECK(trained<Rounds, OnDevice<Rounds>>(2) == one);
-  near(trained<Train<Momentum>, OnDevice<Train<Momentum>>>(1), trained<Train<Momentum>>(1), 1e-4);
-  CHECK(trained<Train<Clipped, DataParallel<Sync>>, OnDevice<Train<Clipped, DataParallel<Sync>>>>(2) ==
-        trained<Train<Clipped>, OnDevice<Train<Clipped>>>(1));
+  auto const on_device = []<class P>(std::type_identity<P>, int n) { return trained<P, OnDevice<P>>(n, 2); };
+  auto const one = on_device(std::type_identity<OfSmall<Adam>>{}, 1);
+  CHECK(on_device(std::type_identity<OfSmall<Adam, DataParallel<Sync>>>{}, 3) == one);
+  CHECK(on_device(std::type_identity<OfSmall<Adam, DataParallel<Sync, Zero<2>>, Accumulate<2>>>{}, 2) == one);
+  near(on_device(std::type_identity<OfSmall<Momentum>>{}, 1), trained<OfSmall<Momentum>>(1, 2), 1e-4);
+  CHECK(on_device(std::type_identity<OfSmall<Clipped, DataParallel<Sync>>>{}, 2) ==
+        on_device(std::type_identity<OfSmall<Clipped>>{}, 1));
 }
 
 TEST_CASE("running statistics are means of what was seen: neither clipped nor decayed, nor counted in the norm") {
