@@ -14,6 +14,7 @@
 #include "cleave/data/laws.hpp"
 #include "cleave/layer/laws.hpp"
 #include "cleave/place/laws.hpp"
+#include "cleave/plan/average_laws.hpp"
 #include "cleave/plan/laws.hpp"
 #include "cleave/plan/members.hpp"
 #include "cleave/plan/pipeline_laws.hpp"

@@ -5,6 +5,7 @@
 #include <cleave/agree/laws.hpp>
 #include <cleave/layer/laws.hpp>
 #include <cleave/place/laws.hpp>
+#include <cleave/plan/average_laws.hpp>
 #include <cleave/plan/laws.hpp>
 #include <cleave/plan/pipeline_laws.hpp>
 #include <cleave/plan/sequence_laws.hpp>

@@ -22,7 +22,7 @@ void update(gpu::Queue<Machine> const& q, gpu::WeightRange<T> const& r, gpu::Sou
   using A = tensor::accumulate_t<T>;
   auto const step = [&](auto const& from) {
     using From = std::remove_cvref_t<decltype(from)>;
-    r.groups.each(r.offset, r.count, [&](long at, long n, ParameterGroup const& group) {
+    r.groups.each(r.offset, r.count, [&](long at, long n, optim::RunGroup const& group) {
       long const first = at - r.offset;
       gpu::stream<gpu::Update<Optimizer, T, G, From>>(
           q, {r.weights + first, r.copies ? r.copies + first : nullptr, r.moments + first, r.apart, n, r.control, from,

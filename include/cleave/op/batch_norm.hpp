@@ -79,11 +79,13 @@ struct Normalise : Base {
     S const mean = tensor::mean_of(t.stats[c], n), variance = tensor::mean_of(t.stats[L.x[0] + c], n) - mean * mean;
     return {mean, variance < S{0} ? S{0} : variance};  // keeps a NaN
   }
+  template <class A> CLEAVE_HD static A inverse(A variance) {
+    return A{1} / std::sqrt((variance < A{0} ? A{0} : variance) + static_cast<A>(epsilon));
+  }
   /// The moments to normalise by: the batch's in training, the running ones otherwise.
   template <Local L, class T> CLEAVE_HD static Moments<tensor::accumulate_t<T>> moments(Operands<T> const& t, long c) {
     using A = tensor::accumulate_t<T>;
     using S = tensor::batch_sum_t<T>;
-    auto const inverse = [](A v) { return A{1} / std::sqrt((v < A{0} ? A{0} : v) + static_cast<A>(epsilon)); };
     if (!t.pass->training) return {t.state0[c], A{0}, inverse(t.state1[c])};
     auto const batch = of_batch<L>(t, c);
     A const high = static_cast<A>(batch.mean);

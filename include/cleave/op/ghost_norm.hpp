@@ -2,10 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <cmath>
-
-#include "../meta/host_device.hpp"
-#include "operands.hpp"
+#include "batch_norm.hpp"
 
 namespace cleave::op {
 
@@ -19,8 +16,7 @@ struct NormaliseMicroBatch : Base {
   static constexpr int weights = 2;
   static constexpr std::string_view weight_names[] = {"running_mean", "running_var"};
   static constexpr bool reads_y = true, keeps_zeros = true;
-  static constexpr float averages = 0.1f;
-  static constexpr double epsilon = 1e-5;
+  static constexpr float averages = static_cast<float>(Normalise::momentum);
   static constexpr Shape output(Shape x) { return x; }
   static constexpr Weight weight(int which, Shape x) {
     return {Shape(x[0]), which == 0 ? Start::Zeros : Start::Ones, 1, 1};
@@ -29,29 +25,20 @@ struct NormaliseMicroBatch : Base {
   static constexpr long aux(Shape x, Shape) { return 3L * x[0]; }
   template <Local L> static constexpr long count = long{L.rows} * L.x.stride(0);  // of each channel
 
-  template <class A> CLEAVE_HD static A inverse(A variance) {
-    return A{1} / std::sqrt((variance < A{0} ? A{0} : variance) + static_cast<A>(epsilon));
-  }
   /// Of channel c, from the sum of its squares around the mean: written to aux.
   template <Local L, class T, class S> CLEAVE_HD static void keep(Operands<T> const& t, long c, S mean, S squares) {
     using A = tensor::accumulate_t<T>;
     constexpr long n = count<L>, channels = L.x[0];
     t.aux[c] = static_cast<A>(mean);
     t.aux[channels + c] = static_cast<A>(tensor::mean_of(squares, n > 1 ? n - 1 : 1));
-    t.aux[2 * channels + c] = inverse(static_cast<A>(tensor::mean_of(squares, n)));
+    t.aux[2 * channels + c] = Normalise::inverse(static_cast<A>(tensor::mean_of(squares, n)));
   }
-  /// Where element i of channel c is, of all samples and positions.
-  template <Local L> CLEAVE_HD static constexpr long element(long c, long i) {
-    constexpr long below = L.x.stride(0);
-    return (i / below * L.x[0] + c) * below + i % below;
-  }
-
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     using S = tensor::batch_sum_t<T>;
     constexpr long channels = L.x[0], below = L.x.stride(0);
     ctx.each(channels, [&](long c) {
-      A mean = static_cast<A>(t.w0[c]), scale = inverse(static_cast<A>(t.w1[c]));
+      A mean = static_cast<A>(t.w0[c]), scale = Normalise::inverse(static_cast<A>(t.w1[c]));
       if (t.pass->training) {
         S sum{0}, squares{0};
         for (long b = 0; b < L.rows; ++b) {

@@ -77,13 +77,17 @@ template <class A> struct Now {
   long steps = 1;
   A correct1 = 1, correct2 = 1;  // Adam's bias corrections, computed once a step
   A decay = 1;                   // factor of the weight decay
-  A average = 0;                 // as of a ParameterGroup
+  A average = 0;                 // as of a RunGroup
 
   /// For the weights of a group.
   CLEAVE_HD Now in(ParameterGroup const& group) const {
     Now n = *this;
     n.rate *= static_cast<A>(group.rate);
     n.decay *= static_cast<A>(group.decay);
+    return n;
+  }
+  CLEAVE_HD Now in(RunGroup const& group) const {
+    Now n = in(static_cast<ParameterGroup const&>(group));
     n.average = static_cast<A>(group.average);
     return n;
   }

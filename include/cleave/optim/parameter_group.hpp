@@ -22,15 +22,14 @@ struct Parameter {
   }
 };
 
-/// Factors of a tensor's learning rate and of its weight decay, from 0 on. With rate 0 it stays as it is. `average` is
-/// the library's: it is set for a tensor that is not learned but moves towards its gradient, by this share of the way.
+/// Factors of a tensor's learning rate and of its weight decay, from 0 on. With rate 0 it stays as it is.
 ///   struct Mine : AdamW {
 ///     static constexpr ParameterGroup group(Parameter p) {
 ///       return {.rate = p.layer < 8 ? 0.1f : 1.0f, .decay = p.is_matrix() ? 1.0f : 0.0f};
 ///     }
 ///   };
 struct ParameterGroup {
-  float rate = 1, decay = 1, average = 0;
+  float rate = 1, decay = 1;
   friend constexpr bool operator==(ParameterGroup const&, ParameterGroup const&) = default;
 };
 
@@ -41,10 +40,15 @@ concept HasGroups = requires(Parameter p) {
   ParameterGroup{Optimizer::group(p)};
 };
 
+/// The group of weights; or, if they are not learned but move towards their gradients, by which share of the way.
+struct RunGroup : ParameterGroup {
+  float average = 0;
+  friend constexpr bool operator==(RunGroup const&, RunGroup const&) = default;
+};
 /// Neighbouring weights of one group, up to element `end` of a rank's weights.
 struct ParameterRun {
   long end = 0;
-  ParameterGroup group;
+  RunGroup group;
 };
 
 /// All weights of a rank, in order; none: one group. If weights of several ways lie one after the other, each way has
@@ -55,7 +59,7 @@ struct ParameterRuns {
 
   /// visit(first, how many, group) for the elements [begin, begin + many), in order.
   template <class Visit> constexpr void each(long begin, long many, Visit visit) const {
-    if (count == 0) return visit(begin, many, ParameterGroup{});
+    if (count == 0) return visit(begin, many, RunGroup{});
     long const way = of[count - 1].end;
     for (long at = begin, end = begin + many; at < end;) {
       long const in = at % way;

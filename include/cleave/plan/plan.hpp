@@ -5,6 +5,7 @@
 #include "../optim/rate.hpp"
 #include "../schedule/liveness.hpp"
 #include "../schedule/volume.hpp"
+#include "average_laws.hpp"
 #include "members.hpp"
 #include "pipeline.hpp"
 #include "sequence_laws.hpp"

@@ -199,7 +199,7 @@ template <class Optimizer, int N> constexpr bool factors_from_zero(place::Signat
     for (auto const& op : model.op) {
       for (int w = 0; w < op.weights; ++w) {
         ParameterGroup const g = Optimizer::group(Parameter{op.leaf, op.name, w, op.w[w].shape});
-        all &= g.average == 0 && g.rate >= 0 && g.decay >= 0 && g.rate <= std::numeric_limits<float>::max() &&
+        all &= g.rate >= 0 && g.decay >= 0 && g.rate <= std::numeric_limits<float>::max() &&
                g.decay <= std::numeric_limits<float>::max();
       }
     }

@@ -91,14 +91,12 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
     pack();
     v.round();
     Strided const own = part(bucket.count, group.mine, group.size);
-    if (share.sums_rounds) return keep_rounds(own);
-    bool const keeps = keeps_gradients(program.format, share.ranks, program.waits_for_norm, program.rounds);
-    Location const sum = keeps ? Location{Storage::OwnGradient} : sent();
+    if (keeps_gradients(program.format, share.ranks, program.waits_for_norm, program.rounds)) return keep(own);
     if (own.size() > 0) {
-      v.write(Write{Opcode::Reduce, sum, own});
+      v.write(Write{Opcode::Reduce, sent(), own});
       each_branch([&](int i, int branch, int merges) { v.source(Source{group.rank(i), sent(branch), own, merges}); });
     }
-    if (optimizer_in_parts(program.format, share.ranks)) return update_own(own, sum);
+    if (optimizer_in_parts(program.format, share.ranks)) return update_own(own, sent());
     v.round();
     for (int i = 0; i < group.size; ++i) {
       Strided const of = part(bucket.count, i, group.size);
@@ -107,8 +105,8 @@ template <class V> struct BucketExchange : ExchangeEmitter<V> {
     }
     if (program.waits_for_norm) apply(sent());
   }
-  /// In each round it adds its part to what it has kept of those before, and in the last it updates by that.
-  constexpr void keep_rounds(Strided own) {
+  /// It adds its part to what it has kept of the rounds before, if there are any, and in the last it updates by that.
+  constexpr void keep(Strided own) {
     Location const kept{Storage::OwnGradient};
     if (own.size() > 0) {
       each_kept(

@@ -24,7 +24,7 @@ class StepGoal {
                                    : exchanged_over(program, step_);
     for (int i = 0; sums_batch_ && i < share.parts(over_) && i < most_checked_ranks; ++i) {
       if (!program.format.ordered) {
-        Range const rounds = share.summed_with(accumulation);
+        Range const rounds = share.rounds_of_sum(accumulation);
         for (int r = rounds.begin; r < rounds.end; ++r) own_[i][0] |= of(share.of(over_, i, r), i);
         continue;
       }
@@ -126,7 +126,7 @@ class StepGoal {
     std::uint64_t out = 0;
     int const m = share_.micro_batches;
     if (!p_.format.ordered) {
-      for (int t = 0; t < trees(); ++t) out |= bits(t * m, t * m + summed(share_, after).end);
+      for (int t = 0; t < trees(); ++t) out |= bits(t * m, t * m + share_.of_sum(after).end);
       return out;
     }
     int const each = most_kept(share_, true), tree = which / each * m;

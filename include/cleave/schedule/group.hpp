@@ -48,7 +48,7 @@ constexpr RankGroup group_over(AxisSet over, Ranks const& ranks, int rank) { ret
 /// What rank `index` of the ordered sum that an accumulation round belongs to holds after it, from left to right.
 constexpr TreeSum branches(Share const& share, AxisSet over, int index, int accumulation = 0) {
   TreeSum sum{share.micro_batches};
-  Range const rounds = share.summed_with(accumulation);
+  Range const rounds = share.rounds_of_sum(accumulation);
   for (int round = rounds.begin; round < rounds.end; ++round) {
     Range const own = share.of(over, index, round);
     for (int m = own.begin; m < own.end; ++m) sum.push({m, 1}, [](int, int) {});
@@ -56,17 +56,12 @@ constexpr TreeSum branches(Share const& share, AxisSet over, int index, int accu
   return sum;
 }
 
-/// The micro-batches whose gradients are summed with those of a round.
-constexpr Range summed(Share const& share, int accumulation) {
-  return share.sums_rounds ? slices(share.micro_batches, accumulation, share.rounds) : Range{0, share.micro_batches};
-}
-
 /// Calls visit(index, which, branch) for the branches of the ranks whose index along the axes `apart` is `tree_of`,
 /// from left to right.
 template <class Visit>
 constexpr void branches_in_order(Share const& share, AxisSet over, AxisSet apart, int tree_of, int accumulation,
                                  Visit visit) {
-  Range const all = summed(share, accumulation);
+  Range const all = share.of_sum(accumulation);
   for (int next = all.begin; next < all.end;) {  // with accumulation a rank's need not be neighbours
     int const before = next;
     for (int i = 0; i < share.parts(over); ++i) {
@@ -107,7 +102,7 @@ template <class Visit> constexpr void each_branch(Share const& share, AxisSet ov
 /// The branches of one tree that are kept after a round; before the first: none.
 constexpr TreeSum kept_after(Share const& share, int accumulation) {
   TreeSum kept{share.micro_batches};
-  int const end = accumulation < 0 ? 0 : summed(share, accumulation).end;
+  int const end = accumulation < 0 ? 0 : share.of_sum(accumulation).end;
   for (int begin = 0; begin < end;) {
     int const size = static_cast<int>(std::bit_floor(static_cast<unsigned>(end - begin)));
     kept.push({begin, size}, [](int, int) {});

@@ -161,11 +161,10 @@ template <class = void>
     out = text::pipeline(p);
   } else if (p.rounds > 1) {
     bool const sums = shared(request, ranks).sums_rounds, norm = p.waits_for_norm;
-    out = meta::joined({"in each of ", p.rounds, " rounds, but ",
-                        sums   ? ""
-                        : norm ? "start, "
-                               : "start and ",
-                        norm ? "norm and update" : "update", " in the last alone:\n"});
+    char const* const of_step = norm ? "start, norm and update" : "start and update";
+    char const* const behind_sums = norm ? "norm and update" : "update";
+    out =
+        meta::joined({"in each of ", p.rounds, " rounds, but ", sums ? behind_sums : of_step, " in the last alone:\n"});
   }
   if (p.blocks > 1) meta::append(out, {"sums of products are trees of at most ", p.blocks, " blocks:\n"});
   for (int k = 0; k < p.steps; ++k) {
@@ -222,7 +221,7 @@ template <class P> std::string listing(Ranks mesh) {
 template <class = void> void append_groups(std::string& out, Program const& p) {
   auto const size = [&](int i) { return p.groups.of[i].end - (i > 0 ? p.groups.of[i - 1].end : 0); };
   for (int i = 0; i < p.groups.count; ++i) {
-    ParameterGroup const& g = p.groups.of[i].group;
+    optim::RunGroup const& g = p.groups.of[i].group;
     long weights = 0;
     bool first = true;
     for (int k = 0; k < p.groups.count; ++k) {

@@ -18,8 +18,8 @@ template <class P> class ParameterRunsOf {
     for (int i = 0; i < P::schedule.weights; ++i) {
       Weight const& w = P::schedule.weight[i];
       auto const& s = P::signatures.op[P::placed.node[w.node].op];
-      ParameterGroup group = P::optimizer::group(Parameter{s.leaf, s.name, w.which, s.w[w.which].shape});
-      if (s.averages > 0) group = {.average = s.averages};
+      optim::RunGroup group{{}, s.averages};
+      if (s.averages == 0) group = {P::optimizer::group(Parameter{s.leaf, s.name, w.which, s.w[w.which].shape}), 0};
       if (out.count == 0 || !(out.of[out.count - 1].group == group)) out.of[out.count++].group = group;
       out.of[out.count - 1].end = w.offset + w.count;
     }

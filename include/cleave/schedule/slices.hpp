@@ -54,7 +54,7 @@ struct Share {
     return portions.groups > 0 ? portions.largest() : most_slices(micro_batches, ranks.replicas());
   }
   constexpr Range own(int r, int round) const {
-    if (sums_rounds) return within(slices(micro_batches, round, rounds), r, ranks.replicas());
+    if (sums_rounds) return within(of_sum(round), r, ranks.replicas());
     return within(replica(r), round, rounds);
   }
   /// How many micro-batches a replica has taken before this one, of a round.
@@ -64,7 +64,11 @@ struct Share {
     return taken + micro_batch - own(r, round).begin;
   }
   /// The rounds whose gradients are one sum over the ranks: this one, or all.
-  constexpr Range summed_with(int round) const { return sums_rounds ? Range{round, round + 1} : Range{0, rounds}; }
+  constexpr Range rounds_of_sum(int round) const { return sums_rounds ? Range{round, round + 1} : Range{0, rounds}; }
+  /// And the micro-batches of these.
+  constexpr Range of_sum(int round) const {
+    return sums_rounds ? slices(micro_batches, round, rounds) : Range{0, micro_batches};
+  }
   /// The micro-batches of a rank, where these axes cut the batch: the outermost first, and each of its parts the next.
   constexpr Range part(AxisSet cut, int rank, int round) const {
     Range r = own(ranks.coordinate(rank, place::data_axis), round);
@@ -160,7 +164,7 @@ constexpr Held held(Share share, AxisSet over, int index, bool ordered, int accu
   Held h{1, 1, 1};
   TreeSum sum{share.micro_batches};
   int summed = 0;
-  Range const rounds = share.summed_with(accumulation);
+  Range const rounds = share.rounds_of_sum(accumulation);
   for (int round = rounds.begin; round < rounds.end; ++round) {
     Range const r = share.of(over, index, round);
     summed += r.size();

@@ -156,7 +156,7 @@ template <class T, class Push, int Most> class Shard {
   }
   /// By the gradients g (n).
   void step(long first, long n, A const* g, optim::Now<A> const& now, A scale) {
-    rules_.groups.each(begin_ + first, n, [&](long in_way, long many, ParameterGroup const& group) {
+    rules_.groups.each(begin_ + first, n, [&](long in_way, long many, optim::RunGroup const& group) {
       long const at = in_way - begin_;
       rules_.step(weights() + at, narrow ? copies_.data() + at : nullptr, g + (at - first),
                   moments_.empty() ? nullptr : moments() + at, count(), many, now.in(group), scale);
@@ -172,7 +172,7 @@ template <class T, class Push, int Most> class Shard {
     A const rate = static_cast<A>(rules_.outer.rate) / A{100},
             momentum = static_cast<A>(rules_.outer.momentum) / A{100};
     A* const v = moments() + first;
-    rules_.groups.each(begin_ + first, n, [&](long in_way, long many, ParameterGroup const& group) {
+    rules_.groups.each(begin_ + first, n, [&](long in_way, long many, optim::RunGroup const& group) {
       long const from = in_way - begin_ - first;
       for (long i = from; i < from + many; ++i) {
         A const pull = x[i] - scale * sum[i];

@@ -38,8 +38,7 @@ template <class N, class Machine, class Link> class Exchanges {
     in_place.waits_for_norm = ranks.program.waits_for_norm && ranks.keeps_gradients();
     for (int step = 0; step < in_place.steps; ++step) {
       bool const starts = in_place.step[step].what == schedule::Do::Start;
-      bool const once = schedule::once_a_step(in_place.step[step].what,
-                                              ranks.share.sums_rounds);  // not in each round of accumulation
+      bool const once = schedule::once_a_step(in_place.step[step].what, ranks.share.sums_rounds);
       for (int round = 0; round < (once ? 1 : in_place.rounds); ++round) {
         RankLists& lists = of_[index(step, round)];
         lists = rank_lists(in_place, step, ranks.share, round);

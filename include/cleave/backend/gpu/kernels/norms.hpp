@@ -94,22 +94,22 @@ template <op::Local L, bool Forward, class T_> struct NormaliseSlice {
   using Op = op::NormaliseMicroBatch;
   using A = tensor::accumulate_t<T>;
   using S = tensor::batch_sum_t<T>;
-  static constexpr int channels = L.x[0], threads = 256, shared_bytes = threads / lanes * static_cast<int>(sizeof(S));
+  static constexpr int outputs = L.x[0], threads = 256, shared_bytes = threads / lanes * static_cast<int>(sizeof(S));
   static constexpr bool alone = false;
-  static constexpr long n = Op::count<L>;
-  static int blocks(Args const& t) { return channels * t.slices; }
+  static constexpr long n = Op::count<L>, below = L.x.stride(0), aux = Op::aux(L.x, L.y);
+  static int blocks(Args const& t) { return outputs * t.slices; }
 
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& all) {
-    Args const t = op::slice_of<L>(all, c.block() / channels, 3L * channels);
-    int const channel = c.block() % channels;
+    Args const t = op::slice_of<L>(all, c.block() / outputs, aux);
+    int const channel = c.block() % outputs;
     auto* const line = reinterpret_cast<S*>(c.shared());
     auto const over_channel = [&](auto term) {
       S sum{0};
-      for (long i = c.thread(); i < n; i += threads) sum += term(Op::element<L>(channel, i));
+      for (long i = c.thread(); i < n; i += threads) sum += term(element<NormaliseSlice>(channel, i));
       return over_block<Sum>(c, sum, line);
     };
     if constexpr (Forward) {
-      A mean = static_cast<A>(t.w0[channel]), scale = Op::inverse(static_cast<A>(t.w1[channel]));
+      A mean = static_cast<A>(t.w0[channel]), scale = op::Normalise::inverse(static_cast<A>(t.w1[channel]));
       if (t.pass->training) {
         S const middle = tensor::mean_of(over_channel([&](long e) { return static_cast<S>(t.x[e]); }), n);
         S const squares = over_channel([&](long e) {
@@ -117,19 +117,19 @@ template <op::Local L, bool Forward, class T_> struct NormaliseSlice {
           return from * from;
         });
         if (c.thread() == 0) Op::keep<L>(t, channel, middle, squares);
-        mean = static_cast<A>(middle), scale = Op::inverse(static_cast<A>(tensor::mean_of(squares, n)));
+        mean = static_cast<A>(middle), scale = op::Normalise::inverse(static_cast<A>(tensor::mean_of(squares, n)));
       }
       for (long i = c.thread(); i < n; i += threads) {
-        long const e = Op::element<L>(channel, i);
+        long const e = element<NormaliseSlice>(channel, i);
         t.y[e] = static_cast<T>((static_cast<A>(t.x[e]) - mean) * scale);
       }
     } else {
       S const sum = over_channel([&](long e) { return static_cast<S>(t.dy[e]); }),
               along = over_channel([&](long e) { return static_cast<S>(t.dy[e]) * static_cast<S>(t.y[e]); });
       A const shift = static_cast<A>(tensor::mean_of(sum, n)), slope = static_cast<A>(tensor::mean_of(along, n)),
-              scale = t.aux[2 * channels + channel];
+              scale = t.aux[2 * outputs + channel];
       for (long i = c.thread(); i < n; i += threads) {
-        long const e = Op::element<L>(channel, i);
+        long const e = element<NormaliseSlice>(channel, i);
         t.dx[e] = static_cast<T>((static_cast<A>(t.dy[e]) - shift - static_cast<A>(t.y[e]) * slope) * scale);
       }
     }
@@ -193,14 +193,18 @@ template <> struct Kernel<op::NormaliseMicroBatch> : ByDefinition<op::NormaliseM
     q.template launch<NormaliseSlice<L, false, T>>(NormaliseSlice<L, false, T>::blocks(t), t);
   }
 };
-template <> struct Kernel<op::ScaleAndShift> : TakesTails<Kernel<op::ScaleAndShift>> {
+/// Of an operation whose forward pass and input gradient are `Each`, element by element.
+template <class Op, template <op::Local, bool, class, class> class Each>
+struct EachElementKernel : TakesTails<Kernel<Op>> {
   template <class Tail, op::Local L, bool, class, class T, class Q>
   static void forward_with(Q q, op::Operands<T> const& t) {
-    q.template launch<ScaleEach<L, true, T, Tail>>(blocks_each(L.rows * L.x.size() * t.slices), t);
+    q.template launch<Each<L, true, T, Tail>>(blocks_each(L.rows * L.x.size() * t.slices), t);
   }
   template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
-    q.template launch<ScaleEach<L, false, T, Tail>>(blocks_each(L.rows * L.x.size() * t.slices), t);
+    q.template launch<Each<L, false, T, Tail>>(blocks_each(L.rows * L.x.size() * t.slices), t);
   }
+};
+template <> struct Kernel<op::ScaleAndShift> : EachElementKernel<op::ScaleAndShift, ScaleEach> {
   template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
     sum_columns<ScaleSum<L, T>>(q, t);
   }
@@ -214,14 +218,7 @@ template <> struct Kernel<op::BatchSums> : ByDefinition<op::BatchSums> {
     sum<L, T>(q, one_slice(t, t.stats));
   }
 };
-template <> struct Kernel<op::Normalise> : TakesTails<Kernel<op::Normalise>> {
-  template <class Tail, op::Local L, bool, class, class T, class Q>
-  static void forward_with(Q q, op::Operands<T> const& t) {
-    q.template launch<NormaliseEach<L, true, T, Tail>>(blocks_each(L.rows * L.x.size() * t.slices), t);
-  }
-  template <class Tail, op::Local L, class T, class Q> static void backward_input_with(Q q, op::Operands<T> const& t) {
-    q.template launch<NormaliseEach<L, false, T, Tail>>(blocks_each(L.rows * L.x.size() * t.slices), t);
-  }
+template <> struct Kernel<op::Normalise> : EachElementKernel<op::Normalise, NormaliseEach> {
   template <op::Local L, class T, class Q> static void sum(Q q, Summing<T> const& t) {
     sum_columns<NormaliseSum<L, T>>(q, t);
   }

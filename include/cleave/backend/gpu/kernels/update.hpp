@@ -63,7 +63,7 @@ template <class Optimizer, class T, class G, class From = Sources<G>> struct Upd
     Control<A> const* control;
     From gradient;           // from its element `first` on
     long first = 0, of = 0;  // elements of all of it; 0: n
-    ParameterGroup group{};
+    optim::RunGroup group{};
   };
   /// Running means are of gradients that were not scaled.
   template <int W> CLEAVE_HD static Pack<A, W> gradient(Args const& a, long i, long all) {

@@ -77,7 +77,7 @@ template <class T> struct Stepping {
                            g + (at - offset), moments + (at + shift.moments), apart, n, then, scale);
     };
     if constexpr (optim::HasGroups<Optimizer>) {
-      groups.each(offset, count, [&](long at, long n, ParameterGroup const& group) { in(at, n, now.in(group)); });
+      groups.each(offset, count, [&](long at, long n, optim::RunGroup const& group) { in(at, n, now.in(group)); });
     } else {
       in(offset, count, now);
     }
