@@ -16,7 +16,7 @@ struct Grouped : Adam {
 static_assert(optim::HasGroups<Grouped> && !optim::HasGroups<Adam>);
 static_assert(Parameter{0, "product", 0, Shape(3, 4)}.is_matrix() && !Parameter{0, "bias", 0, Shape(4)}.is_matrix());
 
-constexpr optim::ParameterRun runs[]{{10, {0.5f, 1}}, {12, {1, 0}}, {20, {}}};
+constexpr optim::ParameterRun runs[]{{10, {{0.5f, 1}}}, {12, {{1, 0}}}, {20, {}}};
 using Visit = std::tuple<long, long, float>;
 std::vector<Visit> visits(optim::ParameterRuns const& all, long begin, long many) {
   std::vector<Visit> out;
