@@ -17,7 +17,8 @@ using session::ParameterServer;
 namespace {
 
 struct Tiny : Sequential<Vector<4>, Linear<3>, Tanh, Linear<2>, CrossEntropy> {};
-template <class Agreement> struct Of : Plan<Tiny, Batch<12>, MicroBatches<6>, DataParallel<Agreement>> {
+template <class Agreement, class... Ps>
+struct Of : Plan<Tiny, Batch<12>, MicroBatches<6>, DataParallel<Agreement>, Ps...> {
   static constexpr Rate rate = Rate::constant(0.1f);
 };
 template <class P> std::vector<float> weights(auto& t) {
@@ -65,6 +66,7 @@ template <class P> void processes_have_the_bits_of_threads(int replicas) {
 
 TEST_CASE("the server has the last steps of its clients, as of threads") {
   processes_have_the_bits_of_threads<Of<LocalSGD<4>>>(3);
+  processes_have_the_bits_of_threads<Of<LocalSGD<4>, Shards<3>>>(3);
   processes_have_the_bits_of_threads<Of<DiLoCo<4>>>(3);
   processes_have_the_bits_of_threads<Of<Downpour<4, 4>>>(1);
   processes_have_the_bits_of_threads<Of<ElasticAveraging<4, 30>>>(1);

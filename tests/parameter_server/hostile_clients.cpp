@@ -21,6 +21,7 @@ namespace {
 
 struct Net : Sequential<Vector<12>, Linear<24>, Relu, Linear<4>, CrossEntropy> {};
 struct Free : Plan<Net, Batch<24>, DataParallel<Async, Stale<Damp>>, Shards<3>, Momentum> {};
+struct InStep : Plan<Net, Batch<24>, MicroBatches<4>, DataParallel<Sync>, Shards<2>, Momentum> {};
 struct Narrow : Plan<Net, Batch<24>, DataParallel<Async>, Precision<bf16>, Sgd> {};
 struct Packed : Plan<Net, Batch<24>, DataParallel<Async>, Compress<Int8>, Sgd> {};
 
@@ -148,6 +149,32 @@ TEST_CASE("rates, versions, counts, shards and kinds that no replica says are re
   refused([](Head& h) { h.kind = Kind::Pull, h.version = 2; }, "no such tensor", {});
   refused([](Head& h) { h.kind = Kind::Pull, h.version = -2; }, "no such tensor", {});
   refused([](Head&) {}, "a push of 12 bytes that is none to shard 0", std::vector<unsigned char>(12));
+  CHECK(live.weights() == before);
+}
+TEST_CASE("updates to follow that no first shard has made are refused, and no weight changes") {
+  Live<InStep> live;
+  auto const before = live.weights();
+  int at = 0;
+  auto const refused = [&](int shard, double rate, int update, std::vector<int> lives, char const* why) {
+    Liar<InStep> liar(live, 0, "net" + std::to_string(at++));  // a replica that has left ends the run in its container
+    std::vector<unsigned char> bytes(16 + 4 * lives.size());
+    std::memcpy(bytes.data(), &rate, 8);
+    std::memcpy(bytes.data() + 8, &update, 4);
+    std::memcpy(bytes.data() + 16, lives.data(), 4 * lives.size());
+    Head h;
+    h.kind = Kind::Follow;
+    h.shard = shard;
+    std::string const said = liar.answer(h, bytes);
+    INFO(said);
+    CHECK(said.find(why) != std::string::npos);
+  };
+  refused(1, 0.1, 1, {1}, "an update to follow in 20 bytes, where 24 belong");
+  refused(1, 1e30, 1, {1, 1}, "rates are from 0 to");
+  refused(1, 0.1, -1, {1, 1}, "an update to follow with version -1");
+  refused(1, 0.1, 1, {1, 0}, "an update of 1 replicas, where 2 belong");
+  refused(1, 0.1, 1, {1, 1}, ", and the first shard 1, of gradients that are not here: this part of the server");
+  refused(1, 0.1, 2, {1, 1}, ", and the first shard 2: this part of the server");
+  refused(0, 0.1, 1, {1, 1}, "which is not to be said here");
   CHECK(live.weights() == before);
 }
 TEST_CASE("a stop: of a signal that does not exist, and of a reader, which has no replica to stop") {

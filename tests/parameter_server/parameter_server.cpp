@@ -24,6 +24,10 @@ namespace {
 struct Net : Sequential<Vector<12>, Linear<24>, Relu, Linear<4>, CrossEntropy> {};
 struct Sync3 : Plan<Net, Batch<24>, MicroBatches<12>, DataParallel<Sync>, Shards<1>, Momentum> {};
 struct Spare : Plan<Net, Batch<24>, MicroBatches<12>, DataParallel<Sync, Spares<2>>, Shards<1>, Momentum> {};
+template <int Count>
+struct Cut : Plan<Net, Batch<24>, MicroBatches<12>, DataParallel<Sync>, Shards<Count>, Momentum> {};
+struct SpareCut : Plan<Net, Batch<24>, MicroBatches<12>, DataParallel<Sync, Spares<2>>, Shards<2>, Momentum> {};
+struct Averaged : Plan<Net, Batch<24>, MicroBatches<12>, DataParallel<LocalSGD<4>>, Shards<3>, Momentum> {};
 struct Wild : Plan<Net, Batch<24>, DataParallel<Async>, Shards<3>, Momentum> {};
 struct Half : Plan<Net, Batch<24>, DataParallel<Async>, Precision<bf16>, Momentum> {};
 struct Stretch : Plan<Net, Batch<24>, DataParallel<ElasticAveraging<4, 10>>, Momentum> {};
@@ -111,6 +115,19 @@ struct Place : Process {
         }) {
     REQUIRE(read(out, &port, sizeof port) == sizeof port);
   }
+  /// A part of one: it saves often, at the end when it is terminated, and goes on with the files that it is given.
+  template <class P>
+  Place(P*, int replicas, std::string const& folder, std::string const& from, int at, int part, int parts)
+      : Process([=](int to) {
+          ParameterServer<P> s(at, replicas, 1, part, parts, patience);
+          if (io::exists(from)) s.load(from);
+          s.keep(folder, Milliseconds(1));
+          says_where(to, s.port());
+          session::StopSignals const signals;
+          s.serve({}, [] { return session::StopSignals::received() != 0; });
+        }) {
+    REQUIRE(read(out, &port, sizeof port) == sizeof port);
+  }
   template <class P>
   Place(P*, int replicas, int part = 0, int parts = 1) : Process([=](int to) { serve<P>(to, replicas, part, parts); }) {
     REQUIRE(read(out, &port, sizeof port) == sizeof port);
@@ -183,6 +200,37 @@ TEST_CASE("synchronous clients in processes have the bits of threads, and of one
   CHECK(apart == whole);
   CHECK(accuracy<Sync3>(a.port, "net", 3) == t.accuracy(feed, 240));
 }
+TEST_CASE("in several shards, of one process or of several, synchronous clients have the same bits") {
+  auto const run = [](auto* p, int parts) {
+    using P = std::remove_pointer_t<decltype(p)>;
+    std::vector<std::unique_ptr<Place>> servers;
+    std::vector<int> ports;
+    for (int i = 0; i < parts; ++i) {
+      servers.push_back(std::make_unique<Place>(p, 3, i, parts));
+      ports.push_back(servers.back()->port);
+    }
+    std::vector<std::unique_ptr<Process>> all;
+    for (int r = 0; r < 3; ++r) {
+      all.push_back(std::make_unique<Process>([&, r](int to) { take_part<P>(to, ports, "net", r, 3, 40); }));
+    }
+    for (auto& q : all) CHECK(q->wait() == "0 done");
+    return weights<P>(ports, "net", 3);
+  };
+  auto const whole = run(of<Sync3>, 1);
+  CHECK(run(of<Cut<2>>, 1) == whole);
+  CHECK(run(of<Cut<2>>, 2) == whole);
+  CHECK(run(of<Cut<5>>, 3) == whole);
+  auto const averaged = run(of<Averaged>, 1);
+  CHECK(run(of<Averaged>, 3) == averaged);
+  Served<Averaged> threads(3, 1);
+  threads.set_rate(rate);
+  threads.train(0, 40, feed);
+  std::vector<float> there;
+  for (session::Kept const& k : session::kept<Averaged>()) {
+    for (float v : session::whole(threads, k)) there.push_back(v);
+  }
+  CHECK(averaged == there);
+}
 TEST_CASE_TEMPLATE("asynchronous clients, each as if alone, share what they learn", P, Wild, Half, Stretch) {
   Place server(of<P>, 3);
   std::vector<std::unique_ptr<Process>> all;
@@ -227,6 +275,7 @@ TEST_CASE("kill -9 of a worker, 20 times, under spares and without waiting: the 
       CHECK(accuracy<P>(server.port, "net", n) > enough);
     };
     spares ? run(of<Spare>, 0.9) : run(of<Wild>, 0.9);
+    if (spares) run(of<SpareCut>, 0.9);
   }
 }
 TEST_CASE("a client that does not wait, killed five times, goes on where it was: no part of the run is done again") {
@@ -485,8 +534,101 @@ TEST_CASE("one run: where a replica diverges and is needed, what is saved stays;
   CHECK(!saved);
   CHECK(run(of<Spare>, 6, 40) == std::tuple{std::string(), std::int64_t{40}, true});
 }
-TEST_CASE("a server of several parts is for replicas that do not wait") {
-  CHECK_THROWS_WITH_AS(ParameterServer<Sync3>(0, 3, 1, 0, 2), doctest::Contains("need one part"), Error);
+TEST_CASE("a server has no more parts than shards") {
+  CHECK_THROWS_WITH_AS(ParameterServer<Sync3>(0, 3, 1, 0, 2),
+                       "a server of 2 parts for 1 shards; say Shards<2>, or fewer parts", Error);
+}
+TEST_CASE("kill -9 of workers, whose server is in two processes: the others go on, and they come back") {
+  Place one(of<SpareCut>, 6, 0, 2), two(of<SpareCut>, 6, 1, 2);
+  auto const go = [&](int r) {
+    return std::make_unique<Process>([&, r](int to) {
+      take_part<SpareCut>(to, {one.port, two.port}, "net", r, 6, 800, 300);
+    });
+  };
+  std::vector<std::unique_ptr<Process>> all;
+  for (int r = 0; r < 6; ++r) all.push_back(go(r));
+  tensor::Random const draw{9, tensor::Purpose::Shuffle, 0};
+  for (std::uint64_t k = 0; k < 12; ++k) {
+    std::this_thread::sleep_for(Milliseconds(5 + draw.below(20, k)));
+    auto const r = static_cast<std::size_t>(draw.below(2, k, 1));
+    all[r]->end(SIGKILL);
+    all[r] = go(static_cast<int>(r));
+  }
+  for (auto& q : all) CHECK(q->wait() == "0 done");
+  Client<SpareCut> reader({{"127.0.0.1", one.port}, {"127.0.0.1", two.port}}, "net", -1, 6, 1, patience);
+  CHECK(reader.accuracy(feed, 240) > 0.9);
+}
+TEST_CASE(
+    "both parts of a server, stopped in any order or killed, go on from files of the same update, with its bits") {
+  using P = Cut<2>;
+  std::vector<float> whole;
+  for (int how = 0; how < 3; ++how) {  // the first part ends first; the second; both are killed
+    CAPTURE(how);
+    scratch::Folder const folder;
+    auto const file = [&](int part, bool previous) {
+      return folder.path() + "/net.server" + std::to_string(part) + (previous ? ".previous" : "") + ".safetensors";
+    };
+    auto const update_of = [&](std::string const& path) {
+      io::SafeTensors const saved = io::load_safetensors(path);
+      std::int64_t v = 0;
+      std::memcpy(&v, saved.find("versions")->bytes.data(), sizeof v);
+      return v;
+    };
+    std::unique_ptr<Place> part[2];
+    for (int i = 0; i < 2; ++i) part[i] = std::make_unique<Place>(of<P>, 3, folder.path(), "", 0, i, 2);
+    std::vector<int> const ports{part[0]->port, part[1]->port};
+    stepping() = 0;
+    std::vector<std::unique_ptr<Process>> all;
+    for (int r = 0; r < 3; ++r) {
+      all.push_back(std::make_unique<Process>(
+          [&, r](int to) { take_part<P>(to, ports, "net", r, 3, 1000, 1000, patience, patience); }));
+    }
+    await_steps_of(3);
+    auto const last = std::chrono::steady_clock::now() + patience;
+    while (!(io::exists(file(0, true)) && io::exists(file(1, true))) && std::chrono::steady_clock::now() < last)
+      std::this_thread::sleep_for(Milliseconds(1));
+    std::string from[2];
+    if (how < 2) {
+      for (int i : {how, 1 - how}) part[i]->end(SIGTERM);
+      for (int i = 0; i < 2; ++i) from[i] = file(i, false);
+    } else {
+      for (int i = 0; i < 2; ++i) part[i]->end(SIGKILL);
+      for (bool a : {false, true}) {
+        for (bool b : {false, true}) {
+          if (!from[0].empty() || update_of(file(0, a)) != update_of(file(1, b))) continue;
+          from[0] = file(0, a), from[1] = file(1, b);
+        }
+      }
+    }
+    REQUIRE(!from[0].empty());
+    for (int i = 0; i < 2; ++i) {
+      part[i] = std::make_unique<Place>(of<P>, 3, folder.path(), from[i], ports[static_cast<std::size_t>(i)], i, 2);
+    }
+    for (auto& q : all) CHECK(q->wait() == "0 done");
+    auto const those = weights<P>(ports, "net", 3);
+    if (whole.empty()) {
+      Place other(of<P>, 3);
+      all.clear();
+      for (int r = 0; r < 3; ++r) {
+        all.push_back(std::make_unique<Process>([&, r](int to) { take_part<P>(to, {other.port}, "net", r, 3, 1000); }));
+      }
+      for (auto& q : all) CHECK(q->wait() == "0 done");
+      whole = weights<P>({other.port}, "net", 3);
+    }
+    CHECK(those == whole);
+  }
+}
+TEST_CASE("a part of a server that begins anew beside the others: an error that says so") {
+  using P = Cut<2>;
+  Place one(of<P>, 1, 0, 2);
+  auto two = std::make_unique<Place>(of<P>, 1, 1, 2);
+  int const port = two->port;
+  CHECK(Process([&](int to) { take_part<P>(to, {one.port, port}, "net", 0, 1, 20); }).wait() == "0 done");
+  two = std::make_unique<Place>(of<P>, 1, 1, 2);
+  std::string const said = Process([&](int to) { take_part<P>(to, {one.port, two->port}, "net", 0, 1, 40); }).wait();
+  INFO(said);
+  CHECK(said.find("shard 1 has update 0 of container net, and the first shard 20: this part of the server was started "
+                  "again with older weights") != said.npos);
 }
 TEST_CASE("another plan, another number of replicas, another protocol: refused before any data") {
   Place server(of<Wild>, 2);

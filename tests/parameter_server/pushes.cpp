@@ -84,13 +84,15 @@ template <class P> auto over_tcp(int replicas, int steps) {
 }
 
 template <class Word, class... Ps> using Waiting = Of<DataParallel<Sync>, Shards<1>, Compress<Word>, Ps...>;
+template <class Word, class... Ps> using Cut = Of<DataParallel<Sync>, Shards<3>, Compress<Word>, Ps...>;
 template <class Word, class... Ps> using Free = Of<DataParallel<Async>, Shards<3>, Compress<Word>, Ps...>;
 
 // bf16 sends half. A layer's part in each shard is encoded alone: 312 + 100 weights, cut behind 137 and 274 of all 412.
 constexpr long plain = traffic<Of<DataParallel<Async>, Shards<3>>>.bytes_per_step;
 static_assert(plain == 412 * 4 && traffic<Free<bf16>>.bytes_per_step * 2 == plain);
 static_assert(traffic<Free<Int8>>.bytes_per_step == 2 * Int8::bytes(137) + Int8::bytes(312 - 274) + Int8::bytes(100));
-static_assert(traffic<Waiting<OneBit>>.bytes_per_step == OneBit::bytes(312) + OneBit::bytes(100));  // one keeper
+static_assert(traffic<Cut<Int8>>.bytes_per_step == traffic<Free<Int8>>.bytes_per_step);
+static_assert(traffic<Waiting<OneBit>>.bytes_per_step == OneBit::bytes(312) + OneBit::bytes(100));  // one shard
 
 }  // namespace
 
@@ -105,6 +107,8 @@ TEST_CASE("compressed pushes over TCP give the bits of threads") {
   CHECK(over_tcp<Waiting<Int8>>(3, 20) == by_threads<Waiting<Int8>>(3, 20));
   CHECK(over_tcp<Waiting<OneBit>>(2, 20) == by_threads<Waiting<OneBit>>(2, 20));
   CHECK(over_tcp<Free<TopK<50>>>(1, 20) == by_threads<Free<TopK<50>>>(1, 20));
+  CHECK(over_tcp<Cut<Int8>>(3, 20) == by_threads<Cut<Int8>>(3, 20));
+  CHECK(over_tcp<Cut<TopK<1000>>>(3, 20) == by_threads<Of<DataParallel<Sync>, Shards<1>>>(3, 20));
   using Split = Waiting<Int8, ModelParallel<SplitCols>, Precision<bf16>>;
   CHECK(over_tcp<Split>(2, 20) == by_threads<Split>(2, 20));
 }
@@ -231,6 +235,9 @@ TEST_CASE("what a server owes at once: all copies of all weights, a shard's part
   Served<Waits> waits(6, 7);
   waits.train(0, 20, feed);
   CHECK(waits.most_owed(0) == 6 * copy);  // everybody's at almost the same time
+  Served<Of<DataParallel<Sync>, Shards<4>>> cut(6, 7);
+  cut.train(0, 20, feed);
+  for (int s = 0; s < 4; ++s) CHECK(cut.most_owed(s) == 6 * copy / 4);
   // Those that do not wait are sent their copies as they come: one at a time, where no two push at the same time.
   auto const as_they_come = [&]<class P>(Simulated<P>&& alone) {
     long owed = -1;

@@ -23,10 +23,10 @@ struct Short : Momentum {  // all steps are clipped
 template <class... Ps> struct Clip : Plan<Net, Batch<24>, MicroBatches<12>, Short, Ps...> {};
 template <class... Ps> struct Free : Plan<Net, Batch<24>, Momentum, Ps...> {};
 
-template <class P> std::vector<typename P::number> weights(auto& t) {
-  std::vector<typename P::number> all;
+template <class P> auto weights(auto& t) {
+  std::vector<tensor::accumulate_t<typename P::number>> all;
   for (session::Kept const& k : session::kept<P>()) {
-    for (auto v : session::whole(t, k)) all.push_back(static_cast<typename P::number>(v));
+    for (auto v : session::whole(t, k)) all.push_back(static_cast<tensor::accumulate_t<typename P::number>>(v));
   }
   return all;
 }
@@ -61,6 +61,31 @@ TEST_CASE("a server gives the bits of the all-reduce, on 1, 3 and 6 replicas") {
   CHECK(by_server<Of<DataParallel<Sync>, Shards<1>>>(3, 10) == whole);  // 4 micro-batches each: a whole branch
   CHECK(by_server<Of<DataParallel<Sync>, Shards<1>>>(6, 10) == whole);
   CHECK(by_server<Of<DataParallel<Sync>, Shards<1>>>(1, 10) == whole);
+}
+TEST_CASE("in several shards, which follow the first, replicas that wait have the same bits") {
+  auto const whole = by_collectives<Of<DataParallel<Sync>>>(1, 10);
+  CHECK(by_server<Of<DataParallel<Sync>, Shards<2>>>(3, 10) == whole);
+  CHECK(by_server<Of<DataParallel<Sync>, Shards<5>>>(6, 10) == whole);
+  CHECK(by_server<Of<DataParallel<Sync>, Shards<3>, Precision<bf16>>>(3, 10) ==
+        by_server<Of<DataParallel<Sync>, Shards<1>, Precision<bf16>>>(3, 10));
+  auto const cut = by_collectives<Of<DataParallel<Sync>, ModelParallel<SplitCols>>>(3, 10);
+  CHECK(by_server<Of<DataParallel<Sync>, ModelParallel<SplitCols>, Shards<3>>>(3, 10) == cut);
+  auto const averaged = [&]<class P>(std::type_identity<P>) {
+    Served<P> t(3, 7);
+    t.train(0, 10, feed<P>());
+    return weights<P>(t);
+  };
+  CHECK(averaged(std::type_identity<Of<DataParallel<LocalSGD<4>>, Shards<3>>>{}) ==
+        averaged(std::type_identity<Of<DataParallel<LocalSGD<4>>>>{}));
+  CHECK(averaged(std::type_identity<Of<DataParallel<DiLoCo<3>>, Shards<4>>>{}) ==
+        averaged(std::type_identity<Of<DataParallel<DiLoCo<3>>>>{}));
+  // The spare is late at one shard or another: what a shard has of it does not count.
+  using Spare = Of<DataParallel<Sync, Spares<1>>, Shards<3>>;
+  Served<Spare> spare(4, 7);
+  spare.set_rate(Rate::constant(0.1f));
+  double const first = late(spare.train(0, 1, feed<Of<>>()));
+  CHECK(late(spare.train(1, 300, feed<Of<>>())) < first);
+  CHECK(spare.ledger().versions == std::vector<int>(3, 301));
 }
 TEST_CASE("split layers under a server, with the bits of the same split under all-reduce") {
   auto const cut = by_collectives<Of<DataParallel<Sync>, ModelParallel<SplitCols>>>(3, 10);
@@ -296,7 +321,7 @@ TEST_CASE("a killed replica does not stop an asynchronous run; restarted it take
   CHECK(all >= 300);  // what the dead had drawn was taken over
 }
 TEST_CASE("synchronous with spares goes on at the quorum and fails below it, at once and by name") {
-  struct P : Plan<Tiny, Batch<4>, MicroBatches<4>, DataParallel<Sync, Spares<2>>> {};
+  struct P : Plan<Tiny, Batch<4>, MicroBatches<4>, DataParallel<Sync, Spares<2>>, Shards<3>> {};
   Served<P> t(4, 7);
   t.train(0, 10, feed<P>());
   t.kill(0);
@@ -329,6 +354,10 @@ TEST_CASE("100 replicas take a step together") {
   Trainer<Q> one(1, 7);
   one.train(0, 3, feed<Q>());
   CHECK(weights<P>(t) == weights<Q>(one));
+  struct Cut : Plan<Tiny, Batch<100>, MicroBatches<100>, DataParallel<Sync>, Shards<4>> {};
+  Served<Cut> cut(100, 7);
+  cut.train(0, 3, feed<Cut>());
+  CHECK(weights<Cut>(cut) == weights<Q>(one));
 }
 TEST_CASE("numbers that do not fit are told") {
   using P = Of<DataParallel<Sync, Spares<2>>>;

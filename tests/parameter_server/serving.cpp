@@ -18,6 +18,8 @@ struct Net : Sequential<Vector<8>, Linear<4>, Relu, Linear<2>, CrossEntropy> {};
 template <class... Os> struct On : Plan<Net, Os...> {};
 using Free = On<Batch<24>, MicroBatches<6>, DataParallel<Async>, Shards<3>, Momentum>;
 using Waiting = On<Batch<24>, MicroBatches<6>, DataParallel<Sync, Spares<1>>>;
+using Cut = On<Batch<24>, MicroBatches<6>, DataParallel<Sync>, Shards<2>, ModelParallel<SplitColsRows>>;
+using InOne = On<Batch<24>, MicroBatches<6>, DataParallel<Sync>, Shards<1>, ModelParallel<SplitColsRows>>;
 using Fixed = On<Batch<24>, MicroBatches<6>, DataParallel<Async>, Mesh<Data<2>, Model<1>>>;
 using Narrow = On<Batch<24>, Precision<bf16>, DataParallel<Async>>;
 using Averaged = On<Batch<24>, Precision<bf16>, DataParallel<LocalSGD<2>>>;
@@ -35,7 +37,7 @@ TEST_CASE("trainers, clients and servers of two plans are one class if their for
   CHECK(!service<Free>.decode);
   CHECK(service<Free>.rules.moments == 1);
 }
-TEST_CASE("weights are cut into shards; replicas that wait have one shard with those of all ways") {
+TEST_CASE("weights are cut into shards; one shard of replicas that wait has those of all ways") {
   Serving const& free = serving<Free>;
   long const n = Free::schedule.weight_elements;
   CHECK(free.shards() == 3);
@@ -50,6 +52,19 @@ TEST_CASE("weights are cut into shards; replicas that wait have one shard with t
   CHECK(seen == n - 5);
   CHECK(serving<Waiting>.shards() == 1);
   CHECK(serving<Waiting>.count(0) == n);
+  CHECK((serving<InOne>.shards() == 1 && serving<InOne>.count(0) == 2 * InOne::schedule.weight_elements));
+}
+TEST_CASE("shards of replicas that wait are in step: a push comes to the first one last, whose version counts") {
+  Serving const& cut = serving<Cut>;
+  CHECK(cut.shards() == 4);
+  CHECK((cut.way(1) == 0 && cut.way(2) == 1 && cut.begin(3) == cut.end(2)));
+  for (int s = 0; s < 4; ++s) {
+    CHECK(cut.decided_by(s) == 0);
+    CHECK(cut.pushed_at(s) == (s + 1) % 4);
+    CHECK(serving<Free>.decided_by(s) == s);
+    CHECK(serving<Free>.pushed_at(s) == s);
+  }
+  CHECK((cut.in_step() && !serving<Waiting>.in_step() && !serving<Free>.in_step() && !serving<InOne>.in_step()));
 }
 TEST_CASE("a batch is dealt out among the replicas of an update, and each gets all of it if none waits") {
   CHECK(serving<Waiting>.parts(4) == 3);

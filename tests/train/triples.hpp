@@ -47,7 +47,7 @@ template <class Number> class Triples {
     same<N, 3, 1, Split...>(plain);
     same<N, 2, 2, Split...>(plain);
     same<N, 4, 3, Split...>(plain);
-    near<N, 3, DataParallel<Sync>, Micro, Shards<1>, Split...>("a server that is waited for");
+    near<N, 3, DataParallel<Sync>, Micro, Shards<2>, Split...>("a server that is waited for");
     near<N, 1, DataParallel<Async>, Shards<2>, Split...>("Async");
     near<N, 1, DataParallel<StaleSynchronous<1>>, Split...>("StaleSynchronous");
     near<N, 1, DataParallel<Downpour<1, 1>>, Split...>("Downpour");

@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <type_traits>
 
 #include "agreement.hpp"
 #include "event.hpp"
+#include "follower.hpp"
 
 namespace cleave::agree {
 
@@ -24,6 +28,10 @@ template <int Most> class Decider {
   virtual bool waited_for(int worker) const = 0;
   virtual int version() const = 0;
   virtual void set_version(int version) = 0;
+  /// Of a shard that follows the first.
+  virtual Followed follow(Decision<Most> const&) { return Followed::Had; }
+  /// Of a worker, the life whose push is kept for the next update; 0: none.
+  virtual int kept(int) const { return 0; }
 };
 
 template <class Keeper> class DeciderOf final : public Decider<Keeper::most> {
@@ -32,9 +40,22 @@ template <class Keeper> class DeciderOf final : public Decider<Keeper::most> {
   void hear(Event const& e, Actions<Keeper::most>& out) override { keeper_.hear(e, out); }
   bool waited_for(int worker) const override { return keeper_.waited_for(worker); }
   int version() const override { return keeper_.version; }
-  void set_version(int version) override { keeper_.version = version; }
+  void set_version(int version) override {
+    keeper_.version = version;
+    if constexpr (follows) std::fill(std::begin(keeper_.kept), std::end(keeper_.kept), 0);
+  }
+  Followed follow(Decision<Keeper::most> const& d) override {
+    if constexpr (follows) return keeper_.follow(d);
+    return Followed::Had;
+  }
+  int kept(int worker) const override {
+    if constexpr (follows) return keeper_.kept[worker];
+    return 0;
+  }
 
  private:
+  static constexpr bool follows = std::is_same_v<Keeper, Follower<Keeper::most>>;
+
   Keeper keeper_;
 };
 /// `Keeper` counts workers: an update is made of the pushes of several.

@@ -23,7 +23,8 @@ template <int Most> struct Quorum {
     switch (e.what) {
       case Heard::Joined:
         roster.join(e.worker, e.life);
-        if (roster.knows(e)) out.add({Done::Grant, e.worker, version});  // if asked twice, the first answer was lost
+        // If it asks twice, the first answer was lost. The work of one whose earlier life is counted would not count.
+        if (roster.knows(e) && !counted[e.worker]) out.add({Done::Grant, e.worker, version});
         return;
       case Heard::Left:
         if (roster.leave(e.worker, e.life)) check(e.worker, out);

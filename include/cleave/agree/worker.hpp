@@ -34,6 +34,7 @@ template <class Versions> struct WorkerOf {
   Versions version{}, mailbox{};  // 0: none; else version + 1, so that all zero is a new worker
   int computed = 0, pushed = 0, computing = 0, asked = 0;
   int from_step = 0, from_version = 0;  // of the first gradient made with that version
+  int in_step = 0;                      // all shards have the same version: that of the first counts
 
   constexpr int weights_of(int shard) const { return version[static_cast<std::size_t>(shard)] - 1; }
   /// The step of its next gradient, if all workers push alike.
@@ -96,6 +97,7 @@ template <class Versions> struct WorkerOf {
     for (std::size_t s = 0; s < std::size(version); ++s) {
       bool const again = asked && mailbox[s] == version[s] && computed % pace.push != 0;
       if (mailbox[s] <= version[s] && !again) return Turn::Nothing;
+      if (in_step && mailbox[s] != mailbox[0]) return Turn::Nothing;
     }
     for (std::size_t s = 0; s < std::size(version); ++s) version[s] = mailbox[s];
     computing = 1;

@@ -71,7 +71,7 @@ class CheckpointFiles {
   /// is a symbolic link, its target is replaced. Called by all processes; one `writes`.
   template <class Trained> void save(Trained& trainer, std::uint64_t seed, bool writes) {
     std::string const target = written_through(last), aside = previous + ".new";
-    bool const kept = writes && is_good(target) && second_name(target, aside);
+    bool const kept = writes && is_good(target) && io::second_name(target, aside);
     try {
       session::save(trainer, target, seed, writes, preprocessing);
     } catch (...) {
@@ -129,17 +129,6 @@ class CheckpointFiles {
       }
     }
     return good_;
-  }
-  /// A hard link, or a copy if links are not supported.
-  static bool second_name(std::string const& path, std::string const& name) {
-    ::unlink(name.c_str());
-    if (::link(path.c_str(), name.c_str()) == 0) return true;
-    try {
-      io::write_file(name, io::read_file(path));
-      return true;
-    } catch (Error const&) {
-      return false;  // the newest is worth more than the one before
-    }
   }
 
   std::string folder_;

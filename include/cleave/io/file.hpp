@@ -113,6 +113,19 @@ CLEAVE_IN_LIBRARY void write_file(std::string const& path, std::span<Bytes const
 
 inline void write_file(std::string const& path, Bytes bytes) { write_file(path, std::span<Bytes const>(&bytes, 1)); }
 
+/// Gives a file a second name, which another file may have had: a hard link, or a copy if links are not supported.
+/// False if neither can be.
+inline bool second_name(std::string const& path, std::string const& name) {
+  ::unlink(name.c_str());
+  if (::link(path.c_str(), name.c_str()) == 0) return true;
+  try {
+    write_file(name, read_file(path));
+    return true;
+  } catch (Error const&) {
+    return false;
+  }
+}
+
 /// The path of a data file: in `folder` or in `folder/inner`. Throws Error naming both if it is in neither.
 inline std::string locate(std::string const& folder, std::string const& inner, std::string const& name) {
   std::string const places[] = {folder + "/" + name, folder + "/" + inner + "/" + name};

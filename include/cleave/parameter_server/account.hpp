@@ -72,7 +72,11 @@ class Account {
   /// `loss` and `part` of the batch belong to the gradient of event `e`.
   void decided(int shard, agree::Event const& e, agree::Action const& a, double loss, double part) {
     std::size_t const r = static_cast<std::size_t>(a.worker);
-    if (a.what == agree::Done::Update) ledger.versions[static_cast<std::size_t>(shard)] = a.version;
+    if (a.what == agree::Done::Update) {
+      for (int s = 0; s < of_.shards(); ++s) {
+        if (of_.decided_by(s) == shard) ledger.versions[static_cast<std::size_t>(s)] = a.version;
+      }
+    }
     if (shard != 0) return;
     if (a.what == agree::Done::Drop) ++ledger.dropped[r];
     if (a.what != agree::Done::Take) return;

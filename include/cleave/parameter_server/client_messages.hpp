@@ -17,18 +17,62 @@ template <class F> void ClientOf<F>::hear_whether_stopped() {
     }
   }
 }
-template <class F> void ClientOf<F>::say(int s, agree::Said const& said, float rate) {
+template <class F>
+backend::tcp::Head ClientOf<F>::message(int s, agree::Said const& said, float rate,
+                                        std::vector<unsigned char>& payload) {
   backend::tcp::Head h;
   h.kind = backend::tcp::Kind::Event;
   h.shard = s;
   h.rate = rate;
-  h.event = {
-      said.push ? agree::Heard::Pushed : agree::Heard::Asked, index_, 0, worker_.weights_of(s), said.count, said.ask};
-  message_.clear();
-  if (said.push) pushes_.write(replica_, s, message_);
-  backend::tcp::send(link(s), h, message_.data(), message_.size(), deadline_);
-  if (said.push) sent_ += pushes_.elements(s) + pushes_.rows(replica_, s).elements;
-  sent_bytes_ += static_cast<long>(message_.size());
+  h.event = {said.push ? agree::Heard::Pushed : agree::Heard::Asked,
+             index_,
+             life_,
+             worker_.weights_of(of_.decided_by(s)),
+             said.count,
+             said.ask};
+  payload.clear();
+  if (!said.push) return h;
+  pushes_.write(replica_, s, payload);
+  sent_ += pushes_.elements(s) + pushes_.rows(replica_, s).elements;
+  sent_bytes_ += static_cast<long>(payload.size());
+  return h;
+}
+template <class F> agree::Turn ClientOf<F>::say(agree::Said const& said, float rate) {
+  agree::Turn turn = said.turn;
+  if (said.push) pushes_.encode(replica_);
+  if (of_.in_step() && said.push) {
+    // Newer weights may come before all shards have the push: what the first one gets is written before.
+    backend::tcp::Head const first = message(0, said, rate, first_message_);
+    for (int s = 1; s < shards_; ++s) {
+      backend::tcp::Head const h = message(s, said, rate, message_);
+      backend::tcp::send(link(s), h, message_.data(), message_.size(), deadline_);
+      ++unconfirmed_[static_cast<std::size_t>(s) % link_.size()];
+    }
+    for (std::size_t i = 0; i < link_.size(); ++i) {
+      while (unconfirmed_[i] > 0) {
+        agree::Turn const t = one_answer(link_[i]);
+        if (t != agree::Turn::Nothing) turn = t;
+      }
+    }
+    backend::tcp::send(link(0), first, first_message_.data(), first_message_.size(), deadline_);
+  } else {
+    for (int s = 0; s < shards_; ++s) {
+      backend::tcp::Head const h = message(s, said, rate, message_);
+      backend::tcp::send(link(s), h, message_.data(), message_.size(), deadline_);
+    }
+  }
+  if (said.push) replica_.forget_pushed();
+  return turn;
+}
+template <class F> void ClientOf<F>::follow(int version) {
+  if (!of_.in_step() || version <= followed_) return;
+  followed_ = version;
+  backend::tcp::Head h;
+  h.kind = backend::tcp::Kind::Follow;
+  std::size_t const weights = static_cast<std::size_t>(of_.count(0)) * sizeof(Sent);
+  for (h.shard = 1; h.shard < shards_; ++h.shard) {
+    backend::tcp::send(link(h.shard), h, payload_.data() + weights, payload_.size() - weights, deadline_);
+  }
 }
 template <class F> agree::Turn ClientOf<F>::mail() {
   agree::Turn turn = agree::Turn::Nothing;
@@ -36,16 +80,16 @@ template <class F> agree::Turn ClientOf<F>::mail() {
     bool const missing = missing_from(i);
     while (missing ? turn == agree::Turn::Nothing && missing_from(i)
                    : link_[i].readable(backend::tcp::Milliseconds(0))) {
-      agree::Turn const t = one_grant(link_[i]);
+      agree::Turn const t = one_answer(link_[i]);
       if (t != agree::Turn::Nothing) turn = t;
     }
   }
-  for (auto const& l : link_) {  // newer ones that have arrived already
-    while (turn == agree::Turn::Compute && l.readable(backend::tcp::Milliseconds(0))) one_grant(l);
+  for (auto const& l : link_) {  // newer ones that have arrived already; of shards in step there is no part of them
+    while (!of_.in_step() && turn == agree::Turn::Compute && l.readable(backend::tcp::Milliseconds(0))) one_answer(l);
   }
   return turn;
 }
-template <class F> agree::Turn ClientOf<F>::one_grant(backend::tcp::Socket const& from) {
+template <class F> agree::Turn ClientOf<F>::one_answer(backend::tcp::Socket const& from) {
   backend::tcp::Deadline const by(deadline_);
   bool silent = false;
   while (!silent && !from.readable(std::min(by.left(), backend::tcp::Milliseconds(100)))) {
@@ -62,10 +106,17 @@ template <class F> agree::Turn ClientOf<F>::one_grant(backend::tcp::Socket const
   }
   if (h.kind == backend::tcp::Kind::Refused) refused(from);
   if (h.kind == backend::tcp::Kind::Stopped) stopped();
-  if (h.kind != backend::tcp::Kind::Grant || h.shard < 0 || h.shard >= shards_ ||
-      payload_.size() != static_cast<std::size_t>(of_.count(h.shard)) * sizeof(Sent)) {
+  bool const one_of_them = h.shard >= 0 && h.shard < shards_;
+  if (h.kind == backend::tcp::Kind::Kept && one_of_them && of_.decided_by(h.shard) != h.shard) {
+    --unconfirmed_[static_cast<std::size_t>(h.shard) % link_.size()];
+    return agree::Turn::Nothing;
+  }
+  std::size_t const more = of_.in_step() && h.shard == 0 ? decided_bytes(replicas_) : 0;
+  if (h.kind != backend::tcp::Kind::Grant || !one_of_them ||
+      payload_.size() != static_cast<std::size_t>(of_.count(h.shard)) * sizeof(Sent) + more) {
     throw Error({from.peer(), " sent what does not belong to this plan"});
   }
+  if (h.shard == 0) follow(h.version);
   Sent const* const sent = reinterpret_cast<Sent const*>(payload_.data());
   long const begin = of_.begin(h.shard), count = of_.end(h.shard) - begin;
   if (of_.elastic() && worker_.computed > 0) {

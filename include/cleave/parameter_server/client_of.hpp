@@ -95,6 +95,7 @@ template <class F> class ClientOf {
     for (int s = 0; s < shards_; ++s) {
       most = std::max(most, static_cast<std::size_t>(of_.count(s)) * sizeof(A));
     }
+    if (of_.in_step()) most += decided_bytes(replicas_);
     return most;
   }
   [[noreturn]] void refused(backend::tcp::Socket const& by) const {
@@ -103,7 +104,12 @@ template <class F> class ClientOf {
   [[noreturn]] void stopped() const { throw StoppedElsewhere(std::string(payload_.begin(), payload_.end())); }
   /// A connection that could not be written to may still hold why it was closed.
   void hear_whether_stopped();
-  void say(int s, agree::Said const& said, float rate);
+  /// Pushes or asks, at every shard; returns what it is to do next. The first of shards in step gets a push when all
+  /// others have confirmed theirs.
+  agree::Turn say(agree::Said const& said, float rate);
+  backend::tcp::Head message(int s, agree::Said const& said, float rate, std::vector<unsigned char>& payload);
+  /// The first shard has sent its weights of this version, and which update made them: asks the others for theirs.
+  void follow(int version);
   /// Reads what has arrived from every server, and waits for the one whose grant is missing.
   agree::Turn mail();
   bool missing_from(std::size_t i) const {
@@ -112,7 +118,7 @@ template <class F> class ClientOf {
     }
     return false;
   }
-  agree::Turn one_grant(backend::tcp::Socket const& from);
+  agree::Turn one_answer(backend::tcp::Socket const& from);
   /// Asks which replicas the server waits for. A server that hangs does not answer that either.
   void ask_whom(backend::tcp::Socket const& server) {
     backend::tcp::Head h;
@@ -129,8 +135,11 @@ template <class F> class ClientOf {
     return h;
   }
   void begin(backend::tcp::Head const& welcome) {
-    worker_ = agree::worker(of_.pace(), shards_);
+    worker_ = of_.worker();
     done_ = welcome.version;
+    life_ = welcome.event.life;
+    followed_ = -1;
+    unconfirmed_.assign(link_.size(), 0);
   }
   /// Runs it and returns true; if a server has closed the connection meanwhile, reconnects and returns false.
   template <class What> bool again(What what) {
@@ -157,10 +166,12 @@ template <class F> class ClientOf {
   Replica<F> replica_;
   Links link_;
   agree::AnyWorker worker_;
-  std::vector<unsigned char> payload_, message_;
+  std::vector<unsigned char> payload_, message_, first_message_;
   bool left_ = false;  // it has finished its steps
   long sent_ = 0, sent_bytes_ = 0, steps_ = 0, last_ = std::numeric_limits<long>::max();
-  long done_ = 0;  // gradients that the server received from earlier incarnations of this replica
+  int life_ = 0, followed_ = -1;  // its life at the first shard, and that shard's version that it has asked others for
+  std::vector<int> unconfirmed_;  // of each part of the server: pushes to shards that follow the first
+  long done_ = 0;                 // gradients that the server received from earlier incarnations of this replica
 };
 
 template <class F>
@@ -210,11 +221,8 @@ void ClientOf<F>::take_part(long first, long last, backend::host::Feed const& fe
     replica_.check(loss, index_, step);
     agree::Said const said = worker_.ready();
     since = backend::host::Timeline::now();
-    if (said.push) pushes_.encode(replica_);
-    for (int s = 0; s < shards_ && (said.push || said.ask); ++s) say(s, said, rate_now);
-    if (said.push) replica_.forget_pushed();
+    turn = said.push || said.ask ? say(said, rate_now) : said.turn;
     if (said.push) replica_.note(backend::host::Did::Push, since);
-    turn = said.turn;
     tell(step, loss);
   }
   flush(rate_now);
@@ -271,10 +279,7 @@ template <class F> long ClientOf<F>::own(long first, long turn) {
 template <class F> void ClientOf<F>::flush(float rate) {
   if (!worker_.pending()) return;
   agree::Said const said = worker_.flush();
-  pushes_.encode(replica_);
-  for (int s = 0; s < shards_; ++s) say(s, said, rate);
-  replica_.forget_pushed();
-  for (agree::Turn turn = said.turn; turn == agree::Turn::Nothing;) turn = mail();
+  for (agree::Turn turn = say(said, rate); turn == agree::Turn::Nothing;) turn = mail();
 }
 
 }  // namespace cleave::session

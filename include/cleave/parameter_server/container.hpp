@@ -26,7 +26,11 @@ struct ServerOf {
 /// A connection of a server's.
 struct Guest {
   Guest(backend::tcp::Socket s, int shards)
-      : socket(std::move(s)), heard(static_cast<std::size_t>(shards)), pending(heard.size()), moved(heard.size()) {}
+      : socket(std::move(s)),
+        heard(static_cast<std::size_t>(shards)),
+        pending(heard.size()),
+        kept(heard.size()),
+        moved(heard.size()) {}
   backend::tcp::Socket socket;
   std::mutex writing;  // a frame
   std::thread thread;
@@ -35,6 +39,7 @@ struct Guest {
   std::vector<int> heard;  // pushes to each shard
   // Under the container's mutex:
   std::vector<char> pending;  // of each shard
+  std::vector<int> kept;      // of each shard that follows the first: its pushes that are kept, and not confirmed yet
   bool over = false;
   std::vector<std::vector<unsigned char>> moved;  // under Elastic: the weights that its last push came back as
 };
@@ -63,6 +68,13 @@ template <class F> struct Container {
   bool worthless = false;            // a replica that diverged has ended the one run: what is saved is worth more
   std::int64_t saved = 0;            // updates in the file
 
+  /// What each replica has done; empty if what is held is not to be saved. To be read before the weights: a step may be
+  /// repeated after a crash, but none is left out.
+  std::vector<std::int64_t> all_done() {
+    std::lock_guard lock(mutex);
+    if (worthless) return {};
+    return {done.begin(), done.end()};
+  }
   /// Which replicas others may wait for, but for the one that asks.
   std::string waited_for(int asks, int part, int parts) {
     std::vector<bool> late(life.size());

@@ -114,6 +114,7 @@ template <class F> class Conversation {
     std::vector<Sent> room;
     std::size_t most = 0;
     for (int s = 0; s < shards_; ++s) most = std::max(most, static_cast<std::size_t>(pushes_.most_bytes(s)));
+    if (of_.in_step()) most = std::max(most, decided_bytes(server_.replicas));
     while (!over_) {
       if (!g_.socket.readable(backend::tcp::Milliseconds(100))) continue;
       auto const h = backend::tcp::receive(g_.socket, payload, most, deadline_);
@@ -142,6 +143,8 @@ template <class F> class Conversation {
         backend::tcp::send(g_.socket, h, text.data(), text.size(), deadline_);
       } else if (h.kind == backend::tcp::Kind::Event && g_.replica >= 0) {
         event(h, payload, room);
+      } else if (h.kind == backend::tcp::Kind::Follow && g_.replica >= 0 && of_.decided_by(s) != s) {
+        follow(s, read_decided(payload, server_.replicas, c_.server.parts()));
       } else {
         throw backend::tcp::Refusal("a message of kind " + std::to_string(static_cast<unsigned>(h.kind)) +
                                     ", which is not to be said here");
@@ -153,7 +156,8 @@ template <class F> class Conversation {
     int const s = h.shard;
     agree::Event e = h.event;
     e.worker = g_.replica;
-    e.life = g_.life;
+    bool const follows = of_.decided_by(s) != s;
+    if (!follows) e.life = g_.life;  // that at the first shard, which this part of the server does not know
     bool const pushed = e.what == agree::Heard::Pushed;
     if (e.what != agree::Heard::Asked && !pushed) throw backend::tcp::Refusal("an event that clients do not say");
     Sent* what = nullptr;
@@ -172,6 +176,11 @@ template <class F> class Conversation {
     hear(s, e, what, h.rate);
     if (!pushed) return;
     std::lock_guard lock(c_.mutex);
+    if (follows) {
+      ++g_.kept[static_cast<std::size_t>(s)];
+      c_.changed.notify_all();
+      return;
+    }
     auto const r = static_cast<std::size_t>(g_.replica);
     if (s == server_.part && g_.life == c_.life[r]) c_.done[r] += of_.pace().push;
     if (of_.elastic()) {
@@ -181,6 +190,23 @@ template <class F> class Conversation {
     }
   }
 
+  /// Its weights after the update are due to this guest. Throws Refusal if the shard cannot make the update.
+  void follow(int s, DecidedUpdate const& d) {
+    agree::Followed const answer = c_.server.follow(s, d);
+    if (answer == agree::Followed::Had || answer == agree::Followed::Updates) {
+      std::lock_guard lock(c_.mutex);
+      g_.pending[static_cast<std::size_t>(s)] = true;
+      return c_.changed.notify_all();
+    }
+    int here = 0;
+    c_.server.look(s, [&](auto& shard) { here = shard.version(); });
+    throw backend::tcp::Refusal(
+        "shard " + std::to_string(s) + " has update " + std::to_string(here) + " of container " + name_ +
+        ", and the first shard " + std::to_string(d.by.version) +
+        (answer == agree::Followed::Lacks ? ", of gradients that are not here" : "") +
+        ": this part of the server was started again with older weights; start all parts again, each with --resume and "
+        "a file of the same update (NAME.serverI.safetensors, or NAME.serverI.previous.safetensors)");
+  }
   /// Too few replicas are left for an update. Under the container's mutex.
   void fail(int s, agree::Action const& a, int newest) {
     std::string const who = "replica " + std::to_string(a.worker), wanted = std::to_string(c_.server.parts());
@@ -216,25 +242,35 @@ template <class F> class Conversation {
           c_.changed.notify_all();
         });
   }
-  /// Sends a guest the newest weights of each shard that it was granted, as fast as its connection takes them.
+  /// Sends a guest the newest weights of each shard that it was granted, as fast as its connection takes them, and
+  /// confirms its pushes to shards that follow the first.
   void write() {
     try {
       for (;;) {
-        int due = -1;
+        int due = -1, kept = -1;
         std::string failure;
         bool stops = false;
         {
           std::unique_lock lock(c_.mutex);
           c_.changed.wait(lock, [&] {
             due = static_cast<int>(std::find(g_.pending.begin(), g_.pending.end(), true) - g_.pending.begin());
-            return g_.over || due < shards_ || (g_.replica >= 0 && !c_.failure.empty());
+            kept = static_cast<int>(std::find_if(g_.kept.begin(), g_.kept.end(), [](int n) { return n > 0; }) -
+                                    g_.kept.begin());
+            return g_.over || due < shards_ || kept < shards_ || (g_.replica >= 0 && !c_.failure.empty());
           });
           if (g_.over) return;
-          if (due < shards_) g_.pending[static_cast<std::size_t>(due)] = false;
+          if (kept < shards_) {
+            --g_.kept[static_cast<std::size_t>(kept)];
+          } else if (due < shards_)
+            g_.pending[static_cast<std::size_t>(due)] = false;
           failure = c_.failure;
           bool const late = too_late_ && !server_.one_run;  // a server of one run ends with it
           stops = c_.stops && !late;
           if (c_.stops && late) failure += "; start the server again with --resume auto";
+        }
+        if (kept < shards_) {
+          confirm(kept);
+          continue;
         }
         if (due == shards_ && stops) {
           std::lock_guard one_frame(g_.writing);
@@ -247,19 +283,29 @@ template <class F> class Conversation {
       g_.socket.shut();
     }
   }
+  void confirm(int s) {
+    backend::tcp::Head h;
+    h.kind = backend::tcp::Kind::Kept;
+    h.shard = s;
+    std::lock_guard one_frame(g_.writing);
+    backend::tcp::send(g_.socket, h, nullptr, 0, deadline_);
+  }
   /// `what`: 0 weights as replicas take them, 1 + m the optimizer's tensor m, -1 weights in the format of sums.
   void send(int s, int what) {
     if (what < -1 || what > of_.plan->moments) throw backend::tcp::Refusal("no such tensor");
     std::vector<unsigned char> out;
     int newest = 0;
+    DecidedUpdate decided;
     if (what == 0) {
       std::lock_guard lock(c_.mutex);
       out.swap(g_.moved[static_cast<std::size_t>(s)]);
     }
+    if (what != 0 && server_.part == 0) c_.server.catch_up(s);
     std::lock_guard one_frame(g_.writing);
     c_.server.look(s, [&](auto& shard) {
       newest = shard.version();
       if (!out.empty()) return;
+      if (of_.in_step() && s == 0) decided = c_.server.decided_here();
       auto const copy = [&](auto const* from) {
         auto const* p = reinterpret_cast<unsigned char const*>(from);
         out.assign(p, p + static_cast<std::size_t>(shard.count()) * sizeof *from);
@@ -268,6 +314,7 @@ template <class F> class Conversation {
       if (what == 0) return copy(shard.sent());
       copy(shard.weights());
     });
+    if (of_.in_step() && s == 0 && what == 0) append(out, decided, server_.replicas);
     backend::tcp::Head h;
     h.kind = backend::tcp::Kind::Grant;
     h.shard = s;

@@ -47,13 +47,18 @@ inline void check_container_name(std::string const& name) {
 /// The highest learning rate that a push may have.
 inline constexpr float most_rate = 1000;
 
+/// The highest number of updates or gradients.
+inline constexpr int most_count = 2'000'000'000;
+
+inline void check_rate(double rate) {
+  if (rate >= 0 && rate <= most_rate) return;  // not true for NaN
+  throw backend::tcp::Refusal("a push at rate " + std::to_string(rate) + "; rates are from 0 to " +
+                              std::to_string(static_cast<int>(most_rate)));
+}
 /// What a client says with a push, checked before the agreement hears it. `newest`: the shard's version; `heard`:
 /// pushes to this shard over this connection so far. Throws Refusal.
 inline void check_push(agree::Event const& e, float rate, int newest, int heard) {
-  if (!(rate >= 0 && rate <= most_rate)) {  // also true for NaN
-    throw backend::tcp::Refusal("a push at rate " + std::to_string(rate) + "; rates are from 0 to " +
-                                std::to_string(static_cast<int>(most_rate)));
-  }
+  check_rate(double{rate});
   if (e.version < 0 || e.version > newest) {
     throw backend::tcp::Refusal("a push made with version " + std::to_string(e.version) +
                                 " of weights whose newest is " + std::to_string(newest));

@@ -23,7 +23,7 @@ class PushSizes {
   /// visit(way, bucket, where its part of this shard begins among the way's weights), in the order of the message.
   template <class Visit> void each(int shard, Visit visit) const {
     int const n = of_.shards_of_way;
-    int const first = of_.waits() ? 0 : of_.way(shard), past = of_.waits() ? of_.ways() : first + 1;
+    int const first = of_.whole() ? 0 : of_.way(shard), past = of_.whole() ? of_.ways() : first + 1;
     for (int way = first; way < past; ++way) {
       for (int b = 0; b < of_.program().buckets; ++b) {
         visit(way, b, schedule::in_shard(of_.program().bucket[b], shard % n, n, of_.elements()));

@@ -107,7 +107,7 @@ template <class F> class Pushes : public PushSizes {
       return message.data() + at - n;
     };
     each(shard, [&](int way, int b, schedule::Run r) {
-      Sent* to = room.data() + (of_.waits() ? way * of_.elements() : -of_.begin(shard)) + r.begin;
+      Sent* to = room.data() + (of_.whole() ? way * of_.elements() : -of_.begin(shard)) + r.begin;
       if (encoded() && !is_rows(b)) {
         part.resize(static_cast<std::size_t>(r.count));
         service_.decode(r.count, reinterpret_cast<std::byte const*>(take(of_.program().format.encoding.bytes(r.count))),

@@ -74,10 +74,10 @@ template <class F> class Replica {
   /// Its micro-batches from the next step on begin there; they may extend into the next step's.
   void begin_at(int micro_batch) { ranks_->begin_at(micro_batch); }
   int micro_batches() const { return request_.micro_batches; }
-  /// What is pushed: [begin, end) of a way or, if replicas wait, of all ways one after the other. Under Elastic a copy,
-  /// which the server moves towards the centre.
+  /// What is pushed: [begin, end) of a way or, of one shard for all ways, of these one after the other. Under Elastic a
+  /// copy, which the server moves towards the centre.
   Sent* pushed(int way, long begin, long end) {
-    if (of_.waits() && of_.ways() > 1) {
+    if (of_.whole() && of_.ways() > 1) {
       together_.resize(static_cast<std::size_t>(of_.ways() * of_.elements()));
       for (int w = 0; w < of_.ways(); ++w) {
         Sent const* const from = pushed_of(w, 0, of_.elements());
@@ -112,7 +112,7 @@ template <class F> class Replica {
   /// Stores a shard's weights, in the format in which they are sent: [begin, begin + count) as in `pushed`.
   void take(int way, long begin, Sent const* from, long count) {
     moves_ = false;
-    if (of_.waits() && of_.ways() > 1) {
+    if (of_.whole() && of_.ways() > 1) {
       for (int w = 0; w < of_.ways(); ++w) {
         take_of(w, 0, from + w * of_.elements(), of_.elements());
       }

@@ -18,7 +18,7 @@ template <class F> void ServedTrainer<F>::live(int r) {
     Replica<F>& mine = *one(r).replica;
     mine.forget_pushed();
     pushes_.forget(mine);
-    agree::AnyWorker w = agree::worker(of_.pace(), shards_);
+    agree::AnyWorker w = of_.worker();
     for (agree::Turn turn = agree::Turn::Nothing;;) {
       while (turn == agree::Turn::Nothing) turn = mail(r, w);
       if (!begin_step(r, w, turn == agree::Turn::Compute)) {
@@ -88,10 +88,12 @@ template <class F> agree::Turn ServedTrainer<F>::mail(int r, agree::AnyWorker& w
       wait(lock, r, there, "weights newer than version " + std::to_string(w.weights_of(0)));
   agree::Turn turn = agree::Turn::Nothing;
   for (int s = 0; s < shards_; ++s) {
-    if (one(r).mail[static_cast<std::size_t>(s)] < 0) continue;
-    agree::Turn const t = w.granted(s, std::exchange(one(r).mail[static_cast<std::size_t>(s)], -1));
+    int const granted = one(r).mail[static_cast<std::size_t>(of_.decided_by(s))];
+    if (granted < 0) continue;
+    agree::Turn const t = w.granted(s, granted);
     if (t != agree::Turn::Nothing) turn = t;
   }
+  std::fill(one(r).mail.begin(), one(r).mail.end(), -1);
   one(r).replica->note(backend::host::Did::Wait, since);
   return turn;
 }
@@ -158,8 +160,12 @@ template <class F> void ServedTrainer<F>::end_step(int r, agree::AnyWorker const
 template <class F> void ServedTrainer<F>::pull(int r, One& o, agree::AnyWorker& w) {
   if (of_.elastic() && w.computed > 0) return;  // it has been moved by its push
   long const since = backend::host::Timeline::now();
-  for (int s = 0; s < shards_; ++s) {
-    w.version[static_cast<std::size_t>(s)] = server_.pull(s, *o.replica, r) + 1;
+  for (int k = 0; k < shards_; ++k) {
+    // In step, the first shard first: another may be an update ahead of it by then, and a push made with older weights
+    // of the first does not count. Then each replica begins at another shard: whoever comes first makes its update.
+    int const s = !of_.in_step() || k == 0 ? k : 1 + (k - 1 + r) % (shards_ - 1);
+    int const pulled = server_.pull(s, *o.replica, r);
+    w.version[static_cast<std::size_t>(s)] = of_.decided_by(s) == s ? pulled + 1 : w.version.front();
   }
   if (of_.steps_itself()) o.replica->refresh_copies();
   o.replica->note(backend::host::Did::Pull, since);
@@ -169,12 +175,13 @@ void ServedTrainer<F>::push(int r, int life, agree::AnyWorker const& w, agree::S
   Replica<F>& mine = *one(r).replica;
   long const since = backend::host::Timeline::now();
   pushes_.encode(mine);
-  for (int s = 0; s < shards_; ++s) {
+  for (int k = 0; k < shards_; ++k) {
+    int const s = of_.pushed_at(k);
     if (before_push) before_push(r, one(r).draw / books_.draws, s);
     if (dead(r)) throw Crash{};
     one(r).rows = pushes_.rows(mine, s);
     auto* const pushed = mine.pushed(of_.way(s), of_.begin(s), of_.end(s));
-    hear(s, {agree::Heard::Pushed, r, life, w.weights_of(s), said.count, said.ask}, pushed, loss);
+    hear(s, {agree::Heard::Pushed, r, life, w.weights_of(of_.decided_by(s)), said.count, said.ask}, pushed, loss);
     mine.came_back(of_.way(s), of_.begin(s), pushed, of_.count(s));
   }
   mine.forget_pushed();

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <bit>
+#include <cstdio>
 #include <numeric>
 
 #include "../io/safetensors.hpp"
@@ -14,35 +16,37 @@ inline std::string shards_text(Serving const& of) {
   return plan_text(*of.plan) + ", " + std::to_string(of.shards()) + " shards";
 }
 
-/// Saves what a container holds, if that has changed: weights, the optimizer's tensors, versions, and what each replica
-/// has done. Throws Error, the old file as it was, if a weight is not finite or the file cannot be written.
-template <class F>
-bool save_container(Service<F> const& plan, Container<F>& c, std::string const& name, ServerOf const& of,
-                    std::string const& path) {
-  using A = typename F::A;
-  int const moments = plan.plan->moments;
+/// The parts of a server whose shards are in step save what they hold after the same update, and keep the file before
+/// as NAME.serverI.previous.safetensors: a part may be killed before it has saved, and all go on from the same update.
+inline std::string previous_of(std::string const& path) {
+  std::string const ending = ".safetensors";
+  return path.substr(0, path.size() - ending.size()) + ".previous" + ending;
+}
+
+/// What a part of a server saves.
+template <class A> struct SavedShards {
   std::vector<std::pair<std::string, std::vector<A>>> values;
-  std::vector<std::int64_t> versions, done;
-  {  // before the weights: a step may be repeated after a crash, but none is left out
-    std::lock_guard lock(c.mutex);
-    if (c.worthless) return false;
-    done.assign(c.done.begin(), c.done.end());
+  std::vector<std::int64_t> versions;  // of each shard
+  // Of shards in step in several parts: the first one's newest update, and the lives whose pushes the others keep.
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> decisions;
+
+  void add(int s, ShardState<A> held) {
+    std::string const which = "shard" + std::to_string(s);
+    values.emplace_back(which + ".weights", std::move(held.weights));
+    if (!held.moments.empty()) values.emplace_back(which + ".moments", std::move(held.moments));
+    versions.push_back(held.version);
   }
-  for (int s = of.part; s < plan.shards(); s += of.parts) {
-    c.server.look(s, [&](auto& shard) {
-      std::string const which = "shard" + std::to_string(s);
-      values.emplace_back(which + ".weights", std::vector<A>(shard.weights(), shard.weights() + shard.count()));
-      if (moments > 0) {
-        values.emplace_back(which + ".moments",
-                            std::vector<A>(shard.moments(), shard.moments() + shard.count() * moments));
-      }
-      versions.push_back(shard.version());
-    });
-  }
-  std::int64_t const updates = std::accumulate(versions.begin(), versions.end(), std::int64_t{0});
-  if (updates == c.saved) return false;
+};
+
+template <class F>
+bool write_container(Service<F> const& plan, Container<F>& c, std::string const& name, ServerOf const& of,
+                     std::string const& path, SavedShards<typename F::A> const& all,
+                     std::vector<std::int64_t> const& done) {
+  using A = typename F::A;
+  std::int64_t const updates = std::accumulate(all.versions.begin(), all.versions.end(), std::int64_t{0});
+  if (done.empty() || (updates == c.saved && all.decisions.empty())) return false;
   std::vector<io::NamedTensor> tensors;
-  for (auto const& [what, v] : values) {
+  for (auto const& [what, v] : all.values) {
     if (!std::all_of(v.begin(), v.end(), [](A x) { return std::isfinite(x); })) {
       throw Error({"container ", name, " is not saved: ", what, " holds a number that is not finite; ", path,
                    " stays as it was"});
@@ -56,8 +60,12 @@ bool save_container(Service<F> const& plan, Container<F>& c, std::string const& 
     tensors.push_back(
         {what, io::Dtype::I64, {v.size()}, {reinterpret_cast<unsigned char const*>(v.data()), v.size() * 8}});
   };
-  numbers("versions", versions);
+  numbers("versions", all.versions);
   numbers("done", done);
+  for (auto const& [what, v] : all.decisions) numbers(what.c_str(), v);
+  bool const in_parts = plan.in_step() && of.parts > 1;
+  std::string const previous = previous_of(path), aside = previous + ".new";
+  bool const twice = in_parts && io::exists(path) && io::second_name(path, aside);
   io::save_safetensors(path, tensors,
                        {{"cleave", version},
                         {"server", of.text()},
@@ -65,13 +73,52 @@ bool save_container(Service<F> const& plan, Container<F>& c, std::string const& 
                         {"plan", shards_text(plan)},
                         {"seed", std::to_string(of.seed)}});
   c.saved = updates;
+  if (twice) std::rename(aside.c_str(), previous.c_str());
   return true;
 }
 
+/// Saves what a container holds, if that has changed: weights, the optimizer's tensors, versions, and what each replica
+/// has done. Throws Error, the old file as it was, if a weight is not finite or the file cannot be written.
+template <class F>
+bool save_container(Service<F> const& plan, Container<F>& c, std::string const& name, ServerOf const& of,
+                    std::string const& path) {
+  using A = typename F::A;
+  SavedShards<A> all;
+  std::vector<std::int64_t> const done = c.all_done();
+  c.server.look_at_all(of.part, of.parts, [&](int s, auto& shard) {
+    all.add(s, c.server.held(s));
+    if (!plan.in_step() || of.parts == 1) return;
+    std::string const which = "shard" + std::to_string(s);
+    if (s == 0) {
+      DecidedUpdate const& d = c.server.decided_here();
+      std::vector<std::int64_t> numbers{d.by.version, static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(d.rate))};
+      numbers.insert(numbers.end(), d.by.life, d.by.life + of.replicas);
+      all.decisions.emplace_back("decided", std::move(numbers));
+    }
+    std::vector<std::int64_t> lives(static_cast<std::size_t>(of.replicas));
+    shard.each_kept([&](int worker, int life, auto const* push) {
+      lives[static_cast<std::size_t>(worker)] = life;
+      auto& kept = all.values.emplace_back(which + ".kept" + std::to_string(worker), std::vector<A>()).second;
+      for (long i = 0; i < shard.count(); ++i) kept.push_back(static_cast<A>(push[i]));
+    });
+    if (s != 0) all.decisions.emplace_back(which + ".lives", std::move(lives));
+  });
+  return write_container(plan, c, name, of, path, all, done);
+}
+/// What a container held after an update that all parts of its server save, if it has made it in all shards here.
+template <class F>
+bool save_update(Service<F> const& plan, Container<F>& c, std::string const& name, ServerOf const& of,
+                 std::string const& path) {
+  SavedShards<typename F::A> all;
+  int s = of.part;
+  for (auto& held : c.server.to_save(of.part, of.parts)) all.add(std::exchange(s, s + of.parts), std::move(held));
+  return !all.versions.empty() && write_container(plan, c, name, of, path, all, c.all_done());
+}
 /// A container as it was saved, and its name. Throws Error if the file is not sound, or another server's.
 template <class F>
 std::pair<std::string, std::unique_ptr<Container<F>>> load_container(Service<F> const& plan, std::string const& path,
                                                                      ServerOf const& of, Replica<F>& start) {
+  using A = typename F::A;
   int const moments = plan.plan->moments;
   io::SafeTensors const file = io::load_safetensors(path);
   auto const said = [&](char const* key) {
@@ -94,11 +141,11 @@ std::pair<std::string, std::unique_ptr<Container<F>>> load_container(Service<F> 
       throw Error({path, ": tensor ", what, " is missing, or has another size than this plan's"});
     std::memcpy(to, t->bytes.data(), t->bytes.size());
   };
-  auto const numbers = [&](char const* what, std::size_t count) {
+  auto const numbers = [&](std::string const& what, std::size_t count) {
     std::vector<std::int64_t> v(count);
     read(what, v.data(), count);
     for (std::int64_t const n : v) {
-      if (n < 0 || n > 2'000'000'000) throw Error({path, ": ", what, " holds ", n, ", which is no count"});
+      if (n < 0 || n > most_count) throw Error({path, ": ", what, " holds ", n, ", which is no count"});
     }
     return v;
   };
@@ -115,7 +162,29 @@ std::pair<std::string, std::unique_ptr<Container<F>>> load_container(Service<F> 
       if (moments > 0) read(which + ".moments", shard.moments(), count * static_cast<std::size_t>(moments));
       shard.refresh_copies();
       shard.set_version(static_cast<int>(versions[static_cast<std::size_t>(k)]));
+      if (!file.find(which + ".lives")) return;  // it keeps no pushes
+      std::vector<std::int64_t> const lives = numbers(which + ".lives", static_cast<std::size_t>(of.replicas));
+      for (int r = 0; r < of.replicas; ++r) {
+        int const life = static_cast<int>(lives[static_cast<std::size_t>(r)]);
+        if (life == 0) continue;
+        std::vector<A> push(count);
+        read(which + ".kept" + std::to_string(r), push.data(), count);
+        std::vector<typename F::Sent> sent;
+        for (A const v : push) sent.push_back(static_cast<typename F::Sent>(v));
+        shard.keep(r, life, sent.data());
+      }
     });
+  }
+  if (file.find("decided")) {
+    std::vector<std::int64_t> all(2 + static_cast<std::size_t>(of.replicas));
+    read("decided", all.data(), all.size());
+    DecidedUpdate d;
+    d.rate = std::bit_cast<double>(static_cast<std::uint64_t>(all[1]));
+    if (all[0] != versions.front() && all[0] != 0)
+      throw Error({path, ": its newest update is ", all[0], ", and its weights are of ", versions.front()});
+    d.by.version = static_cast<int>(all[0]);
+    for (int r = 0; r < of.replicas; ++r) d.by.life[r] = static_cast<int>(all[2 + static_cast<std::size_t>(r)]);
+    c->server.set_decided(d);
   }
   c->saved = std::accumulate(versions.begin(), versions.end(), std::int64_t{0});
   return {name, std::move(c)};

@@ -37,12 +37,14 @@ template <class F> class ParameterServerOf {
   void stop_replicas(std::string const& why);
 
   /// Saves every container to a file of its own in this folder, every so often while it changes (0: not before the end)
-  /// and at the end.
+  /// and at the end. If shards in step are in several parts, the first part says when: all save the same update.
   void keep(std::string folder, std::chrono::milliseconds every = std::chrono::minutes(10));
   /// Goes on with a container as it was saved; returns its name. Before `serve`.
   std::string load(std::string const& path);
   /// Saves what has changed, from any thread. False if something could not be saved; it says what and why.
   bool save();
+  /// Saves the updates that all parts save.
+  void save_updates();
   /// How many updates a container has had, over all of its shards here; 0 where there is none of this name.
   std::int64_t updates(std::string const& name);
   /// How many replicas are connected.
@@ -74,6 +76,12 @@ template <class F> class ParameterServerOf {
         std::count_if(guest_.begin(), guest_.end(), [&](auto const& g) { return !g->gone && which(*g); }));
   }
   bool all_have_come();
+  /// Shards in step are in several parts of the server.
+  bool in_parts() const { return plan_.in_step() && of_.parts > 1; }
+  /// The next update of each container is one that all parts save.
+  void save_next();
+  /// visit(name, container), under no lock.
+  template <class Visit> void each_container(Visit visit);
   /// Forgets the connections that have ended; returns how many are left.
   std::size_t clear();
   void send_away();
@@ -113,8 +121,8 @@ ParameterServerOf<F>::ParameterServerOf(Service<F> const& plan, int port, int re
       deadline_(deadline),
       start_(plan, (plan.parts(replicas), 1), 0, seed) {
   if (parts > plan_.shards()) {
-    throw Error({"a server of ", parts, " parts for ", plan_.shards(),
-                 " shards; replicas that wait for each other are counted in one place, and need one part"});
+    throw Error(
+        {"a server of ", parts, " parts for ", plan_.shards(), " shards; say Shards<", parts, ">, or fewer parts"});
   }
 }
 template <class F> ParameterServerOf<F>::~ParameterServerOf() {
@@ -149,21 +157,39 @@ template <class F> std::string ParameterServerOf<F>::load(std::string const& pat
 template <class F> bool ParameterServerOf<F>::save() {
   std::lock_guard one_by_one(saving_);
   bool good = true;
+  each_container([&](std::string const& name, Container& c) {
+    try {
+      std::string const path = file_of(name, folder_);
+      if (save_container(plan_, c, name, of_, path)) tell("saved container " + name + " to " + path);
+    } catch (std::exception const& e) {
+      tell(e.what());
+      good = false;
+    }
+  });
+  return good;
+}
+template <class F> template <class Visit> void ParameterServerOf<F>::each_container(Visit visit) {
   std::vector<std::pair<std::string, Container*>> all;
   {
     std::lock_guard lock(guests_);
     for (auto& [name, c] : container_) all.emplace_back(name, c.get());
   }
-  for (auto& [name, c] : all) {
+  for (auto& [name, c] : all) visit(name, *c);
+}
+template <class F> void ParameterServerOf<F>::save_next() {
+  if (of_.part != 0) return;
+  each_container([](std::string const&, Container& c) { c.server.save_next(); });
+}
+template <class F> void ParameterServerOf<F>::save_updates() {
+  std::lock_guard one_by_one(saving_);
+  each_container([&](std::string const& name, Container& c) {
     try {
       std::string const path = file_of(name, folder_);
-      if (save_container(plan_, *c, name, of_, path)) tell("saved container " + name + " to " + path);
+      if (save_update(plan_, c, name, of_, path)) tell("saved container " + name + " to " + path);
     } catch (std::exception const& e) {
       tell(e.what());
-      good = false;
     }
-  }
-  return good;
+  });
 }
 template <class F> std::int64_t ParameterServerOf<F>::updates(std::string const& name) {
   Container* c = nullptr;
@@ -199,9 +225,10 @@ bool ParameterServerOf<F>::serve(backend::tcp::Milliseconds linger, std::functio
     auto const now = std::chrono::steady_clock::now();
     if (clear() > 0 || held_) last = now;
     if (!folder_.empty() && every_.count() > 0 && now - saved > every_) {
-      save();
+      in_parts() ? save_next() : void(save());
       saved = std::chrono::steady_clock::now();
     }
+    if (!folder_.empty() && in_parts()) save_updates();
     if (!any || linger.count() == 0 || now - last <= linger) continue;
     if (!of_.one_run || all_have_come() || now - last > deadline_) break;
   }

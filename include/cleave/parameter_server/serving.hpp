@@ -26,9 +26,8 @@ template <class P>
 using formats_of = PushFormats<typename P::number, backend::host::Pushed<typename P::number, P::agreed::change>>;
 
 /// How the weights of a plan are dealt out among shards, and its batch among replicas. Every way's weights are cut into
-/// the plan's shards; shard s holds [begin(s), end(s)) of way(s). If replicas wait for each other there is one shard
-/// with the weights of all ways, one after the other: with separate shards, two replicas that are late at different
-/// ones would deadlock.
+/// the plan's shards; shard s holds [begin(s), end(s)) of way(s). If replicas wait for each other, all shards follow
+/// the first (agree/follower.hpp); by Shards<1> they have one shard with the weights of all ways, one after the other.
 struct Serving {
   Description const* plan = nullptr;
   agree::Terms agreed;
@@ -48,19 +47,33 @@ struct Serving {
   /// The elements of a way's weights.
   long elements() const { return program().weight_elements; }
 
-  int shards() const { return waits() ? 1 : shards_of_way * ways(); }
-  int way(int s) const { return waits() ? 0 : s / shards_of_way; }
-  long begin(int s) const { return waits() ? 0 : of_shards().begin(s % shards_of_way, shards_of_way); }
+  /// One shard has the weights of all ways.
+  bool whole() const { return waits() && shards_of_way == 1; }
+  int shards() const { return whole() ? 1 : shards_of_way * ways(); }
+  int way(int s) const { return whole() ? 0 : s / shards_of_way; }
+  long begin(int s) const { return whole() ? 0 : of_shards().begin(s % shards_of_way, shards_of_way); }
   long end(int s) const {
-    return waits() ? elements() * ways() : of_shards().begin(s % shards_of_way + 1, shards_of_way);
+    return whole() ? elements() * ways() : of_shards().begin(s % shards_of_way + 1, shards_of_way);
   }
+  /// All shards make the updates that the first one decides.
+  bool in_step() const { return waits() && shards() > 1; }
+  /// The shard whose version a push to shard s is computed with.
+  int decided_by(int s) const { return in_step() ? 0 : s; }
+  /// The shard that a replica pushes to as its k-th: the first one once all others have the push.
+  int pushed_at(int k) const { return in_step() ? (k + 1) % shards() : k; }
   long count(int s) const { return end(s) - begin(s); }
   Partition of_shards() const { return {elements()}; }
+  /// A new worker's state.
+  agree::AnyWorker worker() const {
+    agree::AnyWorker w = agree::worker(pace(), shards());
+    w.in_step = in_step();
+    return w;
+  }
   /// visit(shard, first element there, first element of these, how many) for [offset, offset + count) of a way.
   template <class Visit> void each_piece(int of_way, long offset, long many, Visit visit) const {
-    long const before = waits() ? of_way * elements() : 0;
+    long const before = whole() ? of_way * elements() : 0;
     for (int s = 0; s < shards(); ++s) {
-      if (!waits() && way(s) != of_way) continue;
+      if (!whole() && way(s) != of_way) continue;
       long const from = std::max(begin(s), before + offset), to = std::min(end(s), before + offset + many);
       if (from < to) visit(s, from - begin(s), from - before - offset, to - from);
     }

@@ -42,7 +42,7 @@ template <class F> class SimulatedTrainer {
         books_(of, replicas) {
     for (int r = 0; r < replicas; ++r) {
       one(r).replica = std::make_unique<Replica<F>>(of, of.part(r, replicas), seed);
-      one(r).worker = agree::worker(of.pace(), shards_);
+      one(r).worker = of.worker();
       one(r).mail.assign(static_cast<std::size_t>(shards_), -1);
       one(r).replica->forget_pushed();
     }
@@ -136,10 +136,12 @@ template <class F> class SimulatedTrainer {
       One& o = one(r);
       if (o.computing || o.turn != agree::Turn::Nothing) continue;
       for (int s = 0; s < shards_; ++s) {
-        if (o.mail[static_cast<std::size_t>(s)] < 0) continue;
-        agree::Turn const t = o.worker.granted(s, std::exchange(o.mail[static_cast<std::size_t>(s)], -1));
+        int const granted = o.mail[static_cast<std::size_t>(of_.decided_by(s))];
+        if (granted < 0) continue;
+        agree::Turn const t = o.worker.granted(s, granted);
         if (t != agree::Turn::Nothing) o.turn = t;
       }
+      std::fill(o.mail.begin(), o.mail.end(), -1);
       if (o.turn != agree::Turn::Nothing) begin(r);
     }
   }
@@ -182,10 +184,12 @@ template <class F> class SimulatedTrainer {
   void push(int r, agree::Said const& said) {
     One& o = one(r);
     pushes_.encode(*o.replica);
-    for (int s = 0; s < shards_; ++s) {
+    for (int k = 0; k < shards_; ++k) {
+      int const s = of_.pushed_at(k);
       o.rows = pushes_.rows(*o.replica, s);
       auto* const pushed = o.replica->pushed(of_.way(s), of_.begin(s), of_.end(s));
-      hear(s, {agree::Heard::Pushed, r, 1, o.worker.weights_of(s), said.count, said.ask}, pushed, o.loss);
+      hear(s, {agree::Heard::Pushed, r, 1, o.worker.weights_of(of_.decided_by(s)), said.count, said.ask}, pushed,
+           o.loss);
       o.replica->came_back(of_.way(s), of_.begin(s), pushed, of_.count(s));
     }
     o.replica->forget_pushed();

@@ -103,14 +103,6 @@ template <int Count, int Said> struct shards_are_counted_from_one {
   static constexpr bool holds = Said == 0 || Count > 0;
   template <bool Holds> struct tell { static_assert(Holds, "Shards<n>: a parameter server is cut into n >= 1 parts"); };
 };
-template <int Count, bool Waits> struct a_server_that_is_waited_for_has_one_shard {
-  static constexpr bool holds = Count <= 1 || !Waits;
-  template <bool Holds> struct tell {
-    static_assert(Holds,
-                  "Shards<n>: replicas that wait for each other (Sync, Spares, LocalSGD) are counted in one place, so "
-                  "their server is not cut; say Shards<1>");
-  };
-};
 template <class Plans, class Meshs> struct the_ways_agree {
   static constexpr bool holds = Plans::ways == 0 || Meshs::ways == 0 || std::is_same_v<Plans, Meshs>;
   template <bool Holds> struct tell {
@@ -339,6 +331,14 @@ template <bool Clipped, bool InOnePlace> struct gradients_are_clipped_where_they
         "clip_norm: the norm is over all gradients of a step, which no shard of a server has that replicas do "
         "not wait for; say DataParallel<Sync>, LocalSGD or ElasticAveraging, or an optimizer without "
         "clip_norm");
+  };
+};
+template <bool Clipped, bool Pushed, int Count> struct one_shard_clips {
+  static constexpr bool holds = !Clipped || !Pushed || Count <= 1;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "clip_norm: the norm is over all gradients of a step, which no one of several shards has; say "
+                  "Shards<1>, or an optimizer without clip_norm");
   };
 };
 template <class Optimizer> constexpr bool clips_above_zero() {

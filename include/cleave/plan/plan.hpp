@@ -38,7 +38,7 @@ template <class NetT, class... Policies> struct Plan {
   using agreement = std::conditional_t<agree::is_agreement<typename data_policy::agreement>, data_policy, plan::NoData>;
   using agreed = typename agreement::agreed;
   static constexpr int shards_said = policy<plan::ServerKind, plan::NoShards>::count;
-  static constexpr int shards = shards_said > 0 && !agreed::waits ? shards_said : 1;
+  static constexpr int shards = shards_said > 0 ? shards_said : 1;
   /// Gradients or weights are combined by a parameter server; otherwise by collectives.
   static constexpr bool served = agreed::served || shards_said > 0;
   /// Replicas push gradients to a server, whose optimizer updates the weights.
@@ -117,9 +117,9 @@ template <class NetT, class... Policies> struct Plan {
       meta::enforce<plan::the_agreement_is_known<typename data_policy::agreement>>,
       meta::enforce<agree::law_of<typename agreement::agreement, typename agreement::options>>,
       meta::enforce<plan::shards_are_counted_from_one<shards_said, plan::said<plan::ServerKind, Policies...>>>,
-      meta::enforce<plan::a_server_that_is_waited_for_has_one_shard<shards_said, agreed::waits>, agreement>,
       meta::enforce<plan::gradients_are_clipped_where_they_are_summed<clips, !pushes_gradients || agreed::waits>,
                     optimizer>,
+      meta::enforce<plan::one_shard_clips<clips, pushes_gradients, shards>, optimizer>,
       meta::enforce<plan::gradients_are_clipped_to_something<plan::clips_above_zero<optimizer>()>, optimizer>,
       meta::enforce<plan::a_loss_scale_is_a_power_of_two<plan::scale_of<loss_scale>()>, loss_scale>,
       meta::enforce<plan::a_scaled_loss_keeps_no_state<scales_loss, plan::learns_in_the_loss<layer::ops_of<Net>>>,

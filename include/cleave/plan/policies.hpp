@@ -78,9 +78,10 @@ template <class Agreement, class... Options> struct DataParallel {
   using options = meta::list<Options...>;
 };
 
-/// A parameter server, cut into `Count` shards with separate versions. Sync takes Shards<1> only, like all agreements
-/// whose replicas wait for each other: a single server instead of collectives. Its bits are those of the collectives if
-/// each replica's micro-batches are a power of two and there are no spares.
+/// A parameter server, cut into `Count` shards of each way's weights. Where replicas do not wait for each other, each
+/// shard has its own version; where they wait, all shards make the updates that the first one decides. With Sync it
+/// takes the place of collectives: its bits are theirs if each replica's micro-batches are a power of two and there are
+/// no spares.
 template <int Count> struct Shards {
   using kind = plan::ServerKind;
   static constexpr int count = Count;

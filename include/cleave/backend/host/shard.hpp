@@ -47,6 +47,7 @@ template <class T, class Push, int Most> class Shard {
   using A = tensor::accumulate_t<T>;
   using Sent = Push;
   using Decider = agree::Decider<Most>;
+  using Decision = agree::Decision<Most>;
   static constexpr bool narrow = sizeof(T) < sizeof(A);
 
   /// `begin`: the shard's first weight among those of its way, or of all ways, one after the other.
@@ -67,6 +68,7 @@ template <class T, class Push, int Most> class Shard {
   bool waited_for(int worker) const { return decider_->waited_for(worker); }
   A* weights() { return weights_.data(); }
   A* moments() { return moments_.data(); }
+  long all_moments() const { return static_cast<long>(moments_.size()); }
   /// Call after weights were written from outside.
   void refresh_copies() {
     if constexpr (narrow) {
@@ -90,6 +92,30 @@ template <class T, class Push, int Most> class Shard {
     for (agree::Action const& a : out) {
       if (a.what == agree::Done::Take) take(a, pushed);
       if (a.what == agree::Done::Update) update(pushed, now(a.version - 1));
+    }
+  }
+
+  /// Makes the update that the first shard has decided, of what is kept here. `now`: for the update.
+  template <class Now> agree::Followed follow(Decision const& d, Now now) {
+    agree::Followed const answer = decider_->follow(d);
+    if (answer != agree::Followed::Updates) return answer;
+    taken_.clear();
+    for (int w = 0; w < Most; ++w) {
+      if (d.life[w] != 0) taken_.push_back(w);
+    }
+    update(nullptr, now(d.version - 1));
+    return answer;
+  }
+  /// What was kept before a server was started again.
+  void keep(int worker, int life, Sent const* pushed) {
+    agree::Actions<Most> out;
+    decider_->hear({agree::Heard::Pushed, worker, life, version()}, out);
+    for (agree::Action const& a : out) take(a, pushed);
+  }
+  /// visit(worker, life, push (count)) for what is kept for the next update, if the shard follows the first.
+  template <class Visit> void each_kept(Visit visit) const {
+    for (int w = 0; w < Most; ++w) {
+      if (int const life = decider_->kept(w); life != 0) visit(w, life, slot_[static_cast<std::size_t>(w)].data());
     }
   }
 

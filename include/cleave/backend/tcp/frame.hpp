@@ -11,7 +11,7 @@
 namespace cleave::backend::tcp {
 
 /// Increased whenever what follows changes.
-inline constexpr int protocol = 3;
+inline constexpr int protocol = 4;
 
 //   replica                                server
 //     | Hello(plan, replica; container) -->  |  Refused(why; version 1: for now), or, where the server has a token,
@@ -20,6 +20,8 @@ inline constexpr int protocol = 3;
 //     | Event(Pushed; gradient) --------->   |
 //     | <------- Grant(version; weights)     |   the newest, whenever the connection has room
 //     | Pull(region) -> <- Grant             |   from read-only clients
+//     | Event(Pushed) -> <- Kept             |   of a shard that follows the first (agree/follower.hpp)
+//     | Follow(decision) -> <- Grant         |   the same: its weights after that update
 //     | Whom -> <- Whom(text)                |   which replicas others wait for
 //     | Stopped(version: signal) ------->  |   it has been stopped, or has diverged, and leaves
 //     | <----------------- Stopped(text)     |   the run has been stopped: this replica is to stop too
@@ -40,7 +42,9 @@ enum class Kind : std::uint32_t {
   Challenge,
   Proof,
   Whom,
-  Stopped
+  Stopped,
+  Kept,
+  Follow
 };
 
 /// Of Stopped, in place of a signal: the replica's training has diverged.
