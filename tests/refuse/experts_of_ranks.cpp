@@ -1,4 +1,4 @@
-// refused: must divide evenly by the ways of the split, and so must the experts of Experts<n, ...>
+// refused: SplitGroups: the experts of Experts<n, ...>, and the groups of an operation that does not say
 // refused: 6, 4
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "refuse.hpp"

@@ -51,6 +51,14 @@ struct Twice : op::Base {
 struct Own : Sequential<Image<5, 4, 4>, Conv<7, 3>, layer::Chain<OwnProduct>, Linear<13>, layer::Chain<Twice>,
                         Linear<5>, MeanSquaredError> {};
 struct Depthwise : Sequential<Image<5, 6, 6>, Conv<5, 3, Groups<5>>, Relu, Linear<5>, CrossEntropy> {};
+/// Two channels in, three out, and three in, one out, of each group; then sums of channels that stay together.
+template <int groups>
+struct Grouped : Sequential<Image<2 * groups, 6, 6>, Conv<3 * groups, 3, Pad<1>, Groups<groups>>, BatchNorm, Relu,
+                            Residual<Conv<3 * groups, 1, Groups<groups>>>, MaxPool<2>, Dropout<25>,
+                            Conv<groups, 2, Groups<groups>>, Tanh, Linear<5>, CrossEntropy> {};
+/// Other groups, a layer of all channels, and one whose filters are several of each channel.
+struct Regrouped : Sequential<Image<4, 6, 6>, Conv<8, 3, Groups<4>>, Relu, Conv<10, 1>, Relu, Conv<15, 1, Groups<5>>,
+                              Conv<15, 1>, Relu, Conv<30, 2, Groups<15>>, Relu, Linear<5>, CrossEntropy> {};
 struct Factored
     : Sequential<Vector<8>, Linear<13, SendFactors>, Tanh, Linear<8, SendFactors>, Linear<5>, CrossEntropy> {};
 
@@ -63,7 +71,16 @@ template <int ways, class Split> constexpr long largest_share() {
 }
 static_assert(largest_share<1, SplitCols>() == 16'000'000'000 && 16'000'000'000 / 1_MiB == 15'258);
 static_assert(largest_share<7, SplitCols>() == 4L * 100'000 * 5'715);  // 7 x 5,715 = 40,005
-static_assert(largest_share<7, SplitRows>() == 4L * 40'000 * 14'286);  // 7 x 14,286 = 100,002
+/// Groups stay whole: between layers of as many nothing is exchanged.
+struct InGroups : Plan<Grouped<4>, Batch<18>, MicroBatches<9>, ModelParallel<SplitCols, Ways<3>>> {};
+struct InGroupsOfTwo : Plan<Grouped<4>, Batch<18>, MicroBatches<9>, ModelParallel<SplitCols, Ways<2>>> {};
+template <class P> constexpr int gathers() {
+  int n = 0;
+  for (int k = 0; k < P::placed.count; ++k) n += P::placed.node[k].conversion.forward == op::Verb::AllGather;
+  return n;
+}
+static_assert(gathers<InGroups>() == 2 && gathers<InGroupsOfTwo>() == 2);  // before the dense layer, and behind it
+static_assert(largest_share<7, SplitRows>() == 4L * 40'000 * 14'286);      // 7 x 14,286 = 100,002
 
 /// One step against that of one rank.
 template <class Net, class Split> void agrees() {
@@ -99,9 +116,12 @@ TEST_CASE("micro-batches, of whole layers and of convolutions before split ones"
   agrees<Dense, SplitBatch>();
   agrees<Trick, WeirdTrick>();
 }
-TEST_CASE("operations of one's own, groups of one channel, factors") {
+TEST_CASE("operations of one's own, groups of channels, factors") {
   agrees<Own, SplitColsRows>();
   agrees<Depthwise, SplitCols>();
+  agrees<Grouped<4>, SplitCols>();
+  agrees<Grouped<5>, SplitCols>();
+  agrees<Regrouped, SplitCols>();
   agrees<Factored, SplitColsRows>();
   agrees<Factored, SplitRows>();
 }
@@ -132,6 +152,7 @@ TEST_CASE("each way has the memory of the largest part, and zeros behind a small
 TEST_CASE("on a device, in f32, bf16 and stages of ZeRO") {
   as_on_threads<Of<Dense, DataParallel<Sync>, ModelParallel<SplitColsRows, Ways<3>>>>(1e-5, {1, 2});
   as_on_threads<Of<Pictures, DataParallel<Sync>, ModelParallel<SplitColsRows, Ways<2>>>>(1e-4, {1});
+  as_on_threads<Of<Grouped<4>, DataParallel<Sync, Zero<2>>, ModelParallel<SplitCols, Ways<3>>>>(1e-4, {2});
   as_on_threads<Of<Words, DataParallel<Sync>, ModelParallel<SplitColsRows, Ways<3>>, Precision<bf16>>>(0.05, {1});
   as_on_threads<Of<Trick, DataParallel<Sync>, OneWeirdTrick<3>>>(1e-4, {1});
   as_on_threads<Of<Dense, DataParallel<Sync, Zero<3>>, ModelParallel<SplitCols, Ways<3>>, Adam>>(1e-4, {1, 2});

@@ -19,6 +19,7 @@ struct Convolve : Base {
   static constexpr int filters = Out, kernel = K, stride = Stride, pad = Pad, groups = Groups, dilation = Dilation;
   static constexpr int reach = Dilation * (K - 1) + 1;  // of a window
   static constexpr bool linear = true, contracts = true, reads_x = true;
+  static constexpr bool unequal_groups = true;  // one rank may have more than another
   static constexpr int extent(int n) { return (n + 2 * Pad - reach) / Stride + 1; }
   static constexpr Shape output(Shape x) { return Shape(Out, extent(x[1]), extent(x[2])); }
   static constexpr Weight weight(int, Shape x) {

@@ -276,7 +276,7 @@ template <int Out, int Experts, Start How>
 struct ProductOfExperts
     : Reshaped<ProductOfExperts<Out, Experts, How>, Convolve<Experts * Out, 1, 1, 0, Experts, How>> {
   static constexpr auto name = "experts";
-  static constexpr bool of_experts = true;
+  static constexpr bool of_experts = true, unequal_groups = false;
   CLEAVE_HD static constexpr Local as(Local l) { return l; }
 };
 

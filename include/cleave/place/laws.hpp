@@ -82,8 +82,8 @@ template <int Groups, int Ways> struct groups_divide_by_ways {
   static constexpr bool holds = Groups % Ways == 0;
   template <bool Holds> struct tell {
     static_assert(Holds,
-                  "SplitGroups: the convolution's groups must divide evenly by the ways of the split, and so must the "
-                  "experts of Experts<n, ...>");
+                  "SplitGroups: the experts of Experts<n, ...>, and the groups of an operation that does not say "
+                  "`unequal_groups`, must divide evenly by the ways of the split");
   };
 };
 template <int MicroBatches, int Ways> struct every_way_has_a_micro_batch {

@@ -44,12 +44,13 @@ template <int Ops> struct Placed {
 namespace algebra {
 
 /// The largest part of `s` that a rank has, which lacks the first `beyond` dimensions of its tensor: the batch is cut
-/// as micro-batches. Of its first dimension so many indices are a unit.
+/// as micro-batches. Of its first dimension `unit` indices stay together, or, of groups, as many times the placement's.
 constexpr Shape cut(Shape s, Sharding const& sharding, DeviceMesh const& mesh, int beyond, int unit = 1) {
   for (int a = 0; a < mesh.axes; ++a) {
     int const dim = sharding.on[a].dim - beyond;
     if (sharding.on[a].kind == Kind::Shard && dim >= 0)
-      s = s.with(dim, static_cast<int>(Partition{s[dim], dim == 0 ? unit : 1}.most(mesh.size[a])));
+      s = s.with(dim,
+                 static_cast<int>(Partition{s[dim], (dim == 0 ? unit : 1) * sharding.on[a].unit}.most(mesh.size[a])));
   }
   return s;
 }
@@ -77,7 +78,7 @@ constexpr Contraction contraction(Signature const& s, op::Subscripts const& kept
     }
     whole *= s.w[0].shape[d];
     own *= local[d];
-    for (int a = 0; a < mesh.axes; ++a) cuts += mesh.size[a] > 1 && on.on[a] == shard(d);
+    for (int a = 0; a < mesh.axes; ++a) cuts += mesh.size[a] > 1 && is_shard(on.on[a], d);
   }
   int const all = op::blocks_of(whole, s.sums_in_blocks ? blocks : 1);
   long const parts = whole / own;
@@ -115,11 +116,12 @@ constexpr bool exchanges_parts(Sharding const& from, Sharding const& to, Shape c
   int ranks = 1;  // of all axes that cut the other dimension
   for (int a = 0; a < mesh.axes; ++a) {
     Placement const p = from.on[a], q = to.on[a];
-    bool const cuts = p.kind == Kind::Shard && p.dim > batch, will_cut = q.kind == Kind::Shard && q.dim > batch;
-    if (!cuts && !will_cut) continue;
-    if (does || !cuts || !will_cut) return false;
+    bool const is_cut = p.kind == Kind::Shard && p.dim > batch, will_cut = q.kind == Kind::Shard && q.dim > batch;
+    if (!is_cut && !will_cut) continue;
+    if (does || !is_cut || !will_cut) return false;
     ranks *= mesh.size[a];
     if (p == q) continue;
+    if (p.dim == q.dim) return false;  // other parts of the same dimension
     int const first = p.dim < q.dim ? p.dim : q.dim, other = p.dim < q.dim ? q.dim : p.dim;
     does = first == batch + 1 && whole[0] % mesh.size[a] == 0 && whole[other - 1] % ranks == 0;
   }
@@ -187,7 +189,8 @@ template <int Ops> struct Placer {
     Sharding between = placement(from);  // from one dimension of a sample to another by way of the whole
     for (int a = 0; a < mesh.axes && dim != batch && !exchanges_parts(placement(from), to, whole, mesh); ++a) {
       Placement& p = between.on[a];
-      bool const stays = dim < 0 ? p == to.on[a] || to.on[a].kind != Kind::Shard : p.dim == dim;
+      bool const stays = dim < 0 ? p == to.on[a] || to.on[a].kind != Kind::Shard
+                                 : p.dim == dim && (!is_shard(to.on[a], dim) || to.on[a] == p);
       if (p.kind == Kind::Shard && p.dim > batch && !stays) p = invariant;
     }
     from = converted_in_steps(from, between, whole, s);

@@ -15,13 +15,15 @@ enum class Kind : unsigned char { Invariant, Replicate, Shard, Partial };
 
 struct Placement {
   Kind kind = Kind::Invariant;
-  int dim = 0;  // of a Shard: counts all dimensions of the tensor, its batch too
+  int dim = 0;   // of a Shard: counts all dimensions of the tensor, its batch too
+  int unit = 1;  // of a Shard in unequal parts of groups: so many indices of the dimension stay together
   friend constexpr bool operator==(Placement, Placement) = default;
 };
 
 inline constexpr int batch = 0;  // dimension of every tensor of samples
 inline constexpr Placement invariant{}, replicate{Kind::Replicate, 0}, partial{Kind::Partial, 0};
-constexpr Placement shard(int dim) { return {Kind::Shard, dim}; }
+constexpr Placement shard(int dim, int unit = 1) { return {Kind::Shard, dim, unit}; }
+constexpr bool is_shard(Placement p, int dim) { return p.kind == Kind::Shard && p.dim == dim; }
 
 constexpr Placement gradient(Placement p) {
   if (p.kind == Kind::Replicate) return partial;
@@ -38,7 +40,7 @@ constexpr op::Verb verb(Placement from, Placement to) {
     case Kind::Partial:
       return to_part ? ReduceScatter : AllReduce;
     case Kind::Shard:
-      return !to_part ? AllGather : from.dim == to.dim ? None : AllToAll;
+      return !to_part ? AllGather : from == to ? None : AllToAll;
     default:
       return to_part ? Slice : None;
   }

@@ -23,10 +23,12 @@ template <int Ops> struct Wishes { char of[Ops < 1 ? 1 : Ops][most_axes]{}; };
 
 namespace algebra {
 
-/// The placement of a tensor with these letters, if `letter` is split.
-constexpr Placement along(op::Subscripts const& letters, char letter, Placement otherwise) {
+/// The placement of a tensor with these letters, if `letter` is split. `groups`: those of unequal parts; 0: none.
+constexpr Placement along(op::Subscripts const& letters, char letter, Placement otherwise, Shape const& shape,
+                          int groups, int unit = 1) {
   int const dim = letter == 0 ? -1 : letters.dim(letter);
-  return dim < 0 ? otherwise : shard(dim);
+  if (dim < 0) return otherwise;
+  return groups == 0 ? shard(dim) : shard(dim, shape[dim - letters.beyond_shape()] / unit / groups);
 }
 
 /// Elements that a conversion moves per sample, forward and backward; joins are compared by this.
@@ -67,13 +69,32 @@ template <int Ops> struct Propagation {
     int const ranks = ranks_with(s.in0, p, axis);
     // Gradients of weights are summed over positions only where the plan says so, and parts of these are equal.
     if (letter == 't' && !(request.cuts_positions.has(axis) && s.x[0] % ranks == 0)) return '\0';
-    return may_share(s, letter, s.x[p.dim - s.x_at.beyond_shape()], ranks) ? letter : '\0';
+    return may_share(s, letter, s.x[p.dim - s.x_at.beyond_shape()], ranks, p.unit) ? letter : '\0';
   }
-  /// Whether a number of ranks may have parts of a letter of this extent.
-  static constexpr bool may_share(Signature const& s, char letter, int extent, int ranks) {
+  /// Whether a number of ranks may have parts of a letter of this extent, of which `unit` indices stay together.
+  static constexpr bool may_share(Signature const& s, char letter, int extent, int ranks, int unit = 1) {
     int const parts = s.parts(letter, extent);
-    return parts % ranks == 0 ||
-           (s.keeps_zeros && parts == extent && parts >= ranks && is_everywhere(s, letter, extent));
+    if (unit == 1 && parts % ranks == 0) return true;
+    if (!s.keeps_zeros || parts / unit < ranks) return false;
+    return (parts == extent && is_everywhere(s, letter, extent)) || has_groups(s, letter, parts);
+  }
+  /// Whether all tensors of a product in so many groups have whole groups of this letter.
+  static constexpr bool has_groups(Signature const& s, char letter, int groups) {
+    auto const has = [&](op::Subscripts const& at, Shape const& shape) {
+      int const dim = at.dim(letter);
+      return dim >= 0 && shape[dim - at.beyond_shape()] % groups == 0;
+    };
+    return groups == s.groups && has(s.x_at, s.x) && has(s.y_at, s.y) && has(s.w_at, s.w[0].shape);
+  }
+  /// If unequal parts of a letter are of whole groups: how many groups there are; else 0.
+  constexpr int groups_cut(Signature const& s, OpSharding const& at, Placement a, char letter, int axis) const {
+    int const dim = letter == 0 || letter == 'b' ? -1 : s.x_at.dim(letter);
+    if (dim < 0) return 0;
+    int const extent = s.x[dim - s.x_at.beyond_shape()];
+    int ranks = mesh.size[axis];
+    for (int outer = 0; outer < axis; ++outer) ranks *= is_shard(at.x.on[outer], dim) ? mesh.size[outer] : 1;
+    int const groups = s.groups > 1 ? s.parts(letter, extent) : is_shard(a, dim) ? extent / a.unit : extent;
+    return groups % ranks == 0 || is_everywhere(s, letter, groups) ? 0 : groups;
   }
   /// Whether all tensors with this letter have this extent of it, so that their parts belong together.
   static constexpr bool is_everywhere(Signature const& s, char letter, int extent) {
@@ -200,11 +221,12 @@ template <int Ops> struct Propagation {
     if (letter == 0 && a.kind == Kind::Partial && !s.contracts && may_scatter(to, k, axis))
       letter = follow(s, shard(s.x_at.dim(s.y_at[scattered[axis][k].dim])), axis);
     if (letter == 0) return;  // all are whole
-    to.x.on[axis] = along(s.x_at, letter, replicate);
-    to.x2.on[axis] = along(s.x2_at, letter, replicate);
-    to.w.on[axis] = along(s.w_at, letter, replicate);
-    to.y.on[axis] = along(s.y_at, letter,
-                          s.sums_batch && letter == 'b' ? invariant : partial);  // a sum over the batch is made whole
+    int const groups = groups_cut(s, to, a, letter, axis);
+    Placement const of_y = s.sums_batch && letter == 'b' ? invariant : partial;  // a sum over the batch is made whole
+    to.x.on[axis] = along(s.x_at, letter, replicate, s.x, groups);
+    to.x2.on[axis] = along(s.x2_at, letter, replicate, s.x2, groups);
+    to.w.on[axis] = along(s.w_at, letter, replicate, s.w[0].shape, groups, s.w[0].unit);
+    to.y.on[axis] = along(s.y_at, letter, of_y, s.y, groups);
   }
 
   /// Of the micro-batches and of a weight each rank of all axes that cut them has a part. Parts of a weight may differ

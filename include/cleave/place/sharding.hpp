@@ -74,7 +74,7 @@ namespace algebra {
 constexpr bool may_change(Sharding const& have, int axis, Placement to, DeviceMesh const& mesh) {
   for (int inner = axis + 1; inner < mesh.axes; ++inner) {
     Placement const p = have.on[inner];
-    if (p.kind == Kind::Shard && (p == have.on[axis] || p == to)) return false;
+    if (p.kind == Kind::Shard && (is_shard(have.on[axis], p.dim) || is_shard(to, p.dim))) return false;
   }
   return true;
 }

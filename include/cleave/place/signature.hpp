@@ -44,6 +44,7 @@ struct Signature {
   op::Target target = op::Target::Class;  // of a loss
   bool stats_input = false;               // the second input has no batch letter: it is a sum over the batch
   float averages = 0;                     // as of an operation
+  int groups = 1;                         // of channels, if ranks may have unequally many
   op::Tie tie = op::Tie::None;
   int tied = -1;  // the operation with which it shares its weight
 
@@ -57,6 +58,11 @@ template <int N> struct Signatures {
   Verdict verdict;
 };
 
+/// Of how many groups a rank may have more than another; 1: of none.
+template <class Op> constexpr int unequal_groups_of() {
+  if constexpr (requires { Op::unequal_groups; }) return Op::unequal_groups ? Op::groups : 1;
+  return 1;
+}
 template <class Op> constexpr Verdict shape_law_of_sample(Shape x, Shape x2, int leaf) {
   if constexpr (requires { Op::kernel; }) {
     if (x.dims != 3) return {Law::Dimensions, x.dims, 3, leaf};
@@ -175,6 +181,7 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.elementwise = Op::elementwise;
   s.pointwise = Op::elementwise && Op::pointwise && Op::weights + Op::states == 0 && !Op::is_loss;
   s.contracts = Op::contracts;
+  s.groups = unequal_groups_of<Op>();
   s.sums_in_blocks = op::sums_in_blocks<Op>;
   s.is_loss = Op::is_loss;
   s.target = Op::loss_target;

@@ -40,6 +40,7 @@ inline std::string placement(place::Placement p, bool samples = true) {
       return "partial";
     case place::Kind::Shard:
       if (samples && p.dim == place::batch) return "shard<batch>";
+      if (p.unit > 1) return meta::joined({"shard<", p.dim - samples, " in groups of ", p.unit, ">"});
       return meta::joined({"shard<", p.dim - samples, ">"});
     default:
       return "invariant";

@@ -17,12 +17,13 @@ constexpr HeldPart held_part(Partition whole, place::Sharding const& s, int dim,
                              int rank) {
   HeldPart out{0, whole.extent, whole.extent};
   for (int a = place::data_axis + 1; a < mesh.axes; ++a) {
-    if (!(s.on[a] == place::shard(dim))) continue;
-    Partition const own{out.size, whole.unit};
+    if (!place::is_shard(s.on[a], dim)) continue;
+    long const unit = whole.unit * s.on[a].unit;
+    Partition const own{out.size, unit};
     int const part = mesh.coordinate(rank, a), parts = mesh.size[a];
     out.begin += own.begin(part, parts);
     out.size = own.size(part, parts);
-    out.most = Partition{out.most, whole.unit}.most(parts);
+    out.most = Partition{out.most, unit}.most(parts);
   }
   return out;
 }

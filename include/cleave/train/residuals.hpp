@@ -56,6 +56,7 @@ inline std::string residual_layout(schedule::Program const& p) {
       place::Placement const& on = p.node[p.weight[w].node].w.on[a];
       bool const cut = on.kind == place::Kind::Shard;
       if (cut || p.mesh.axes > 2) meta::append(text, {" ", cut ? std::to_string(on.dim) : "-"});
+      if (cut && on.unit > 1) meta::append(text, {"/", on.unit});
     }
     text += ",";
   }
