@@ -244,6 +244,7 @@ TEST_CASE("a push is kept for the next update; the latest life's counts, and onl
   CHECK(f.follow({1, {1, 1, 0}}) == Followed::Lacks);
   CHECK(f.follow({1, {1, 0, 1}}) == Followed::Lacks);  // of an earlier life
   CHECK(f.follow({2, {1, 0, 2}}) == Followed::Behind);
+  CHECK(f.follow({1, {}}) == Followed::Lacks);  // of nobody
   CHECK(f.version == 0);
   CHECK(f.follow({1, {1, 0, 2}}) == Followed::Updates);
   CHECK(f.follow({1, {1, 0, 2}}) == Followed::Had);

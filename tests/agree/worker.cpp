@@ -6,6 +6,21 @@
 
 using namespace cleave::agree;
 
+TEST_CASE(
+    "shards in step: nothing is computed with weights of two versions, nor between the pushes to several shards") {
+  WorkerOf<int[2]> w;
+  w.in_step = 1;
+  CHECK(w.granted(1, 1) == Turn::Nothing);
+  CHECK(w.granted(0, 0) == Turn::Nothing);
+  CHECK(w.granted(0, 1) == Turn::Compute);
+  CHECK(w.ready().push);
+  w.pause();
+  CHECK(w.granted(0, 2) == Turn::Nothing);
+  CHECK(w.granted(1, 2) == Turn::Nothing);
+  CHECK(w.weights_of(0) == 1);
+  CHECK(w.go_on() == Turn::Compute);
+  CHECK(w.weights_of(0) == 2);
+}
 TEST_CASE("a mailbox holds the newest version only, and all shards must have written") {
   Worker<2> w;
   CHECK(w.granted(0, 0) == Turn::Nothing);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <cleave.hpp>
 
+#include <memory>
 #include <thread>
 
 #include "../io/scratch.hpp"
@@ -62,8 +63,77 @@ template <class P> void processes_have_the_bits_of_threads(int replicas) {
   }
 }
 
+/// All samples of a step are the same: so are the gradients of all replicas, and whichever count, an update has the
+/// same bits, if each is made with one version of all weights.
+backend::host::Feed const alike{nullptr,
+                                [](void const*, long step, long, int count, float* out) {
+                                  for (int i = 0; i < 4 * count; ++i)
+                                    out[i] = static_cast<float>((step * 7 + i % 4 * 5) % 11) / 11 - 0.5f;
+                                },
+                                [](void const*, long step, long, int count, int* out) {
+                                  for (int i = 0; i < count; ++i) out[i] = static_cast<int>(step % 2);
+                                }};
+template <int Count>
+struct Late : Plan<Tiny, Batch<16>, MicroBatches<16>, DataParallel<Sync, Spares<2>>, Shards<Count>, Momentum> {
+  static constexpr Rate rate = Rate::constant(0.1f);
+};
+struct One : Plan<Tiny, Batch<16>, MicroBatches<16>, Momentum> {
+  static constexpr Rate rate = Rate::constant(0.1f);
+};
+template <class P> std::vector<float> with_late_ones(int parts, int steps) {
+  constexpr int replicas = 6;
+  constexpr backend::tcp::Milliseconds patience(20000);
+  std::vector<std::unique_ptr<ParameterServer<P>>> servers;
+  std::vector<std::thread> threads;
+  typename Client<P>::Addresses there;
+  for (int i = 0; i < parts; ++i) {
+    servers.push_back(std::make_unique<ParameterServer<P>>(0, replicas, 7, i, parts, patience));
+    there.push_back({"127.0.0.1", servers.back()->port()});
+    threads.emplace_back([&, i] { servers[static_cast<std::size_t>(i)]->serve(); });
+  }
+  std::vector<std::thread> clients;
+  std::vector<std::string> said(replicas);
+  for (int r = 0; r < replicas; ++r) {
+    clients.emplace_back([&, r] {
+      Client<P> c(there, "a", r, replicas, 7, patience);
+      tensor::Random const draw{9, tensor::Purpose::Shuffle, static_cast<std::uint32_t>(r)};
+      auto const dozes = [&](long step) {
+        std::this_thread::sleep_for(
+            std::chrono::microseconds(draw.below(r == 0 ? 900 : 1, static_cast<std::uint64_t>(step))));
+      };
+      try {
+        c.train(0, steps, alike, P::rate, dozes, [](long, double) {});
+      } catch (Error const& e) {
+        said[static_cast<std::size_t>(r)] = e.what();
+      }
+    });
+  }
+  for (auto& c : clients) c.join();
+  for (auto const& why : said) CHECK(why == "");
+  Client<P> reader(there, "a", -1, replicas, 7, patience);
+  auto const w = weights<P>(reader);
+  for (auto& s : servers) s->stop();
+  for (auto& t : threads) t.join();
+  return w;
+}
+
 }  // namespace
 
+TEST_CASE("where some are late, each gradient that counts is of one version of all shards") {
+  constexpr int steps = 2000;
+  Trainer<One> one(1, 7);
+  for (int step = 0; step < steps; step += 200) one.train(step, 200, alike);
+  auto const whole = weights<One>(one);
+  CHECK(with_late_ones<Late<1>>(1, steps) == whole);
+  CHECK(with_late_ones<Late<3>>(1, steps) == whole);
+  CHECK(with_late_ones<Late<3>>(3, steps) == whole);
+  Served<Late<3>> threads(6, 7);
+  threads.before_push = [](int r, long step, int) {
+    if (r < 2) std::this_thread::sleep_for(std::chrono::microseconds(step * 37 % 300));
+  };
+  for (int step = 0; step < steps; step += 200) threads.train(step, 200, alike);
+  CHECK(weights<Late<3>>(threads) == whole);
+}
 TEST_CASE("the server has the last steps of its clients, as of threads") {
   processes_have_the_bits_of_threads<Of<LocalSGD<4>>>(3);
   processes_have_the_bits_of_threads<Of<LocalSGD<4>, Shards<3>>>(3);

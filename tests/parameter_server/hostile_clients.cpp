@@ -164,6 +164,7 @@ TEST_CASE("updates to follow that no first shard has made are refused, and no we
     Head h;
     h.kind = Kind::Follow;
     h.shard = shard;
+    h.version = update;
     std::string const said = liar.answer(h, bytes);
     INFO(said);
     CHECK(said.find(why) != std::string::npos);
@@ -172,9 +173,20 @@ TEST_CASE("updates to follow that no first shard has made are refused, and no we
   refused(1, 1e30, 1, {1, 1}, "rates are from 0 to");
   refused(1, 0.1, -1, {1, 1}, "an update to follow with version -1");
   refused(1, 0.1, 1, {1, 0}, "an update of 1 replicas, where 2 belong");
-  refused(1, 0.1, 1, {1, 1}, ", and the first shard 1, of gradients that are not here: this part of the server");
-  refused(1, 0.1, 2, {1, 1}, ", and the first shard 2: this part of the server");
+  refused(1, 0.1, 1, {0, 0}, "an update of 0 replicas, where 2 belong");
+  refused(1, 0.1, 1, {1, -5}, "a push of life -5");
+  refused(1, 0.1, 1, {1, 1}, ": it lacks a gradient of the first shard's update 1; a part of the server");
+  refused(1, 0.1, 2, {1, 1}, ": it has update 0, and the first shard 2; a part of the server");
   refused(0, 0.1, 1, {1, 1}, "which is not to be said here");
+  for (int const life : {-5, 0, 2'000'000'001}) {
+    Liar<InStep> liar(live, 0, "net" + std::to_string(at++));
+    Head h = liar.push();
+    h.shard = 1;
+    h.event.life = life;
+    std::string const said = liar.answer(
+        h, std::vector<unsigned char>(static_cast<std::size_t>(session::PushSizes(session::service<InStep>).bytes(1))));
+    CHECK(said.find("a push of life " + std::to_string(life)) != std::string::npos);
+  }
   CHECK(live.weights() == before);
 }
 TEST_CASE("a stop: of a signal that does not exist, and of a reader, which has no replica to stop") {

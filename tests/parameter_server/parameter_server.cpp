@@ -620,15 +620,47 @@ TEST_CASE(
 }
 TEST_CASE("a part of a server that begins anew beside the others: an error that says so") {
   using P = Cut<2>;
-  Place one(of<P>, 1, 0, 2);
-  auto two = std::make_unique<Place>(of<P>, 1, 1, 2);
-  int const port = two->port;
-  CHECK(Process([&](int to) { take_part<P>(to, {one.port, port}, "net", 0, 1, 20); }).wait() == "0 done");
-  two = std::make_unique<Place>(of<P>, 1, 1, 2);
-  std::string const said = Process([&](int to) { take_part<P>(to, {one.port, two->port}, "net", 0, 1, 40); }).wait();
-  INFO(said);
-  CHECK(said.find("shard 1 has update 0 of container net, and the first shard 20: this part of the server was started "
-                  "again with older weights") != said.npos);
+  for (int anew : {0, 1}) {
+    CAPTURE(anew);
+    std::unique_ptr<Place> part[2];
+    for (int i = 0; i < 2; ++i) part[i] = std::make_unique<Place>(of<P>, 1, i, 2);
+    auto const train = [&](long steps) {
+      std::vector<int> const ports{part[0]->port, part[1]->port};
+      return Process([&](int to) { take_part<P>(to, ports, "net", 0, 1, steps, 0, Milliseconds(2000)); }).wait();
+    };
+    CHECK(train(20) == "0 done");
+    part[anew] = std::make_unique<Place>(of<P>, 1, anew, 2);
+    std::string const said = train(40);
+    INFO(said);
+    CHECK(said.find(anew == 1 ? ": it has update 0, and the first shard 20; a part of the server was started again"
+                              : ": it has update 20, and the first shard 0; a part of the server was started again") !=
+          said.npos);
+  }
+}
+TEST_CASE("one part of a server is stopped and started again: its clients come back to it, and to the other") {
+  using P = Cut<2>;
+  scratch::Folder const folder;
+  Place first(of<P>, 3, 0, 2);
+  auto second = std::make_unique<Place>(of<P>, 3, folder.path(), "", 0, 1, 2);
+  std::vector<int> const ports{first.port, second->port};
+  stepping() = 0;
+  std::vector<std::unique_ptr<Process>> all;
+  for (int r = 0; r < 3; ++r) {
+    all.push_back(std::make_unique<Process>(
+        [&, r](int to) { take_part<P>(to, ports, "net", r, 3, 600, 1000, patience, patience); }));
+  }
+  await_steps_of(3);
+  second->end(SIGTERM);
+  std::this_thread::sleep_for(Milliseconds(300));
+  second = std::make_unique<Place>(of<P>, 3, folder.path(), folder.path() + "/net.server1.safetensors", ports[1], 1, 2);
+  for (auto& q : all) CHECK(q->wait() == "0 done");
+  Place other(of<P>, 3);
+  all.clear();
+  for (int r = 0; r < 3; ++r) {
+    all.push_back(std::make_unique<Process>([&, r](int to) { take_part<P>(to, {other.port}, "net", r, 3, 600); }));
+  }
+  for (auto& q : all) CHECK(q->wait() == "0 done");
+  CHECK(weights<P>(ports, "net", 3) == weights<P>({other.port}, "net", 3));
 }
 TEST_CASE("another plan, another number of replicas, another protocol: refused before any data") {
   Place server(of<Wild>, 2);

@@ -34,6 +34,9 @@ template <int Most> class Decider {
   virtual int kept(int) const { return 0; }
 };
 
+/// `Keeper` counts workers: an update is made of the pushes of several.
+template <class Keeper> inline constexpr bool has_quorum = requires { Keeper{}.quorum; };
+
 template <class Keeper> class DeciderOf final : public Decider<Keeper::most> {
  public:
   explicit DeciderOf(Keeper const& keeper) : keeper_(keeper) {}
@@ -43,6 +46,10 @@ template <class Keeper> class DeciderOf final : public Decider<Keeper::most> {
   void set_version(int version) override {
     keeper_.version = version;
     if constexpr (follows) std::fill(std::begin(keeper_.kept), std::end(keeper_.kept), 0);
+    if constexpr (has_quorum<Keeper>) {
+      std::fill(std::begin(keeper_.counted), std::end(keeper_.counted), 0);
+      keeper_.taken = 0;
+    }
   }
   Followed follow(Decision<Keeper::most> const& d) override {
     if constexpr (follows) return keeper_.follow(d);
@@ -58,9 +65,6 @@ template <class Keeper> class DeciderOf final : public Decider<Keeper::most> {
 
   Keeper keeper_;
 };
-/// `Keeper` counts workers: an update is made of the pushes of several.
-template <class Keeper> inline constexpr bool has_quorum = requires { Keeper{}.quorum; };
-
 /// A new shard's, of so many workers; an update needs `quorum` of them, if replicas wait for each other.
 template <class Keeper> std::unique_ptr<Decider<Keeper::most>> decider(int workers, int quorum) {
   Keeper keeper;

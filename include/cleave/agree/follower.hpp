@@ -39,7 +39,7 @@ template <int Most> struct Follower {
   int version = 0;
   int kept[Most]{};  // of each worker, the life whose push for the next update is here; 0: none
 
-  /// A push for the next update replaces that of an earlier life. All else needs no answer of this shard.
+  /// A push for the next update replaces an earlier one of its worker. All else needs no answer of this shard.
   constexpr void hear(Event const& e, Actions<Most>& out) {
     if (e.what != Heard::Pushed) return;
     bool const next = e.version == version;
@@ -49,9 +49,12 @@ template <int Most> struct Follower {
   constexpr Followed follow(Decision<Most> const& d) {
     if (d.version <= version) return Followed::Had;
     if (d.version > version + 1) return Followed::Behind;
+    bool of_some = false, of_all = true;
     for (int w = 0; w < Most; ++w) {
-      if (d.life[w] != 0 && kept[w] != d.life[w]) return Followed::Lacks;
+      of_some = of_some || d.life[w] != 0;
+      of_all = of_all && (d.life[w] == 0 || kept[w] == d.life[w]);
     }
+    if (!of_some || !of_all) return Followed::Lacks;
     version = d.version;
     for (int w = 0; w < Most; ++w) kept[w] = 0;
     return Followed::Updates;

@@ -35,6 +35,7 @@ template <class Versions> struct WorkerOf {
   int computed = 0, pushed = 0, computing = 0, asked = 0;
   int from_step = 0, from_version = 0;  // of the first gradient made with that version
   int in_step = 0;                      // all shards have the same version: that of the first counts
+  int pausing = 0;                      // newer weights are noted, and not computed with yet
 
   constexpr int weights_of(int shard) const { return version[static_cast<std::size_t>(shard)] - 1; }
   /// The step of its next gradient, if all workers push alike.
@@ -47,6 +48,12 @@ template <class Versions> struct WorkerOf {
   constexpr Turn granted(int shard, int its_version) {
     int& newest = mailbox[static_cast<std::size_t>(shard)];
     if (its_version + 1 > newest) newest = its_version + 1;
+    return computing ? Turn::Nothing : begin();
+  }
+  /// Between its pushes to several shards.
+  constexpr void pause() { pausing = 1; }
+  constexpr Turn go_on() {
+    pausing = 0;
     return computing ? Turn::Nothing : begin();
   }
   constexpr Said ready() {
@@ -94,6 +101,7 @@ template <class Versions> struct WorkerOf {
 
  private:
   constexpr Turn begin() {
+    if (pausing) return Turn::Nothing;
     for (std::size_t s = 0; s < std::size(version); ++s) {
       bool const again = asked && mailbox[s] == version[s] && computed % pace.push != 0;
       if (mailbox[s] <= version[s] && !again) return Turn::Nothing;

@@ -41,20 +41,21 @@ template <class F> agree::Turn ClientOf<F>::say(agree::Said const& said, float r
   agree::Turn turn = said.turn;
   if (said.push) pushes_.encode(replica_);
   if (of_.in_step() && said.push) {
-    // Newer weights may come before all shards have the push: what the first one gets is written before.
-    backend::tcp::Head const first = message(0, said, rate, first_message_);
+    // Newer weights may come before all shards have the push: what the first one gets is written before, and nothing is
+    // computed before all have come.
+    worker_.pause();
+    backend::tcp::Head first = message(0, said, rate, first_message_);
     for (int s = 1; s < shards_; ++s) {
       backend::tcp::Head const h = message(s, said, rate, message_);
       backend::tcp::send(link(s), h, message_.data(), message_.size(), deadline_);
       ++unconfirmed_[static_cast<std::size_t>(s) % link_.size()];
     }
     for (std::size_t i = 0; i < link_.size(); ++i) {
-      while (unconfirmed_[i] > 0) {
-        agree::Turn const t = one_answer(link_[i]);
-        if (t != agree::Turn::Nothing) turn = t;
-      }
+      while (unconfirmed_[i] > 0) one_answer(link_[i]);
     }
+    if (link_.size() > 1) first.version = *std::min_element(in_file_.begin() + 1, in_file_.end());
     backend::tcp::send(link(0), first, first_message_.data(), first_message_.size(), deadline_);
+    turn = worker_.go_on();
   } else {
     for (int s = 0; s < shards_; ++s) {
       backend::tcp::Head const h = message(s, said, rate, message_);
@@ -69,6 +70,7 @@ template <class F> void ClientOf<F>::follow(int version) {
   followed_ = version;
   backend::tcp::Head h;
   h.kind = backend::tcp::Kind::Follow;
+  h.version = version;
   std::size_t const weights = static_cast<std::size_t>(of_.count(0)) * sizeof(Sent);
   for (h.shard = 1; h.shard < shards_; ++h.shard) {
     backend::tcp::send(link(h.shard), h, payload_.data() + weights, payload_.size() - weights, deadline_);
@@ -78,8 +80,9 @@ template <class F> agree::Turn ClientOf<F>::mail() {
   agree::Turn turn = agree::Turn::Nothing;
   for (std::size_t i = 0; i < link_.size(); ++i) {
     bool const missing = missing_from(i);
-    while (missing ? turn == agree::Turn::Nothing && missing_from(i)
-                   : link_[i].readable(backend::tcp::Milliseconds(0))) {
+    while (missing
+               ? turn == agree::Turn::Nothing && missing_from(i)
+               : (turn == agree::Turn::Nothing || !of_.in_step()) && link_[i].readable(backend::tcp::Milliseconds(0))) {
       agree::Turn const t = one_answer(link_[i]);
       if (t != agree::Turn::Nothing) turn = t;
     }
@@ -101,6 +104,11 @@ template <class F> agree::Turn ClientOf<F>::one_answer(backend::tcp::Socket cons
   if (h.kind == backend::tcp::Kind::Whom) {
     if (!silent) return agree::Turn::Nothing;  // it was asked, but then sent weights
     std::string const text(payload_.begin(), payload_.end());
+    auto const newest = std::max_element(worker_.mailbox.begin(), worker_.mailbox.end());
+    if (of_.in_step() && *newest > worker_.mailbox.front()) {
+      throw Error({"shard ", newest - worker_.mailbox.begin(), ": it has update ", *newest - 1,
+                   ", and the first shard ", worker_.mailbox.front() - 1, unequal_parts});
+    }
     throw Error({"no new weights from ", from.peer(), " within ", deadline_.count(),
                  " ms: ", (text.empty() ? "it answers, and waits for no replica; it is far too slow" : text)});
   }
@@ -108,7 +116,9 @@ template <class F> agree::Turn ClientOf<F>::one_answer(backend::tcp::Socket cons
   if (h.kind == backend::tcp::Kind::Stopped) stopped();
   bool const one_of_them = h.shard >= 0 && h.shard < shards_;
   if (h.kind == backend::tcp::Kind::Kept && one_of_them && of_.decided_by(h.shard) != h.shard) {
-    --unconfirmed_[static_cast<std::size_t>(h.shard) % link_.size()];
+    std::size_t const part = static_cast<std::size_t>(h.shard) % link_.size();
+    --unconfirmed_[part];
+    in_file_[part] = h.version;
     return agree::Turn::Nothing;
   }
   std::size_t const more = of_.in_step() && h.shard == 0 ? decided_bytes(replicas_) : 0;

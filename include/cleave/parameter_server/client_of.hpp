@@ -114,9 +114,14 @@ template <class F> class ClientOf {
   agree::Turn mail();
   bool missing_from(std::size_t i) const {
     for (std::size_t s = i; s < static_cast<std::size_t>(shards_); s += link_.size()) {
-      if (worker_.mailbox[s] <= worker_.version[s]) return true;
+      if (worker_.mailbox[s] <= worker_.version[s] || (of_.in_step() && worker_.mailbox[s] < wanted(s))) return true;
     }
     return false;
+  }
+  /// Of shards in step: the others send what the first one has sent, and if one of them is ahead, the first will send
+  /// that too.
+  int wanted(std::size_t s) const {
+    return s > 0 ? worker_.mailbox.front() : *std::max_element(worker_.mailbox.begin(), worker_.mailbox.end());
   }
   agree::Turn one_answer(backend::tcp::Socket const& from);
   /// Asks which replicas the server waits for. A server that hangs does not answer that either.
@@ -140,6 +145,7 @@ template <class F> class ClientOf {
     life_ = welcome.event.life;
     followed_ = -1;
     unconfirmed_.assign(link_.size(), 0);
+    in_file_.assign(link_.size(), 0);
   }
   /// Runs it and returns true; if a server has closed the connection meanwhile, reconnects and returns false.
   template <class What> bool again(What what) {
@@ -170,8 +176,9 @@ template <class F> class ClientOf {
   bool left_ = false;  // it has finished its steps
   long sent_ = 0, sent_bytes_ = 0, steps_ = 0, last_ = std::numeric_limits<long>::max();
   int life_ = 0, followed_ = -1;  // its life at the first shard, and that shard's version that it has asked others for
-  std::vector<int> unconfirmed_;  // of each part of the server: pushes to shards that follow the first
-  long done_ = 0;                 // gradients that the server received from earlier incarnations of this replica
+  // Of each part of the server: pushes to shards that follow the first, and the update in its newest file.
+  std::vector<int> unconfirmed_, in_file_;
+  long done_ = 0;  // gradients that the server received from earlier incarnations of this replica
 };
 
 template <class F>

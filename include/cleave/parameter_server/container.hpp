@@ -67,6 +67,9 @@ template <class F> struct Container {
   std::vector<char> diverged;        // of each replica: its last life has ended so
   bool worthless = false;            // a replica that diverged has ended the one run: what is saved is worth more
   std::int64_t saved = 0;            // updates in the file
+  // Of a part of a server whose shards are in step: the update of its newest file, and that which all other parts have
+  // in their files, as their clients say.
+  std::atomic<int> update_in_file{0}, in_other_files{0};
 
   /// What each replica has done; empty if what is held is not to be saved. To be read before the weights: a step may be
   /// repeated after a crash, but none is left out.

@@ -97,17 +97,37 @@ template <class F> class Conversation {
     for (int s = server_.part; s < shards_; s += server_.parts) hear(s, {agree::Heard::Joined, g_.replica, g_.life});
   }
   void leave(bool bye, bool refused) {
-    if (joined_ && !(bye && of_.waits())) {
+    bool const returns = returns_.count() > 0 && of_.in_step();
+    auto const leaves = [&] {
+      if (!joined_ || over_ || (bye && of_.waits())) return;  // nobody hears the agreement of a server that is over
       for (int s = server_.part; s < shards_; s += server_.parts) hear(s, {agree::Heard::Left, g_.replica, g_.life});
-    }
+    };
     {
       std::lock_guard lock(c_.mutex);
-      g_.over = true;
+      g_.over = true;  // what its leaving means for others is not for it
+    }
+    if (!returns) leaves();
+    {
+      std::lock_guard lock(c_.mutex);
       auto const mine = c_.guest.find(g_.replica);
       if (mine != c_.guest.end() && mine->second == &g_) c_.guest.erase(mine);
     }
     c_.changed.notify_all();
+    if (returns) {
+      tell_(title() + " has lost another part of the server, and will return");
+      if (!has_returned()) leaves();
+      return;
+    }
     if (g_.life > 0 && !refused) tell_(title() + (bye ? " has done its part" : " has gone"));
+  }
+  /// Waits for the next life of this replica, while it may come. Its predecessor has not left then.
+  bool has_returned() {
+    std::unique_lock lock(c_.mutex);
+    auto const by = std::chrono::steady_clock::now() + returns_;
+    auto const again = [&] { return c_.life[static_cast<std::size_t>(g_.replica)] > g_.life; };
+    while (!over_ && !again() && std::chrono::steady_clock::now() < by)
+      c_.changed.wait_for(lock, std::chrono::milliseconds(100));
+    return over_ || again();
   }
   void read(bool& bye) {
     std::vector<unsigned char> payload;
@@ -123,6 +143,10 @@ template <class F> class Conversation {
         bye = true;
         std::lock_guard lock(c_.mutex);
         if (g_.replica >= 0 && !server_.one_run) c_.done[static_cast<std::size_t>(g_.replica)] = 0;
+        return;
+      }
+      if (h.kind == backend::tcp::Kind::Returns && g_.replica >= 0) {
+        returns_ = std::clamp(backend::tcp::Milliseconds(h.version), backend::tcp::Milliseconds(0), longest_return);
         return;
       }
       if (h.kind == backend::tcp::Kind::Stopped && g_.replica >= 0) {
@@ -144,7 +168,7 @@ template <class F> class Conversation {
       } else if (h.kind == backend::tcp::Kind::Event && g_.replica >= 0) {
         event(h, payload, room);
       } else if (h.kind == backend::tcp::Kind::Follow && g_.replica >= 0 && of_.decided_by(s) != s) {
-        follow(s, read_decided(payload, server_.replicas, c_.server.parts()));
+        follow(s, h.version, read_decided(payload, server_.replicas, c_.server.parts()));
       } else {
         throw backend::tcp::Refusal("a message of kind " + std::to_string(static_cast<unsigned>(h.kind)) +
                                     ", which is not to be said here");
@@ -157,7 +181,8 @@ template <class F> class Conversation {
     agree::Event e = h.event;
     e.worker = g_.replica;
     bool const follows = of_.decided_by(s) != s;
-    if (!follows) e.life = g_.life;  // that at the first shard, which this part of the server does not know
+    if (!follows) e.life = g_.life;
+    if (follows) check_life(e.life);  // that at the first shard, which this part of the server does not know
     bool const pushed = e.what == agree::Heard::Pushed;
     if (e.what != agree::Heard::Asked && !pushed) throw backend::tcp::Refusal("an event that clients do not say");
     Sent* what = nullptr;
@@ -175,6 +200,7 @@ template <class F> class Conversation {
     }
     hear(s, e, what, h.rate);
     if (!pushed) return;
+    if (of_.in_step() && !follows) c_.in_other_files = std::max(c_.in_other_files.load(), h.version);
     std::lock_guard lock(c_.mutex);
     if (follows) {
       ++g_.kept[static_cast<std::size_t>(s)];
@@ -190,22 +216,22 @@ template <class F> class Conversation {
     }
   }
 
-  /// Its weights after the update are due to this guest. Throws Refusal if the shard cannot make the update.
-  void follow(int s, DecidedUpdate const& d) {
+  /// Its weights after the update are due to this guest, whose weights of the first shard are of update `first`. Throws
+  /// Refusal if the shard cannot have them.
+  void follow(int s, int first, DecidedUpdate const& d) {
     agree::Followed const answer = c_.server.follow(s, d);
-    if (answer == agree::Followed::Had || answer == agree::Followed::Updates) {
+    int here = 0;
+    c_.server.look(s, [&](auto& shard) { here = shard.version(); });
+    if (here >= first) {
       std::lock_guard lock(c_.mutex);
       g_.pending[static_cast<std::size_t>(s)] = true;
       return c_.changed.notify_all();
     }
-    int here = 0;
-    c_.server.look(s, [&](auto& shard) { here = shard.version(); });
-    throw backend::tcp::Refusal(
-        "shard " + std::to_string(s) + " has update " + std::to_string(here) + " of container " + name_ +
-        ", and the first shard " + std::to_string(d.by.version) +
-        (answer == agree::Followed::Lacks ? ", of gradients that are not here" : "") +
-        ": this part of the server was started again with older weights; start all parts again, each with --resume and "
-        "a file of the same update (NAME.serverI.safetensors, or NAME.serverI.previous.safetensors)");
+    std::string const wrong =
+        answer == agree::Followed::Lacks && here + 1 == first
+            ? "it lacks a gradient of the first shard's update " + std::to_string(first)
+            : "it has update " + std::to_string(here) + ", and the first shard " + std::to_string(first);
+    throw backend::tcp::Refusal("shard " + std::to_string(s) + " of container " + name_ + ": " + wrong + unequal_parts);
   }
   /// Too few replicas are left for an update. Under the container's mutex.
   void fail(int s, agree::Action const& a, int newest) {
@@ -287,6 +313,7 @@ template <class F> class Conversation {
     backend::tcp::Head h;
     h.kind = backend::tcp::Kind::Kept;
     h.shard = s;
+    h.version = c_.update_in_file;
     std::lock_guard one_frame(g_.writing);
     backend::tcp::send(g_.socket, h, nullptr, 0, deadline_);
   }
@@ -334,8 +361,10 @@ template <class F> class Conversation {
   backend::tcp::Milliseconds deadline_;
   std::atomic<bool> const& over_;
   Tell tell_;
-  bool joined_ = false;    // the agreement knows of this life
-  bool too_late_ = false;  // the run had failed before it came; under the container's mutex
+  static constexpr backend::tcp::Milliseconds longest_return = std::chrono::minutes(10);
+  backend::tcp::Milliseconds returns_{};  // how long this guest, which has lost another part, may take to come back
+  bool joined_ = false;                   // the agreement knows of this life
+  bool too_late_ = false;                 // the run had failed before it came; under the container's mutex
 };
 
 }  // namespace cleave::session

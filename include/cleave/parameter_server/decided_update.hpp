@@ -46,8 +46,11 @@ inline DecidedUpdate read_decided(std::vector<unsigned char> const& in, int repl
   d.by.version = numbers[0];
   d.saves = numbers[1] != 0;
   int of = 0;
-  for (int r = 0; r < replicas; ++r) of += d.by.life[r] != 0;
-  if (of != parts && of != 0) {
+  for (int r = 0; r < replicas; ++r) {
+    if (d.by.life[r] != 0) check_life(d.by.life[r]);
+    of += d.by.life[r] != 0;
+  }
+  if (of != parts && !(of == 0 && d.by.version == 0)) {
     throw backend::tcp::Refusal("an update of " + std::to_string(of) + " replicas, where " + std::to_string(parts) +
                                 " belong");
   }

@@ -50,10 +50,19 @@ inline constexpr float most_rate = 1000;
 /// The highest number of updates or gradients.
 inline constexpr int most_count = 2'000'000'000;
 
+/// The remedy where parts of a server whose shards are in step hold weights of different updates.
+inline constexpr char const* unequal_parts =
+    "; a part of the server was started again with weights of another update. Start all parts again, each with "
+    "--resume "
+    "FILE, of the same update: NAME.serverI.safetensors, or NAME.serverI.previous.safetensors";
+
 inline void check_rate(double rate) {
   if (rate >= 0 && rate <= most_rate) return;  // not true for NaN
   throw backend::tcp::Refusal("a push at rate " + std::to_string(rate) + "; rates are from 0 to " +
                               std::to_string(static_cast<int>(most_rate)));
+}
+inline void check_life(int life) {
+  if (life < 1 || life > most_count) throw backend::tcp::Refusal("a push of life " + std::to_string(life));
 }
 /// What a client says with a push, checked before the agreement hears it. `newest`: the shard's version; `heard`:
 /// pushes to this shard over this connection so far. Throws Refusal.

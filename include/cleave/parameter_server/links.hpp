@@ -37,6 +37,20 @@ class Links {
     }
     return first;
   }
+  /// Ends all connections, of which those that are whole say that this client will come back.
+  void leave_to_return() {
+    backend::tcp::Head h;
+    h.kind = backend::tcp::Kind::Returns;
+    h.version = static_cast<std::int32_t>(std::min<std::int64_t>(patience_.count(), 1 << 30));
+    for (auto const& l : link_) {
+      try {
+        if (link_.size() > 1)
+          backend::tcp::send(l, h, nullptr, 0, std::min(deadline_, backend::tcp::Milliseconds(1000)));
+      } catch (Error const&) {
+      }
+    }
+    link_.clear();
+  }
   /// How long to reconnect when a server has closed a connection, and where to report it. 0: not at all.
   void set_patience(backend::tcp::Milliseconds patience, std::function<void(std::string const&)> say) {
     patience_ = patience;
@@ -52,7 +66,7 @@ class Links {
     backend::tcp::Milliseconds const longest(5000);
     std::string refused, failed;
     for (backend::tcp::Milliseconds pause(100);; pause = std::min(2 * pause, longest)) {
-      link_.clear();
+      leave_to_return();
       if (before_each) before_each();
       std::this_thread::sleep_for(std::min(pause, by.left()));
       try {

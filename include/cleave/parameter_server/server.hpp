@@ -96,20 +96,13 @@ template <class F> class Server {
     return at(s).shard.version();
   }
   /// A worker has received what it was granted.
-  void sent(int s, int worker) {
-    std::lock_guard lock(at(s).mutex);
-    at(s).owes(worker, false);
-  }
+  void sent(int s, int worker) { at(s).owes(worker, false); }
   /// The largest number of bytes of weights that shard s owed at once: granted, and not yet taken.
   long most_owed(int s) const {
-    std::lock_guard lock(shard_[static_cast<std::size_t>(s)]->mutex);
-    return shard_[static_cast<std::size_t>(s)]->most * of_.count(s) * static_cast<long>(sizeof(Sent));
+    return shard_[static_cast<std::size_t>(s)]->most_owed() * of_.count(s) * static_cast<long>(sizeof(Sent));
   }
   void forget_most_owed() {
-    for (auto& g : shard_) {
-      std::lock_guard lock(g->mutex);
-      g->forget();
-    }
+    for (auto& g : shard_) g->forget_most_owed();
   }
   template <class Visit> void look(int s, Visit visit) {
     std::lock_guard lock(at(s).mutex);
@@ -120,7 +113,7 @@ template <class F> class Server {
     std::lock_guard lock(at(0).mutex);
     next_.saves = true;
   }
-  /// What the shards first, first + apart, ... held after such an update, once; empty if some have yet to make it.
+  /// What the shards first, first + apart, ... held after such an update; empty if some have yet to make it.
   std::vector<State> to_save(int first, int apart) {
     std::vector<State> all;
     for (int s = first; s < of_.shards(); s += apart) {
@@ -129,11 +122,20 @@ template <class F> class Server {
       if (!held || (!all.empty() && held->version != all.front().version)) return {};
       all.push_back(*held);
     }
-    for (int s = first; s < of_.shards(); s += apart) {
-      std::lock_guard lock(at(s).mutex);
-      if (at(s).to_save->version == all.front().version) at(s).to_save.reset();
-    }
     return all;
+  }
+  /// It has been saved.
+  void have_saved(int version) {
+    for (auto& g : shard_) {
+      std::lock_guard lock(g->mutex);
+      if (g->to_save && g->to_save->version <= version) g->to_save.reset();
+    }
+  }
+  bool has_to_save() {
+    return std::any_of(shard_.begin(), shard_.end(), [](auto& g) {
+      std::lock_guard lock(g->mutex);
+      return g->to_save.has_value();
+    });
   }
   /// visit(s, shard) for the shards first, first + apart, ... If they follow a first shard that is among them, all have
   /// the same version.
@@ -169,12 +171,20 @@ template <class F> class Server {
             long begin)
         : shard(std::move(d), rules, w, n, begin) {}
     void owes(int worker, bool owed) {
+      std::lock_guard lock(owing);
       if (worker < 0 || worker >= agree::most_replicas || owed_[worker] == owed) return;
       owed_[worker] = owed;
       owed_now_ += owed ? 1 : -1;
-      most = std::max(most, owed_now_);
+      most_ = std::max(most_, owed_now_);
     }
-    void forget() { most = owed_now_; }
+    long most_owed() {
+      std::lock_guard lock(owing);
+      return most_;
+    }
+    void forget_most_owed() {
+      std::lock_guard lock(owing);
+      most_ = owed_now_;
+    }
     State held() {
       return {shard.version(),
               {shard.weights(), shard.weights() + shard.count()},
@@ -183,11 +193,11 @@ template <class F> class Server {
     std::mutex mutex;
     Shard shard;
     std::optional<State> to_save;
-    int most = 0;
 
    private:
+    std::mutex owing;  // below
     bool owed_[agree::most_replicas]{};
-    int owed_now_ = 0;
+    int owed_now_ = 0, most_ = 0;
   };
   template <class Visit> void overlap(int of_way, backend::host::Region region, long offset, long count, Visit visit) {
     long const all = of_.elements(), tensor = offset / all;
@@ -214,7 +224,6 @@ template <class F> class Server {
       grants = grants || a.what == agree::Done::Grant;
     }
     for (int s = 1; grants && s < of_.shards(); ++s) {
-      std::lock_guard lock(at(s).mutex);
       for (agree::Action const& a : out) {
         if (a.what == agree::Done::Grant) at(s).owes(a.worker, true);
       }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <bit>
-#include <cstdio>
 #include <numeric>
 
 #include "../io/safetensors.hpp"
@@ -64,8 +63,7 @@ bool write_container(Service<F> const& plan, Container<F>& c, std::string const&
   numbers("done", done);
   for (auto const& [what, v] : all.decisions) numbers(what.c_str(), v);
   bool const in_parts = plan.in_step() && of.parts > 1;
-  std::string const previous = previous_of(path), aside = previous + ".new";
-  bool const twice = in_parts && io::exists(path) && io::second_name(path, aside);
+  if (in_parts && updates != c.saved && io::exists(path)) io::second_name(path, previous_of(path));
   io::save_safetensors(path, tensors,
                        {{"cleave", version},
                         {"server", of.text()},
@@ -73,7 +71,7 @@ bool write_container(Service<F> const& plan, Container<F>& c, std::string const&
                         {"plan", shards_text(plan)},
                         {"seed", std::to_string(of.seed)}});
   c.saved = updates;
-  if (twice) std::rename(aside.c_str(), previous.c_str());
+  c.update_in_file = static_cast<int>(all.versions.front());
   return true;
 }
 
@@ -112,7 +110,10 @@ bool save_update(Service<F> const& plan, Container<F>& c, std::string const& nam
   SavedShards<typename F::A> all;
   int s = of.part;
   for (auto& held : c.server.to_save(of.part, of.parts)) all.add(std::exchange(s, s + of.parts), std::move(held));
-  return !all.versions.empty() && write_container(plan, c, name, of, path, all, c.all_done());
+  if (all.versions.empty()) return false;
+  bool const wrote = write_container(plan, c, name, of, path, all, c.all_done());
+  c.server.have_saved(static_cast<int>(all.versions.front()));
+  return wrote;
 }
 /// A container as it was saved, and its name. Throws Error if the file is not sound, or another server's.
 template <class F>
@@ -186,6 +187,7 @@ std::pair<std::string, std::unique_ptr<Container<F>>> load_container(Service<F> 
     for (int r = 0; r < of.replicas; ++r) d.by.life[r] = static_cast<int>(all[2 + static_cast<std::size_t>(r)]);
     c->server.set_decided(d);
   }
+  c->update_in_file = static_cast<int>(versions.front());
   c->saved = std::accumulate(versions.begin(), versions.end(), std::int64_t{0});
   return {name, std::move(c)};
 }

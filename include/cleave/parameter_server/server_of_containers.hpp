@@ -107,6 +107,7 @@ template <class F> class ParameterServerOf {
   std::map<std::string, std::unique_ptr<Container>> container_;
   std::string folder_;  // empty: nothing is saved
   std::chrono::milliseconds every_{};
+  std::chrono::steady_clock::time_point saves_again_{};  // what could not be saved
   std::mutex saying_, saving_;
   std::atomic<int> refused_{0};
 };
@@ -178,16 +179,22 @@ template <class F> template <class Visit> void ParameterServerOf<F>::each_contai
 }
 template <class F> void ParameterServerOf<F>::save_next() {
   if (of_.part != 0) return;
-  each_container([](std::string const&, Container& c) { c.server.save_next(); });
+  // One at a time: the newest two files of a part hold what the newest of each other part does.
+  each_container([](std::string const&, Container& c) {
+    if (!c.server.has_to_save() && c.in_other_files >= c.update_in_file) c.server.save_next();
+  });
 }
 template <class F> void ParameterServerOf<F>::save_updates() {
   std::lock_guard one_by_one(saving_);
+  auto const now = std::chrono::steady_clock::now();
+  if (now < saves_again_) return;
   each_container([&](std::string const& name, Container& c) {
     try {
       std::string const path = file_of(name, folder_);
       if (save_update(plan_, c, name, of_, path)) tell("saved container " + name + " to " + path);
     } catch (std::exception const& e) {
       tell(e.what());
+      saves_again_ = now + std::chrono::seconds(10);
     }
   });
 }

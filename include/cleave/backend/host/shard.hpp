@@ -63,7 +63,11 @@ template <class T, class Push, int Most> class Shard {
 
   long count() const { return static_cast<long>(weights_.size()); }
   int version() const { return decider_->version(); }
-  void set_version(int version) { decider_->set_version(version); }
+  /// What was pushed and not used yet is forgotten.
+  void set_version(int version) {
+    decider_->set_version(version);
+    taken_.clear();
+  }
   /// Whether others may wait for this worker.
   bool waited_for(int worker) const { return decider_->waited_for(worker); }
   A* weights() { return weights_.data(); }
@@ -124,7 +128,8 @@ template <class T, class Push, int Most> class Shard {
     share_ = static_cast<A>(a.share);
     if (rules_.together) {
       slot_[static_cast<std::size_t>(a.worker)].assign(pushed, pushed + count());
-      taken_.push_back(a.worker);
+      if (decider_->kept(a.worker) == 0)
+        taken_.push_back(a.worker);  // else another shard will say who is in the update
     }
   }
   static constexpr long piece = 512;

@@ -20,9 +20,10 @@ inline constexpr int protocol = 4;
 //     | Event(Pushed; gradient) --------->   |
 //     | <------- Grant(version; weights)     |   the newest, whenever the connection has room
 //     | Pull(region) -> <- Grant             |   from read-only clients
-//     | Event(Pushed) -> <- Kept             |   of a shard that follows the first (agree/follower.hpp)
+//     | Event(Pushed) -> <- Kept(in file)    |   of a shard that follows the first (agree/follower.hpp)
 //     | Follow(decision) -> <- Grant         |   the same: its weights after that update
 //     | Whom -> <- Whom(text)                |   which replicas others wait for
+//     | Returns(version: ms) ----------->  |   it has lost another part of the server, and will connect again
 //     | Stopped(version: signal) ------->  |   it has been stopped, or has diverged, and leaves
 //     | <----------------- Stopped(text)     |   the run has been stopped: this replica is to stop too
 //
@@ -44,7 +45,8 @@ enum class Kind : std::uint32_t {
   Whom,
   Stopped,
   Kept,
-  Follow
+  Follow,
+  Returns
 };
 
 /// Of Stopped, in place of a signal: the replica's training has diverged.
