@@ -53,8 +53,7 @@ inline constexpr int most_count = 2'000'000'000;
 /// The remedy where parts of a server whose shards are in step hold weights of different updates.
 inline constexpr char const* unequal_parts =
     "; a part of the server was started again with weights of another update. Start all parts again, each with "
-    "--resume "
-    "FILE, of the same update: NAME.serverI.safetensors, or NAME.serverI.previous.safetensors";
+    "--resume FILE, of the same update: NAME.serverI.safetensors, or NAME.serverI.previous.safetensors";
 
 inline void check_rate(double rate) {
   if (rate >= 0 && rate <= most_rate) return;  // not true for NaN

@@ -37,6 +37,8 @@ template <class A> struct SavedShards {
   }
 };
 
+/// Writes the file; false if nothing has changed, or what is held is not to be saved (`done` is empty). Throws Error,
+/// the old file as it was, if a number is not finite or the file cannot be written.
 template <class F>
 bool write_container(Service<F> const& plan, Container<F>& c, std::string const& name, ServerOf const& of,
                      std::string const& path, SavedShards<typename F::A> const& all,
@@ -75,8 +77,8 @@ bool write_container(Service<F> const& plan, Container<F>& c, std::string const&
   return true;
 }
 
-/// Saves what a container holds, if that has changed: weights, the optimizer's tensors, versions, and what each replica
-/// has done. Throws Error, the old file as it was, if a weight is not finite or the file cannot be written.
+/// Saves what a container holds: weights, the optimizer's tensors, versions, and what each replica has done. Returns
+/// and throws as above.
 template <class F>
 bool save_container(Service<F> const& plan, Container<F>& c, std::string const& name, ServerOf const& of,
                     std::string const& path) {
