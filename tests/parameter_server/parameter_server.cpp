@@ -595,7 +595,8 @@ TEST_CASE(
       for (int i = 0; i < 2; ++i) part[i]->end(SIGKILL);
       for (bool a : {false, true}) {
         for (bool b : {false, true}) {
-          if (!from[0].empty() || update_of(file(0, a)) != update_of(file(1, b))) continue;
+          if (!from[0].empty() || !io::exists(file(0, a)) || !io::exists(file(1, b))) continue;
+          if (update_of(file(0, a)) != update_of(file(1, b))) continue;
           from[0] = file(0, a), from[1] = file(1, b);
         }
       }
