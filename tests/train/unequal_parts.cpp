@@ -59,6 +59,10 @@ struct Grouped : Sequential<Image<2 * groups, 6, 6>, Conv<3 * groups, 3, Pad<1>,
 /// Other groups, a layer of all channels, and one whose filters are several of each channel.
 struct Regrouped : Sequential<Image<4, 6, 6>, Conv<8, 3, Groups<4>>, Relu, Conv<10, 1>, Relu, Conv<15, 1, Groups<5>>,
                               Conv<15, 1>, Relu, Conv<30, 2, Groups<15>>, Relu, Linear<5>, CrossEntropy> {};
+/// Rows of what comes in groups: they stay together too.
+struct RowsOfGroups
+    : Sequential<Image<8, 6, 6>, Conv<12, 3, Groups<4>>, Relu, Conv<6, 1>, Relu, Conv<10, 2>, Linear<5>, CrossEntropy> {
+};
 struct Factored
     : Sequential<Vector<8>, Linear<13, SendFactors>, Tanh, Linear<8, SendFactors>, Linear<5>, CrossEntropy> {};
 
@@ -122,6 +126,10 @@ TEST_CASE("operations of one's own, groups of channels, factors") {
   agrees<Grouped<4>, SplitCols>();
   agrees<Grouped<5>, SplitCols>();
   agrees<Regrouped, SplitCols>();
+  agrees<RowsOfGroups, SplitColsRows>();
+  using Both = ModelParallel<SplitAlong<SplitCols, SplitCols>, Ways<2, 2>>;  // the groups of 6 and 7 along two axes
+  CHECK(session::same<OnOneRank<Grouped<6>>, OnOneRank<Grouped<6>, Both>>("cut", 1, 1e-9).text == "");
+  CHECK(session::same<OnOneRank<Grouped<7>>, OnOneRank<Grouped<7>, Both>>("cut", 1, 1e-9).text == "");
   agrees<Factored, SplitColsRows>();
   agrees<Factored, SplitRows>();
 }
