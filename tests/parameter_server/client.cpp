@@ -89,7 +89,7 @@ template <class P> std::vector<float> with_late_ones(int parts, int steps) {
   for (int i = 0; i < parts; ++i) {
     servers.push_back(std::make_unique<ParameterServer<P>>(0, replicas, 7, i, parts, patience));
     there.push_back({"127.0.0.1", servers.back()->port()});
-    threads.emplace_back([&, i] { servers[static_cast<std::size_t>(i)]->serve(); });
+    threads.emplace_back([server = servers.back().get()] { server->serve(); });
   }
   std::vector<std::thread> clients;
   std::vector<std::string> said(replicas);
