@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cstring>
+#include <cstdlib>
 #include <set>
 #include <string>
 #include <type_traits>
@@ -49,7 +49,7 @@ template <int W, class Keeper = Quorum<W>> struct World {
   std::vector<State> open;
   std::set<std::string> seen;
   std::string wrong;
-  long updates = 0, followed = 0, failures = 0, drops = 0;
+  long updates = 0, followed = 0, drops = 0;
 
   static_assert(std::has_unique_object_representations_v<State>);
 
@@ -80,6 +80,13 @@ template <int W, class Keeper = Quorum<W>> struct World {
     s.worker[w].in_step = 1;
     s.pushing[w] = 0;
     say(s.to_first[w], Joins, s.life[w]);
+  }
+  static void die(State& s, int w) {
+    ++s.crashes;
+    s.alive[w] = 0;
+    s.worker[w] = {};
+    s.grant[w] = s.asked[w] = s.answered[w] = s.confirmed[w] = s.pushing[w] = 0;
+    say(s.to_first[w], Leaves, s.life[w]);
   }
   bool done(State const& s, int w) const { return s.worker[w].weights_of(0) >= limits.steps; }
 
@@ -133,22 +140,12 @@ template <int W, class Keeper = Quorum<W>> struct World {
         });
       }
       if (s.alive[w] && s.crashes < limits.crashes) {
-        next([&](State& n) {
-          ++n.crashes;
-          n.alive[w] = 0;
-          n.worker[w] = {};
-          n.grant[w] = n.asked[w] = n.answered[w] = n.confirmed[w] = n.pushing[w] = 0;
-          say(n.to_first[w], Leaves, n.life[w]);
-        });
+        next([&](State& n) { die(n, w); });
         // The same, and its push to the other shard is lost with it.
         if (s.to_other[w].count > 0 && s.to_other[w].said[s.to_other[w].count - 1] == Pushes) {
           next([&](State& n) {
-            ++n.crashes;
-            n.alive[w] = 0;
-            n.worker[w] = {};
-            n.grant[w] = n.asked[w] = n.answered[w] = n.confirmed[w] = n.pushing[w] = 0;
             --n.to_other[w].count;
-            say(n.to_first[w], Leaves, n.life[w]);
+            die(n, w);
           });
         }
       }
@@ -162,12 +159,12 @@ template <int W, class Keeper = Quorum<W>> struct World {
     }
     if (!moved) wrong = "nobody moves";
   }
-  struct Heard_ {
+  struct Message {
     Said said;
     int life, version;
   };
-  static Heard_ take(Link& from) {
-    Heard_ const h{static_cast<Said>(from.said[0]), from.life[0], from.version[0]};
+  static Message take(Link& from) {
+    Message const h{static_cast<Said>(from.said[0]), from.life[0], from.version[0]};
     --from.count;
     for (int i = 0; i < room; ++i) {
       from.said[i] = i < from.count ? from.said[i + 1] : 0;
@@ -192,7 +189,7 @@ template <int W, class Keeper = Quorum<W>> struct World {
       }
       if (a.what == Done::Grant && n.alive[a.worker] && n.first.roster.life[a.worker] == n.life[a.worker])
         n.grant[a.worker] = a.version + 1;
-      if (a.what == Done::Fail) n.failed = 1, ++failures;
+      if (a.what == Done::Fail) n.failed = 1;
     }
   }
   void other_hears(State& n, int w) {

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <algorithm>
-#include <iterator>
 #include <memory>
 #include <type_traits>
 
@@ -34,9 +32,6 @@ template <int Most> class Decider {
   virtual int kept(int) const { return 0; }
 };
 
-/// `Keeper` counts workers: an update is made of the pushes of several.
-template <class Keeper> inline constexpr bool has_quorum = requires { Keeper{}.quorum; };
-
 template <class Keeper> class DeciderOf final : public Decider<Keeper::most> {
  public:
   explicit DeciderOf(Keeper const& keeper) : keeper_(keeper) {}
@@ -44,11 +39,10 @@ template <class Keeper> class DeciderOf final : public Decider<Keeper::most> {
   bool waited_for(int worker) const override { return keeper_.waited_for(worker); }
   int version() const override { return keeper_.version; }
   void set_version(int version) override {
-    keeper_.version = version;
-    if constexpr (follows) std::fill(std::begin(keeper_.kept), std::end(keeper_.kept), 0);
-    if constexpr (has_quorum<Keeper>) {
-      std::fill(std::begin(keeper_.counted), std::end(keeper_.counted), 0);
-      keeper_.taken = 0;
+    if constexpr (requires { keeper_.begin_at(version); }) {
+      keeper_.begin_at(version);
+    } else {
+      keeper_.version = version;
     }
   }
   Followed follow(Decision<Keeper::most> const& d) override {
@@ -65,6 +59,9 @@ template <class Keeper> class DeciderOf final : public Decider<Keeper::most> {
 
   Keeper keeper_;
 };
+/// `Keeper` counts workers: an update is made of the pushes of several.
+template <class Keeper> inline constexpr bool has_quorum = requires { Keeper{}.quorum; };
+
 /// A new shard's, of so many workers; an update needs `quorum` of them, if replicas wait for each other.
 template <class Keeper> std::unique_ptr<Decider<Keeper::most>> decider(int workers, int quorum) {
   Keeper keeper;

@@ -55,9 +55,13 @@ template <int Most> struct Follower {
       of_all = of_all && (d.life[w] == 0 || kept[w] == d.life[w]);
     }
     if (!of_some || !of_all) return Followed::Lacks;
-    version = d.version;
-    for (int w = 0; w < Most; ++w) kept[w] = 0;
+    begin_at(d.version);
     return Followed::Updates;
+  }
+  /// Goes on from this version, without what was kept.
+  constexpr void begin_at(int from) {
+    version = from;
+    for (int& k : kept) k = 0;
   }
   /// No worker waits for another here.
   constexpr bool waited_for(int) const { return false; }

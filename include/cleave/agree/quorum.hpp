@@ -37,6 +37,12 @@ template <int Most> struct Quorum {
     }
   }
 
+  /// Goes on from this version; what was counted for an update before is forgotten.
+  constexpr void begin_at(int from) {
+    version = from;
+    taken = 0;
+    for (int& c : counted) c = 0;
+  }
   /// Whether others may wait for this worker.
   constexpr bool waited_for(int w) const { return w < workers && !counted[w]; }
 

@@ -115,7 +115,7 @@ template <class F> agree::Turn ClientOf<F>::one_answer(backend::tcp::Socket cons
   if (h.kind == backend::tcp::Kind::Refused) refused(from);
   if (h.kind == backend::tcp::Kind::Stopped) stopped();
   bool const one_of_them = h.shard >= 0 && h.shard < shards_;
-  if (h.kind == backend::tcp::Kind::Kept && one_of_them && of_.decided_by(h.shard) != h.shard) {
+  if (h.kind == backend::tcp::Kind::Kept && one_of_them && of_.follows(h.shard)) {
     std::size_t const part = static_cast<std::size_t>(h.shard) % link_.size();
     --unconfirmed_[part];
     in_file_[part] = h.version;

@@ -12,7 +12,8 @@
 
 namespace cleave::session {
 
-/// Of one guest that was let in. Nothing that it sends is used before it has been checked.
+/// Of one guest that was let in. Nothing that it sends is used before it has been checked. Members that are not defined
+/// here are in answers.hpp.
 template <class F> class Conversation {
  public:
   using Sent = typename F::Sent;
@@ -167,7 +168,7 @@ template <class F> class Conversation {
         backend::tcp::send(g_.socket, h, text.data(), text.size(), deadline_);
       } else if (h.kind == backend::tcp::Kind::Event && g_.replica >= 0) {
         event(h, payload, room);
-      } else if (h.kind == backend::tcp::Kind::Follow && g_.replica >= 0 && of_.decided_by(s) != s) {
+      } else if (h.kind == backend::tcp::Kind::Follow && g_.replica >= 0 && of_.follows(s)) {
         follow(s, h.version, read_decided(payload, server_.replicas, c_.server.parts()));
       } else {
         throw backend::tcp::Refusal("a message of kind " + std::to_string(static_cast<unsigned>(h.kind)) +
@@ -180,9 +181,12 @@ template <class F> class Conversation {
     int const s = h.shard;
     agree::Event e = h.event;
     e.worker = g_.replica;
-    bool const follows = of_.decided_by(s) != s;
-    if (!follows) e.life = g_.life;
-    if (follows) check_life(e.life);  // that at the first shard, which this part of the server does not know
+    bool const follows = of_.follows(s);
+    if (follows) {
+      check_life(e.life);  // that at the first shard, which this part of the server does not know
+    } else {
+      e.life = g_.life;
+    }
     bool const pushed = e.what == agree::Heard::Pushed;
     if (e.what != agree::Heard::Asked && !pushed) throw backend::tcp::Refusal("an event that clients do not say");
     Sent* what = nullptr;
@@ -200,13 +204,12 @@ template <class F> class Conversation {
     }
     hear(s, e, what, h.rate);
     if (!pushed) return;
-    if (of_.in_step() && !follows) c_.in_other_files = std::max(c_.in_other_files.load(), h.version);
     std::lock_guard lock(c_.mutex);
     if (follows) {
       ++g_.kept[static_cast<std::size_t>(s)];
-      c_.changed.notify_all();
-      return;
+      return c_.changed.notify_all();
     }
+    if (of_.in_step()) c_.in_other_files = std::max(c_.in_other_files.load(), h.version);
     auto const r = static_cast<std::size_t>(g_.replica);
     if (s == server_.part && g_.life == c_.life[r]) c_.done[r] += of_.pace().push;
     if (of_.elastic()) {
@@ -270,86 +273,10 @@ template <class F> class Conversation {
   }
   /// Sends a guest the newest weights of each shard that it was granted, as fast as its connection takes them, and
   /// confirms its pushes to shards that follow the first.
-  void write() {
-    try {
-      for (;;) {
-        int due = -1, kept = -1;
-        std::string failure;
-        bool stops = false;
-        {
-          std::unique_lock lock(c_.mutex);
-          c_.changed.wait(lock, [&] {
-            due = static_cast<int>(std::find(g_.pending.begin(), g_.pending.end(), true) - g_.pending.begin());
-            kept = static_cast<int>(std::find_if(g_.kept.begin(), g_.kept.end(), [](int n) { return n > 0; }) -
-                                    g_.kept.begin());
-            return g_.over || due < shards_ || kept < shards_ || (g_.replica >= 0 && !c_.failure.empty());
-          });
-          if (g_.over) return;
-          if (kept < shards_) {
-            --g_.kept[static_cast<std::size_t>(kept)];
-          } else if (due < shards_)
-            g_.pending[static_cast<std::size_t>(due)] = false;
-          failure = c_.failure;
-          bool const late = too_late_ && !server_.one_run;  // a server of one run ends with it
-          stops = c_.stops && !late;
-          if (c_.stops && late) failure += "; start the server again with --resume auto";
-        }
-        if (kept < shards_) {
-          confirm(kept);
-          continue;
-        }
-        if (due == shards_ && stops) {
-          std::lock_guard one_frame(g_.writing);
-          return backend::tcp::stop(g_.socket, failure, deadline_);
-        }
-        if (due == shards_) return refuse(backend::tcp::Refusal(failure));
-        send(due, 0);
-      }
-    } catch (std::exception const&) {
-      g_.socket.shut();
-    }
-  }
-  void confirm(int s) {
-    backend::tcp::Head h;
-    h.kind = backend::tcp::Kind::Kept;
-    h.shard = s;
-    h.version = c_.update_in_file;
-    std::lock_guard one_frame(g_.writing);
-    backend::tcp::send(g_.socket, h, nullptr, 0, deadline_);
-  }
+  void write();
+  void confirm(int s);
   /// `what`: 0 weights as replicas take them, 1 + m the optimizer's tensor m, -1 weights in the format of sums.
-  void send(int s, int what) {
-    if (what < -1 || what > of_.plan->moments) throw backend::tcp::Refusal("no such tensor");
-    std::vector<unsigned char> out;
-    int newest = 0;
-    DecidedUpdate decided;
-    if (what == 0) {
-      std::lock_guard lock(c_.mutex);
-      out.swap(g_.moved[static_cast<std::size_t>(s)]);
-    }
-    if (what != 0 && server_.part == 0) c_.server.catch_up(s);
-    std::lock_guard one_frame(g_.writing);
-    c_.server.look(s, [&](auto& shard) {
-      newest = shard.version();
-      if (!out.empty()) return;
-      if (of_.in_step() && s == 0) decided = c_.server.decided_here();
-      auto const copy = [&](auto const* from) {
-        auto const* p = reinterpret_cast<unsigned char const*>(from);
-        out.assign(p, p + static_cast<std::size_t>(shard.count()) * sizeof *from);
-      };
-      if (what > 0) return copy(shard.moments() + (what - 1) * shard.count());
-      if (what == 0) return copy(shard.sent());
-      copy(shard.weights());
-    });
-    if (of_.in_step() && s == 0 && what == 0) append(out, decided, server_.replicas);
-    backend::tcp::Head h;
-    h.kind = backend::tcp::Kind::Grant;
-    h.shard = s;
-    h.version = newest;
-    h.event.life = g_.life;
-    backend::tcp::send(g_.socket, h, out.data(), out.size(), deadline_);
-    if (what == 0) c_.server.sent(s, g_.replica);
-  }
+  void send(int s, int what);
 
   Service<F> const& of_;
   Pushes<F> pushes_;

@@ -165,7 +165,7 @@ template <class F> void ServedTrainer<F>::pull(int r, One& o, agree::AnyWorker& 
     // of the first does not count. Then each replica begins at another shard: whoever comes first makes its update.
     int const s = !of_.in_step() || k == 0 ? k : 1 + (k - 1 + r) % (shards_ - 1);
     int const pulled = server_.pull(s, *o.replica, r);
-    w.version[static_cast<std::size_t>(s)] = of_.decided_by(s) == s ? pulled + 1 : w.version.front();
+    w.version[static_cast<std::size_t>(s)] = of_.follows(s) ? w.version.front() : pulled + 1;
   }
   if (of_.steps_itself()) o.replica->refresh_copies();
   o.replica->note(backend::host::Did::Pull, since);

@@ -44,8 +44,8 @@ template <class F> class Server {
     }
     for (int s = 0; s < of_.shards(); ++s) {
       A const* const first = all.data() + of_.way(s) * of_.elements() + of_.begin(s);
-      auto decider = of_.decided_by(s) == s ? of_.agreed.decider(replicas, parts_)
-                                            : agree::decider<agree::Follower<agree::most_replicas>>(replicas, parts_);
+      auto decider = of_.follows(s) ? agree::decider<agree::Follower<agree::most_replicas>>(replicas, parts_)
+                                    : of_.agreed.decider(replicas, parts_);
       shard_.push_back(std::make_unique<Guarded>(std::move(decider), of_.rules, first, of_.count(s), of_.begin(s)));
     }
   }
@@ -80,7 +80,7 @@ template <class F> class Server {
   State held(int s) { return at(s).held(); }
   /// Makes the newest update of the first shard, which is in this process too, in shard s.
   void catch_up(int s) {
-    if (of_.decided_by(s) != s) follow(s, decided());
+    if (of_.follows(s)) follow(s, decided());
   }
   /// Makes an update of the first shard in shard s, if it was not made there before.
   agree::Followed follow(int s, DecidedUpdate const& d) {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <bit>
 #include <numeric>
 
 #include "../io/safetensors.hpp"
@@ -27,7 +26,8 @@ template <class A> struct SavedShards {
   std::vector<std::pair<std::string, std::vector<A>>> values;
   std::vector<std::int64_t> versions;  // of each shard
   // Of shards in step in several parts: the first one's newest update, and the lives whose pushes the others keep.
-  std::vector<std::pair<std::string, std::vector<std::int64_t>>> decisions;
+  std::vector<unsigned char> decided;
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> lives;
 
   void add(int s, ShardState<A> held) {
     std::string const which = "shard" + std::to_string(s);
@@ -45,7 +45,7 @@ bool write_container(Service<F> const& plan, Container<F>& c, std::string const&
                      std::vector<std::int64_t> const& done) {
   using A = typename F::A;
   std::int64_t const updates = std::accumulate(all.versions.begin(), all.versions.end(), std::int64_t{0});
-  if (done.empty() || (updates == c.saved && all.decisions.empty())) return false;
+  if (done.empty() || (updates == c.saved && all.decided.empty() && all.lives.empty())) return false;
   std::vector<io::NamedTensor> tensors;
   for (auto const& [what, v] : all.values) {
     if (!std::all_of(v.begin(), v.end(), [](A x) { return std::isfinite(x); })) {
@@ -57,13 +57,14 @@ bool write_container(Service<F> const& plan, Container<F>& c, std::string const&
                        {v.size()},
                        {reinterpret_cast<unsigned char const*>(v.data()), v.size() * sizeof(A)}});
   }
-  auto const numbers = [&](char const* what, std::vector<std::int64_t> const& v) {
+  auto const numbers = [&](std::string const& what, std::vector<std::int64_t> const& v) {
     tensors.push_back(
         {what, io::Dtype::I64, {v.size()}, {reinterpret_cast<unsigned char const*>(v.data()), v.size() * 8}});
   };
   numbers("versions", all.versions);
   numbers("done", done);
-  for (auto const& [what, v] : all.decisions) numbers(what.c_str(), v);
+  for (auto const& [what, v] : all.lives) numbers(what, v);
+  if (!all.decided.empty()) tensors.push_back({"decided", io::Dtype::U8, {all.decided.size()}, all.decided});
   bool const in_parts = plan.in_step() && of.parts > 1;
   if (in_parts && updates != c.saved && io::exists(path)) io::second_name(path, previous_of(path));
   io::save_safetensors(path, tensors,
@@ -89,19 +90,14 @@ bool save_container(Service<F> const& plan, Container<F>& c, std::string const& 
     all.add(s, c.server.held(s));
     if (!plan.in_step() || of.parts == 1) return;
     std::string const which = "shard" + std::to_string(s);
-    if (s == 0) {
-      DecidedUpdate const& d = c.server.decided_here();
-      std::vector<std::int64_t> numbers{d.by.version, static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(d.rate))};
-      numbers.insert(numbers.end(), d.by.life, d.by.life + of.replicas);
-      all.decisions.emplace_back("decided", std::move(numbers));
-    }
+    if (s == 0) return append(all.decided, c.server.decided_here(), of.replicas);
     std::vector<std::int64_t> lives(static_cast<std::size_t>(of.replicas));
     shard.each_kept([&](int worker, int life, auto const* push) {
       lives[static_cast<std::size_t>(worker)] = life;
       auto& kept = all.values.emplace_back(which + ".kept" + std::to_string(worker), std::vector<A>()).second;
       for (long i = 0; i < shard.count(); ++i) kept.push_back(static_cast<A>(push[i]));
     });
-    if (s != 0) all.decisions.emplace_back(which + ".lives", std::move(lives));
+    all.lives.emplace_back(which + ".lives", std::move(lives));
   });
   return write_container(plan, c, name, of, path, all, done);
 }
@@ -169,7 +165,7 @@ std::pair<std::string, std::unique_ptr<Container<F>>> load_container(Service<F> 
       std::vector<std::int64_t> const lives = numbers(which + ".lives", static_cast<std::size_t>(of.replicas));
       for (int r = 0; r < of.replicas; ++r) {
         int const life = static_cast<int>(lives[static_cast<std::size_t>(r)]);
-        if (life == 0) continue;
+        if (life == 0) continue;  // it has pushed nothing yet
         std::vector<A> push(count);
         read(which + ".kept" + std::to_string(r), push.data(), count);
         std::vector<typename F::Sent> sent;
@@ -178,16 +174,13 @@ std::pair<std::string, std::unique_ptr<Container<F>>> load_container(Service<F> 
       }
     });
   }
-  if (file.find("decided")) {
-    std::vector<std::int64_t> all(2 + static_cast<std::size_t>(of.replicas));
-    read("decided", all.data(), all.size());
-    DecidedUpdate d;
-    d.rate = std::bit_cast<double>(static_cast<std::uint64_t>(all[1]));
-    if (all[0] != versions.front() && all[0] != 0)
-      throw Error({path, ": its newest update is ", all[0], ", and its weights are of ", versions.front()});
-    d.by.version = static_cast<int>(all[0]);
-    for (int r = 0; r < of.replicas; ++r) d.by.life[r] = static_cast<int>(all[2 + static_cast<std::size_t>(r)]);
-    c->server.set_decided(d);
+  if (io::NamedTensor const* const decided = file.find("decided")) {
+    try {
+      c->server.set_decided(
+          read_decided({decided->bytes.begin(), decided->bytes.end()}, of.replicas, c->server.parts()));
+    } catch (backend::tcp::Refusal const& e) {
+      throw Error({path, ": holds ", e.what()});
+    }
   }
   c->update_in_file = static_cast<int>(versions.front());
   c->saved = std::accumulate(versions.begin(), versions.end(), std::int64_t{0});

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include "answers.hpp"
 #include "server_of_containers.hpp"
 
 namespace cleave::session {

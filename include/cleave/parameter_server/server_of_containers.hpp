@@ -43,8 +43,6 @@ template <class F> class ParameterServerOf {
   std::string load(std::string const& path);
   /// Saves what has changed, from any thread. False if something could not be saved; it says what and why.
   bool save();
-  /// Saves the updates that all parts save.
-  void save_updates();
   /// How many updates a container has had, over all of its shards here; 0 where there is none of this name.
   std::int64_t updates(std::string const& name);
   /// How many replicas are connected.
@@ -80,6 +78,10 @@ template <class F> class ParameterServerOf {
   bool in_parts() const { return plan_.in_step() && of_.parts > 1; }
   /// The next update of each container is one that all parts save.
   void save_next();
+  /// Saves the updates that all parts save.
+  void save_updates();
+  /// save(container, name, path) for each container; as `save`.
+  template <class Save> bool save_each(Save save);
   /// visit(name, container), under no lock.
   template <class Visit> void each_container(Visit visit);
   /// Forgets the connections that have ended; returns how many are left.
@@ -155,19 +157,24 @@ template <class F> std::string ParameterServerOf<F>::load(std::string const& pat
   tell("container " + name + " goes on from " + path);
   return name;
 }
-template <class F> bool ParameterServerOf<F>::save() {
+template <class F> template <class Save> bool ParameterServerOf<F>::save_each(Save save) {
   std::lock_guard one_by_one(saving_);
   bool good = true;
   each_container([&](std::string const& name, Container& c) {
     try {
       std::string const path = file_of(name, folder_);
-      if (save_container(plan_, c, name, of_, path)) tell("saved container " + name + " to " + path);
+      if (save(c, name, path)) tell("saved container " + name + " to " + path);
     } catch (std::exception const& e) {
       tell(e.what());
       good = false;
     }
   });
   return good;
+}
+template <class F> bool ParameterServerOf<F>::save() {
+  return save_each([&](Container& c, std::string const& name, std::string const& path) {
+    return save_container(plan_, c, name, of_, path);
+  });
 }
 template <class F> template <class Visit> void ParameterServerOf<F>::each_container(Visit visit) {
   std::vector<std::pair<std::string, Container*>> all;
@@ -185,18 +192,12 @@ template <class F> void ParameterServerOf<F>::save_next() {
   });
 }
 template <class F> void ParameterServerOf<F>::save_updates() {
-  std::lock_guard one_by_one(saving_);
   auto const now = std::chrono::steady_clock::now();
   if (now < saves_again_) return;
-  each_container([&](std::string const& name, Container& c) {
-    try {
-      std::string const path = file_of(name, folder_);
-      if (save_update(plan_, c, name, of_, path)) tell("saved container " + name + " to " + path);
-    } catch (std::exception const& e) {
-      tell(e.what());
-      saves_again_ = now + std::chrono::seconds(10);
-    }
+  bool const good = save_each([&](Container& c, std::string const& name, std::string const& path) {
+    return save_update(plan_, c, name, of_, path);
   });
+  if (!good) saves_again_ = now + std::chrono::seconds(10);
 }
 template <class F> std::int64_t ParameterServerOf<F>::updates(std::string const& name) {
   Container* c = nullptr;

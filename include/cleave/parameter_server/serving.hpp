@@ -59,6 +59,7 @@ struct Serving {
   bool in_step() const { return waits() && shards() > 1; }
   /// The shard whose version a push to shard s is computed with.
   int decided_by(int s) const { return in_step() ? 0 : s; }
+  bool follows(int s) const { return decided_by(s) != s; }
   /// The shard that a replica pushes to as its k-th: the first one once all others have the push.
   int pushed_at(int k) const { return in_step() ? (k + 1) % shards() : k; }
   long count(int s) const { return end(s) - begin(s); }
