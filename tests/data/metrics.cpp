@@ -62,10 +62,13 @@ TEST_CASE("samples by class and answer") {
   CHECK(m.of(1).missed == 1);
   // 2 x 2 / (4 + 2 + 1), 2 / (2 + 1 + 1), 2 / (2 + 0 + 1)
   CHECK(of<MacroF1>(samples).value() == doctest::Approx((4.0 / 7 + 0.5 + 2.0 / 3) / 3).epsilon(1e-15));
+  CHECK(m.of(0).iou() == 2.0 / 5);  // 2 / (2 + 2 + 1), 1 / (1 + 1 + 1), 1 / (1 + 0 + 1)
+  CHECK(of<MeanIou>(samples).value() == doctest::Approx((0.4 + 1.0 / 3 + 0.5) / 3).epsilon(1e-15));
   CHECK_THROWS_WITH_AS(m.count(3, 0), doctest::Contains("classes 3 and 0 of 3"), Error);
 }
 TEST_CASE("a class that never occurs does not count in the mean of F1") {
   CHECK(of<MacroF1>({{{3, 1, 2}, 0}, {{1, 3, 2}, 1}}).value() == 1);
+  CHECK(of<MeanIou>({{{3, 1, 2}, 0}, {{1, 3, 2}, 1}}).value() == 1);
   CHECK(std::isnan(MacroF1{}.value()));
 }
 TEST_CASE("several labels a sample: an output above 0 is a yes") {
@@ -99,6 +102,7 @@ TEST_CASE("merged in any grouping, metrics are those of all samples") {
     CHECK(merged(TopKAccuracy<2>{}) == of<TopKAccuracy<2>>(samples).value());
     CHECK(merged(ConfusionMatrix{}) == of<ConfusionMatrix>(samples).value());
     CHECK(merged(MacroF1{}) == of<MacroF1>(samples).value());
+    CHECK(merged(MeanIou{}) == of<MeanIou>(samples).value());
   }
 }
 TEST_CASE("a label that is no class, and other numbers of outputs, are errors") {

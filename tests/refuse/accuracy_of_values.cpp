@@ -1,4 +1,4 @@
-// refused: with values, Accuracy and MacroF1 are of a model that ends with BinaryCrossEntropy
+// refused: with values, Accuracy, MacroF1 and MeanIou are of a model that ends with BinaryCrossEntropy
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <cleave.hpp>
 using namespace cleave;

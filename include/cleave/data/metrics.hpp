@@ -1,4 +1,4 @@
-// data/metrics.hpp - what is measured of a model's outputs beside the loss: Accuracy, TopKAccuracy, MacroF1 and others.
+// data/metrics.hpp - what is measured of a model's outputs beside the loss: Accuracy, TopKAccuracy, MacroF1, MeanIou and others.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -67,6 +67,8 @@ struct ClassCounts {
   long right = 0, wrong = 0, missed = 0;
   /// 2 right / (2 right + wrong + missed); NaN if it never occurs.
   double f1() const { return session::share(2.0 * static_cast<double>(right), 2 * right + wrong + missed); }
+  /// Intersection over union: right / (right + wrong + missed); NaN if it never occurs.
+  double iou() const { return session::share(static_cast<double>(right), right + wrong + missed); }
 };
 
 /// The share of samples among whose k largest outputs is that of their class.
@@ -181,20 +183,22 @@ class ConfusionMatrix {
   std::vector<long> counts_;
 };
 
-/// The mean of the F1 scores of all classes, or of all labels (targets 0 and 1, for BinaryCrossEntropy; an output above
+namespace session {
+
+/// The mean of a figure over all classes, or over all labels (targets 0 and 1, for BinaryCrossEntropy; an output above
 /// 0 is a yes). A class that is neither given nor right for any sample is left out.
-class MacroF1 {
+template <double (ClassCounts::*Figure)() const> class MeanOverClasses {
  public:
   void add(std::span<float const> outputs, int label) {
-    bool const right = session::outputs_before(outputs, label) < 1;
+    bool const right = outputs_before(outputs, label) < 1;
     resize(outputs.size());
-    int const answer = session::answer_of(outputs);
+    int const answer = answer_of(outputs);
     if (right) return void(++of_[static_cast<std::size_t>(label)].right);
     ++of_[static_cast<std::size_t>(label)].missed;
     if (answer >= 0 && answer != label) ++of_[static_cast<std::size_t>(answer)].wrong;
   }
   void add(std::span<float const> outputs, std::span<float const> target) {
-    session::check_widths(outputs, target);
+    check_widths(outputs, target);
     resize(outputs.size());
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       bool const yes = outputs[i] > 0, is = target[i] > 0.5f;
@@ -203,7 +207,7 @@ class MacroF1 {
       of_[i].missed += !yes && is;
     }
   }
-  void merge(MacroF1 const& other) {
+  void merge(MeanOverClasses const& other) {
     if (other.of_.empty()) return;
     resize(other.of_.size());
     for (std::size_t i = 0; i < of_.size(); ++i) {
@@ -216,20 +220,28 @@ class MacroF1 {
     double sum = 0;
     long classes = 0;
     for (ClassCounts const& c : of_) {
-      if (std::isnan(c.f1())) continue;
-      sum += c.f1();
+      if (std::isnan((c.*Figure)())) continue;
+      sum += (c.*Figure)();
       ++classes;
     }
-    return session::share(sum, classes);
+    return share(sum, classes);
   }
 
  private:
   void resize(std::size_t classes) {
     if (of_.empty()) of_.resize(classes);
-    if (of_.size() != classes) throw Error({"MacroF1: ", classes, " outputs after some of ", of_.size()});
+    if (of_.size() != classes) throw Error({"metric: ", classes, " outputs after some of ", of_.size()});
   }
   std::vector<ClassCounts> of_;
 };
+
+}  // namespace session
+
+/// The mean of the F1 scores of all classes or labels that occur.
+class MacroF1 : public session::MeanOverClasses<&ClassCounts::f1> {};
+/// The mean intersection over union of all classes or labels that occur (mIoU): of segmentation, where each pixel has a
+/// class.
+class MeanIou : public session::MeanOverClasses<&ClassCounts::iou> {};
 
 /// The mean of |output - target| over samples and outputs, in the targets' unit.
 class MeanAbsoluteError {

@@ -151,7 +151,7 @@ template <class Net, class Number, class Machine> class Predictor {
     constexpr bool fits = (ClassMetric<Metrics> && ...);
     static_assert(fits,
                   "evaluate: with classes a metric takes outputs and an int: Accuracy, TopKAccuracy<k>, "
-                  "ConfusionMatrix, MacroF1");
+                  "ConfusionMatrix, MacroF1, MeanIou");
     check_metrics<false, Metrics...>();
     return measure(arrays(x, y, {}), metrics...);
   }
@@ -159,7 +159,7 @@ template <class Net, class Number, class Machine> class Predictor {
     constexpr bool fits = (TargetMetric<Metrics> && ...);
     static_assert(fits,
                   "evaluate: with targets a metric takes outputs and targets: MeanAbsoluteError, "
-                  "RootMeanSquaredError; with labels of 0 and 1: Accuracy, MacroF1");
+                  "RootMeanSquaredError; with labels of 0 and 1: Accuracy, MacroF1, MeanIou");
     check_metrics<true, Metrics...>();
     return measure(arrays(x, {}, y), metrics...);
   }
@@ -228,13 +228,17 @@ template <class Net, class Number, class Machine> class Predictor {
     if constexpr (requires { M::k; }) return M::k < width;
     return true;
   }
+  template <class M>
+  static constexpr bool is_of_labels =
+      std::is_same_v<M, Accuracy> || std::is_same_v<M, MacroF1> || std::is_same_v<M, MeanIou>;
   template <bool OfValues, class... Metrics> static constexpr void check_metrics() {
     static_assert((chooses<Metrics>() && ...),
                   "evaluate: TopKAccuracy<k> is always 1 for a model with no more than k outputs; say a smaller k");
     constexpr bool labels = !OfValues || session::loss_of<Net>::loss_target == op::Target::Shares;
-    static_assert(labels || !((std::is_same_v<Metrics, Accuracy> || std::is_same_v<Metrics, MacroF1>) || ...),
-                  "evaluate: with values, Accuracy and MacroF1 are of a model that ends with BinaryCrossEntropy; of "
-                  "another take MeanAbsoluteError or RootMeanSquaredError");
+    static_assert(
+        labels || !(is_of_labels<Metrics> || ...),
+        "evaluate: with values, Accuracy, MacroF1 and MeanIou are of a model that ends with BinaryCrossEntropy; of "
+        "another take MeanAbsoluteError or RootMeanSquaredError");
   }
   template <class Trained> static session::Preprocessing preprocessing_of(Trained const& trainer) {
     if constexpr (requires { trainer.preprocessing(); }) return trainer.preprocessing();
