@@ -153,7 +153,8 @@ template <> struct OnEachPosition<CrossEntropyOfSums> : CrossEntropyOfSums {
   static constexpr bool of_sequences = true;
   static constexpr auto equation = "btf,bTP->b";
   static constexpr int labels(Shape x) { return x[0]; }
-  static constexpr long aux(Shape x, Shape) { return 2 * x[0]; }
+  /// Of each position here the two numbers above, then the share of a position in the sample's mean.
+  static constexpr long aux(Shape x, Shape) { return 2 * x[0] + 1; }
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
@@ -167,10 +168,13 @@ template <> struct OnEachPosition<CrossEntropyOfSums> : CrossEntropyOfSums {
         for (long p = b * L.x2[0]; p < (b + 1) * L.x2[0]; ++p) {
           long const here = t.where.position_of(p);
           A elsewhere[2];
-          A const of = loss(t.x2 + p * wide, all, each, t.labels[p], here < 0 ? elsewhere : t.aux + 2 * here);
+          A* const known = here < 0 ? elsewhere : known_of<L>(t, here);
+          A const of = loss(t.x2 + p * wide, all, each, t.labels[p], known);
           if (t.labels[p] != ignored) sum += of;
         }
-        total += sum * share_of_position<L>(t, b);
+        A& share = known_of<L>(t, b * L.x[0])[2 * L.x[0]];
+        share = share_of_position<L>(t, b);
+        total += sum * share;
       }
       *t.loss = total;
     });
@@ -180,10 +184,17 @@ template <> struct OnEachPosition<CrossEntropyOfSums> : CrossEntropyOfSums {
     constexpr long n = L.x[1];
     ctx.each(L.rows * L.x[0], [&](long p) {
       int const label = t.labels[t.where.label_of(p)];
-      A const scale = label == ignored ? A{0} : t.scale * share_of_position<L>(t, p / L.x[0]);
+      A const share = known_of<L>(t, p / L.x[0] * L.x[0])[2 * L.x[0]];
+      A const scale = label == ignored ? A{0} : t.scale * share;
       for (long i = 0; i < n; ++i)
-        t.dx[p * n + i] = gradient(t.x[p * n + i], i + t.where.feature == label, t.aux + 2 * p, scale);
+        t.dx[p * n + i] = gradient(t.x[p * n + i], i + t.where.feature == label, known_of<L>(t, p), scale);
     });
+  }
+
+ private:
+  /// Of position p of those here, counted over samples.
+  template <Local L, class T> CLEAVE_HD static tensor::accumulate_t<T>* known_of(Operands<T> const& t, long p) {
+    return t.aux + p / L.x[0] * (2 * L.x[0] + 1) + p % L.x[0] * 2;
   }
 };
 
