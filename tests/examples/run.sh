@@ -164,6 +164,9 @@ EOF
     cat songs.txt
     awk '/^of 300 songs/ { f1 = $NF } END { exit !(f1 > 0.9) }' songs.txt
     refuses "x.npy: rows of 20 numbers, but the data set's target has 5" "$bin/16_multi_label" x.npy x.npy
+    "$bin/23_segmentation" 1 >segments.txt
+    cat segments.txt
+    [ "$(grep -cE '^FCN-(32|16|8)s: [0-9.]+ % of the pixels, mean intersection over union 0\.[0-9]+$' segments.txt)" = 3 ]
     for i in $(seq 300); do echo "to be, or not to be: that is the question"; done >plays.txt
     "$bin/13_characters" plays.txt 3 >characters.txt
     cat characters.txt

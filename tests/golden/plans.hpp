@@ -42,6 +42,8 @@ struct Recomputed : Sequential<Vector<6>, Embedding<50, 8, SendDense>, PositionE
                                                    Residual<PerPosition<LayerNorm, Linear<16>, Gelu, Linear<8>>>>>,
                                PerPosition<LayerNorm, Linear<50, ModelParallel<Whole>>, CrossEntropy>> {};
 struct Recurrent : Sequential<Sequence<5, 4>, Lstm<8>, Gru<8>, LastPosition, Linear<4>, CrossEntropy> {};
+struct Enlarged : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, BatchNorm, Relu, MaxPool<2>, Conv<4, 5, Pad<2>>, Tanh,
+                             ConvTranspose<4, 4, Stride<2>, Pad<1>>, Linear<4>, CrossEntropy> {};
 struct Sent
     : Sequential<Vector<64>, Linear<64, SendFactors>, Relu, Linear<32, SendCheapest>, Relu, Linear<4>, CrossEntropy> {};
 struct Mixed
@@ -88,6 +90,9 @@ template <class F> void each_split(F f) {
   f("positions", meta::type<Of<Transformer, Replicas, ModelParallel<SplitPositions>, AdamW>>{});
   f("columns_positions",
     meta::type<Of<FourHeads, ModelParallel<SplitAlong<SplitColsRows, SplitPositions>, Ways<2, 2>>, Momentum>>{});
+  f("image_rows", meta::type<Of<Enlarged, Replicas, ModelParallel<SplitPositions>, Momentum>>{});
+  f("channels_image_rows",
+    meta::type<Of<Enlarged, ModelParallel<SplitAlong<SplitCols, SplitPositions>, Ways<2, 2>>, Momentum>>{});
   f("columns_bf16", meta::type<Bare<Mlp, ModelParallel<SplitCols>, Precision<bf16>>>{});
   f("columns_accumulate", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>, Accumulate<3>>>{});
   f("columns_clipped", meta::type<Of<Mlp, Replicas, ModelParallel<SplitCols>, Clipped>>{});

@@ -6,16 +6,16 @@
 using namespace cleave::op;
 
 TEST_CASE("equations are read: one or two inputs, with and without weights") {
-  constexpr Equation conv("biHW,oiKL->boHW", true), sums("bc*->Sc", false), norm("bc*,Sc,c->bc*", true),
+  constexpr Equation conv("bitW,oiKL->botW", true), sums("bc*->Sc", false), norm("bc*,Sc,c->bc*", true),
       join("b*->b*", false);
-  static_assert(conv.x == "biHW" && conv.x2 == "biHW" && conv.w == "oiKL" && conv.y == "boHW");
+  static_assert(conv.x == "bitW" && conv.x2 == "bitW" && conv.w == "oiKL" && conv.y == "botW");
   static_assert(sums.x == "bc*" && sums.w.empty() && sums.y == "Sc");
   static_assert(norm.x == "bc*" && norm.x2 == "Sc" && norm.w == "c" && norm.y == "bc*");
   CHECK(join.x2 == "b*");
 }
 
 TEST_CASE("the batch is dimension 0 of the tensors that have one") {
-  constexpr Subscripts x("biHW"), w("oiKL"), sums("Sc");
+  constexpr Subscripts x("bitW"), w("oiKL"), sums("Sc");
   static_assert(x[0] == 'b' && x[1] == 'i' && x[3] == 'W' && x[4] == '\0');
   static_assert(x.dim('i') == 1 && w.dim('i') == 1 && w.dim('o') == 0 && x.dim('o') == -1 && sums.dim('c') == 1);
   static_assert(x.beyond_shape() == 1 && w.beyond_shape() == 0 && sums.beyond_shape() == 0);

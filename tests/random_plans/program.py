@@ -108,6 +108,8 @@ def of_images(net):
     if chance(40):
         net.add(f"Residual<Conv<{channels}, 3, Pad<1>>, Relu>")
     net.add(choice(["MaxPool<2>", "AvgPool<2>"]))
+    if chance(30):
+        net.add("ConvTranspose<4, 4, Stride<2>, Pad<1>>")
     second.add(f"Conv<{choice([4, 8])}, 3>")
     activation(second)
     net.add_group(second)
@@ -131,7 +133,7 @@ words = [f"DataParallel<Sync{', ' + zero if zero else ''}>"]
 if chance(75):
     split = choice(["SplitCols", "SplitRows", "SplitColsRows", "SplitColsRows"])
     words.append(f"ModelParallel<{split}, Ways<{2 if model == of_images else choice([2, 3])}>>")
-    if model == of_sequences and chance(30):
+    if model != of_vectors and chance(30):
         words[-1] = "ModelParallel<SplitPositions, Ways<2>>"
     elif model == of_sequences and chance(50):
         words.append("SequenceParallel")

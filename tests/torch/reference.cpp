@@ -119,6 +119,13 @@ int main(int, char** argv) {
       to, "conv_dilation", "F.conv2d(x, w[0], w[1], stride=2, padding=2, dilation=2, groups=2)");
   show<Image<4, any<120, 3, 12>, any<121, 3, 12>>, Conv<8, 3, Pad<1>, Groups<4>>>(
       to, "conv_depthwise", "F.conv2d(x, w[0], w[1], padding=1, groups=4)");
+  show<Image<any<121, 1, 5>, any<122, 1, 6>, any<123, 1, 7>>, ConvTranspose<any<124, 1, 6>, 4, Stride<2>, Pad<1>>>(
+      to, "conv_transpose", "F.conv_transpose2d(x, w[0], w[1], stride=2, padding=1)");
+  show<Image<any<125, 1, 5>, any<126, 2, 6>, any<127, 2, 7>>,
+       ConvTranspose<any<128, 1, 6>, 5, Stride<3>, Pad<2>, NoBias>>(to, "conv_transpose_gaps",
+                                                                    "F.conv_transpose2d(x, w[0], stride=3, padding=2)");
+  show<Image<any<129, 1, 5>, any<130, 1, 6>, any<131, 1, 7>>, PixelsAsPositions>(to, "pixels",
+                                                                                 "x.flatten(2).transpose(1, 2)");
   show<Image<any<18, 1, 6>, any<19, 1, 9>, any<20, 1, 9>>, Conv<any<21, 1, 9>, 1, NoBias>>(to, "conv_1x1",
                                                                                            "F.conv2d(x, w[0])");
   show<Image<any<22, 1, 4>, any<23, 4, 12>, any<24, 4, 12>>, Conv<any<25, 1, 6>, 4, Stride<3>>>(

@@ -17,6 +17,15 @@ template <int Filters, int Window, int Stride, int Pad, int Groups, int Dilation
         "dilation are whole numbers from 1, the padding is from 0");
   };
 };
+template <int Filters, int Window, int Stride, int Pad> struct conv_transpose_sizes_are_positive {
+  static constexpr bool holds = Filters >= 1 && Window >= 1 && Stride >= 1 && Pad >= 0 && 2 * Pad < Window;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "ConvTranspose<filters, window, Stride<s>, Pad<p>>: filters, window and stride are whole numbers from "
+        "1, the padding is from 0 and less than half the window");
+  };
+};
 template <int Window, int Stride, int Pad> struct pool_sizes_are_positive {
   static constexpr bool holds = Window >= 1 && Stride >= 1 && Pad >= 0 && Pad < Window;
   template <bool Holds> struct tell {
@@ -88,7 +97,8 @@ template <class Option, bool Taken> struct the_layer_takes_this_option {
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "the layer does not take this option. Linear takes NoBias, Glorot, SendFactors, SendCheapest and "
-                  "ModelParallel, with Tied only NoBias; Conv also Stride, Pad, Groups, Dilation; pools Stride, Pad; "
+                  "ModelParallel, with Tied only NoBias; Conv also Stride, Pad, Groups, Dilation; ConvTranspose "
+                  "NoBias, Glorot, Bilinear, Stride, Pad; pools Stride, Pad; "
                   "LocalResponseNorm Groups; Embedding SendDense, OfNumbers, PadToken, Tied");
   };
 };

@@ -7,9 +7,19 @@
 
 namespace cleave::lower {
 
+/// The operation whose kernels node K of plan P runs.
+template <class P, int K> struct OpAt {
+  using type = meta::at<typename P::ops, static_cast<std::size_t>(P::placed.node[K].op)>;
+};
+template <class P, int K>
+requires(P::placed.node[K].reads_padded) struct OpAt<P, K> {
+  using type = typename meta::at<typename P::ops, static_cast<std::size_t>(P::placed.node[K].op)>::of_padded;
+};
+template <class P, int K> using op_at = typename OpAt<P, K>::type;
+
 /// For node K: node N fused to it, or the sum with an earlier gradient.
 template <class P, int K, int N> struct MadeAt {
-  using Op = meta::at<typename P::ops, static_cast<std::size_t>(P::placed.node[N].op)>;
+  using Op = op_at<P, N>;
   using type = op::Made<Op, P::placed.node[N].local>;
 };
 template <class P, int K> struct MadeAt<P, K, -1> {

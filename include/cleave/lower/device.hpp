@@ -11,6 +11,7 @@
 #include "../backend/gpu/kernels/reshaped.hpp"
 #include "../backend/gpu/kernels/tied.hpp"
 #include "../backend/gpu/kernels/top_k.hpp"
+#include "../backend/gpu/kernels/transposed_convolve.hpp"
 #include "answers.hpp"
 #include "linked.hpp"
 
@@ -88,7 +89,8 @@ constexpr gpu::DeviceFunctions<typename P::number, Machine, Link> device_functio
   if constexpr (narrow) f.update_data = update_of<P, T, Machine>();
   if constexpr (has_step<P>(schedule::Do::Convert, schedule::Do::ConvertBack)) {
     f.values = {&gpu::copy_lines<T, T, Q>, &gpu::sum_lines<T, Q>};
-    if constexpr (P::placed.has_unequal_parts(P::signatures, P::request.mesh)) f.clear = &gpu::clear_lines<T, Q>;
+    if constexpr (P::placed.has_unequal_parts(P::signatures, P::request.mesh) || P::placed.has_padded_rows())
+      f.clear = &gpu::clear_lines<T, Q>;
   }
   if constexpr (has_step<P>(schedule::Do::Sum, schedule::Do::SumBack))
     f.statistics = {&gpu::copy_lines<S, S, Q>, &gpu::sum_leaves<S, S, false, Q>};

@@ -14,6 +14,7 @@
 #include "../backend/host/kernels/recurrence.hpp"
 #include "../backend/host/kernels/reshaped.hpp"
 #include "../backend/host/kernels/tied.hpp"
+#include "../backend/host/kernels/transposed_convolve.hpp"
 #include "../send/codec.hpp"
 #include "answers.hpp"
 #include "table.hpp"

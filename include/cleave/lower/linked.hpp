@@ -13,7 +13,7 @@ namespace gpu = backend::gpu;
 /// Node N of plan P, forward or backward, as such a product; void if it has no such kernel.
 template <class P, int N, bool Back> constexpr auto link_case() {
   using T = typename P::number;
-  using K = gpu::Kernel<meta::at<typename P::ops, static_cast<std::size_t>(P::placed.node[N].op)>>;
+  using K = gpu::Kernel<op_at<P, N>>;
   constexpr op::Local local = P::placed.node[N].local;
   using Tail = typename std::conditional_t<(P::schedule.tail(N, Back) > 0), TailAt<P, N, Back>,
                                            std::type_identity<gpu::NoTail>>::type;

@@ -52,7 +52,7 @@ template <class P, class On> struct Table {
   template <int K> static constexpr Kernels kernels() {
     constexpr auto const& n = P::placed.node[K];
     if constexpr (n.op >= 0) {
-      using Op = meta::at<typename P::ops, static_cast<std::size_t>(n.op)>;
+      using Op = op_at<P, K>;
       constexpr bool bias = P::schedule.bias[K] >= 0;
       using Kernel = typename On::template Kernel<Op>;
       Kernels k;

@@ -9,17 +9,17 @@
 
 namespace cleave::op {
 
-/// "bcHW->Sc": per channel the sum and the sum of squares over the batch and the positions, as (2, c). If the batch is
-/// split this is a partial sum, which the algebra reduces, forward and backward, like any other. Both are sums in
-/// tensor::batch_sum_t, so that their difference, the variance, stays accurate.
+/// "bctW->Sc": per channel the sum and the sum of squares over the batch and the positions, as (2, c). If the batch or
+/// rows of pixels are split this is a partial sum, which the algebra reduces, forward and backward, like any other.
+/// Both are sums in tensor::batch_sum_t, so that their difference, the variance, stays accurate.
 struct BatchSums : Base {
   static constexpr auto name = "batch_sums";
-  static constexpr auto equation = "bcHW->Sc";
+  static constexpr auto equation = "bctW->Sc";
   static constexpr bool reads_x = true, reads_y = true, sums_batch = true, keeps_zeros = true;
   static constexpr Shape output(Shape x) { return Shape(2, x[0]); }
 
-  template <Local L>
-  static constexpr long count = long{L.batch} * L.x.stride(0);  // number of summands for each channel
+  /// The number of summands for each channel. Of images whose rows are split L.batch counts each part as a sample.
+  template <Local L> static constexpr long count = long{L.batch} * L.x.stride(0);
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using S = tensor::batch_sum_t<T>;
@@ -51,11 +51,11 @@ struct BatchSums : Base {
   }
 };
 
-/// "bcHW,Sc,c->bcHW", with the sums as second input. Keeps a running mean and variance (momentum 0.1, variance
+/// "bctW,Sc,c->bctW", with the sums as second input. Keeps a running mean and variance (momentum 0.1, variance
 /// unbiased) for evaluation. Source: Ioffe, Szegedy, "Batch normalization", 2015, algorithms 1 and 2; epsilon 1e-5.
 struct Normalise : Base {
   static constexpr auto name = "batch_norm";
-  static constexpr auto equation = "bcHW,Sc,c->bcHW";
+  static constexpr auto equation = "bctW,Sc,c->bctW";
   static constexpr int inputs = 2, weights = 2, states = 2;
   static constexpr bool reads_x = true, keeps_zeros = true;
   static constexpr double epsilon = 1e-5, momentum = 0.1;

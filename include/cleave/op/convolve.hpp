@@ -1,10 +1,11 @@
-// op/convolve.hpp - y = x * w over images, "biHW,oiKL->boHW"; in groups, "bcHW,cIKL->bcHW".
+// op/convolve.hpp - y = x * w over images, "bitW,oiKL->botW"; in groups, "bctW,cIKL->bctW". Rows of pixels are t.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "../meta/host_device.hpp"
 #include "../tensor/factor.hpp"
 #include "operands.hpp"
+#include "windows.hpp"
 
 namespace cleave::op {
 
@@ -14,10 +15,12 @@ namespace cleave::op {
 template <int Out, int K, int Stride = 1, int Pad = 0, int Groups = 1, Start How = Start::He, int Dilation = 1>
 struct Convolve : Base {
   static constexpr auto name = "convolution";
-  static constexpr auto equation = Groups == 1 ? "biHW,oiKL->boHW" : "bcHW,cIKL->bcHW";
+  static constexpr auto equation = Groups == 1 ? "bitW,oiKL->botW" : "bctW,cIKL->bctW";
   static constexpr int weights = 1;
   static constexpr int filters = Out, kernel = K, stride = Stride, pad = Pad, groups = Groups, dilation = Dilation;
   static constexpr int reach = Dilation * (K - 1) + 1;  // of a window
+  static constexpr Windows windows{reach, Stride, Pad};
+  using of_padded = Convolve<Out, K, Stride, 0, Groups, How, Dilation>;
   static constexpr bool linear = true, contracts = true, reads_x = true;
   static constexpr bool unequal_groups = true;  // one rank may have more than another
   static constexpr int extent(int n) { return (n + 2 * Pad - reach) / Stride + 1; }

@@ -116,7 +116,7 @@ inline constexpr int ignored = -1;
 CLEAVE_HD constexpr std::int32_t token_of(float v) { return v >= 0 && v < 0x1p24f ? static_cast<std::int32_t>(v) : -1; }
 
 /// The initialisation of a learned tensor.
-enum class Start : unsigned char { Zeros, Ones, He, Glorot };
+enum class Start : unsigned char { Zeros, Ones, He, Glorot, Bilinear };
 
 /// A learned tensor: its extents and initialisation. fan_in and fan_out are of the whole layer, before any split.
 struct Weight {

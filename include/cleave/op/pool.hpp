@@ -1,15 +1,17 @@
-// op/pool.hpp - the maximum or the mean of each K x K window, or the mean of a channel: "bcHW->bcHW"; samples and
-// channels may be split.
+// op/pool.hpp - the maximum or the mean of each K x K window, or the mean of a channel: "bctW->bctW"; samples,
+// channels and, without padding, rows of pixels may be split.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
 #include "../meta/host_device.hpp"
 #include "operands.hpp"
+#include "windows.hpp"
 
 namespace cleave::op {
 
 template <int K, int Stride, int Pad> struct Window : Base {
-  static constexpr auto equation = "bcHW->bcHW";
+  static constexpr auto equation = "bctW->bctW";
+  static constexpr Windows windows{K, Stride, Pad};
   static constexpr int kernel = K, reach = K, pad = Pad;
   static constexpr int extent(int n) { return (n + 2 * Pad - K) / Stride + 1; }
   static constexpr Shape output(Shape x) { return Shape(x[0], extent(x[1]), extent(x[2])); }
@@ -22,6 +24,8 @@ template <int K, int Stride, int Pad> struct Window : Base {
 template <int K, int Stride = K, int Pad = 0> struct MaxWindow : Window<K, Stride, Pad> {
   using W = Window<K, Stride, Pad>;
   static constexpr auto name = "max_pool";
+  static constexpr auto equation = Pad == 0 ? W::equation : "bcHW->bcHW";
+  using of_padded = MaxWindow;
   static constexpr bool keeps_zeros = true;
   static constexpr long aux(Shape, Shape y) { return y.size(); }  // the position of the maximum in its window
 
@@ -68,6 +72,7 @@ template <int K, int Stride = K, int Pad = 0> struct MaxWindow : Window<K, Strid
 template <int K, int Stride = K, int Pad = 0> struct MeanWindow : Window<K, Stride, Pad> {
   using W = Window<K, Stride, Pad>;
   static constexpr auto name = "avg_pool";
+  using of_padded = MeanWindow<K, Stride, 0>;
   static constexpr bool linear = true;
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {

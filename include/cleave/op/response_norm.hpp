@@ -14,7 +14,7 @@ namespace cleave::op {
 /// `Groups` groups of channels, so that a split of the channels along groups exchanges nothing.
 template <int Channels, class Constants, int Groups = 1> struct ResponseNorm : Base {
   static constexpr auto name = "local_response_norm";
-  static constexpr auto equation = Groups == 1 ? "bCHW->bCHW" : "bcHW->bcHW";
+  static constexpr auto equation = Groups == 1 ? "bCtW->bCtW" : "bctW->bctW";
   static constexpr bool reads_x = true, reads_y = true;
   static constexpr int before = Channels / 2, after = (Channels - 1) / 2, groups = Groups;
   static constexpr int parts(char letter, int n) { return letter == 'c' ? Groups : n; }

@@ -8,11 +8,22 @@
 
 namespace cleave::op {
 
-enum class Verb : unsigned char { None, Slice, AllGather, ReduceScatter, AllReduce, AllToAll, Push, Send, Illegal };
+enum class Verb : unsigned char {
+  None,
+  Slice,
+  AllGather,
+  ReduceScatter,
+  AllReduce,
+  AllToAll,
+  Push,
+  Send,
+  Halo,
+  Illegal
+};
 
 constexpr std::string_view name(Verb v) {
   constexpr std::string_view names[] = {"none",       "slice", "all_gather", "reduce_scatter", "all_reduce",
-                                        "all_to_all", "push",  "send",       "illegal"};
+                                        "all_to_all", "push",  "send",       "halo",           "illegal"};
   return names[static_cast<int>(v)];
 }
 

@@ -319,9 +319,11 @@ template <int Positions, int Ways> struct positions_divide_by_ways {
 template <int Dimensions, int> struct some_positions_are_cut {
   static constexpr bool holds = false;
   template <bool Holds> struct tell {
-    static_assert(Holds,
-                  "SequenceParallel, SplitPositions: no layer of this model reads positions one by one (PerPosition, a "
-                  "residual connection or Dropout on a sequence), whose parts ranks could have; leave it out");
+    static_assert(
+        Holds,
+        "SequenceParallel, SplitPositions: no layer of this model reads positions one by one (PerPosition, a "
+        "residual connection or Dropout on a sequence), or rows of images that the ways divide before and behind "
+        "a convolution, whose parts ranks could have; leave it out");
   };
 };
 template <int Heads, int Ways> struct heads_divide_by_ways_of_positions {

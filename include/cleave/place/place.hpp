@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include "propagate.hpp"
+#include "local.hpp"
 
 namespace cleave::place {
 
@@ -16,6 +16,8 @@ struct Node {
   Shape whole;         // of y, one sample
   op::Local local;
   int part = 0;  // of a pipeline: the stage that has it has y
+  PaddedRows padded;
+  bool reads_padded = false;  // an operation, which then runs as its `of_padded`
   constexpr bool is_send() const { return conversion.forward == op::Verb::Send; }
 };
 
@@ -39,75 +41,15 @@ template <int Ops> struct Placed {
     }
     return any;
   }
+  /// Whether a conversion gives windows rows of other ranks.
+  constexpr bool has_padded_rows() const {
+    bool any = false;
+    for (int k = 0; k < count; ++k) any = any || node[k].padded.height > 0;
+    return any;
+  }
 };
 
 namespace algebra {
-
-/// The largest part of `s` that a rank has, which lacks the first `beyond` dimensions of its tensor: the batch is cut
-/// as micro-batches. Of its first dimension `unit` indices stay together, or, of groups, as many times the placement's.
-constexpr Shape cut(Shape s, Sharding const& sharding, DeviceMesh const& mesh, int beyond, int unit = 1) {
-  for (int a = 0; a < mesh.axes; ++a) {
-    int const dim = sharding.on[a].dim - beyond;
-    if (sharding.on[a].kind == Kind::Shard && dim >= 0)
-      s = s.with(dim,
-                 static_cast<int>(Partition{s[dim], (dim == 0 ? unit : 1) * sharding.on[a].unit}.most(mesh.size[a])));
-  }
-  return s;
-}
-
-/// A rank's part of a product's sum in a plan with Blocks.
-struct Contraction {
-  int blocks = 1;          // that a rank has
-  int runs = 1;            // in which the terms lie
-  bool is_branch = false;  // of the tree of all blocks, or all of it
-};
-/// The sum over the letters of a weight that `kept` lacks, of all of a window each. `on`: where the weight is.
-constexpr Contraction contraction(Signature const& s, op::Subscripts const& kept, Sharding const& on,
-                                  Shape const& local, DeviceMesh const& mesh, int blocks) {
-  Contraction out;
-  int cuts = 0, last = -1;
-  long whole = 1, own = 1;
-  for (int d = 0; d < s.w_at.count; ++d) {
-    if (kept.has(s.w_at[d]) || (!s.x_at.has(s.w_at[d]) && !s.y_at.has(s.w_at[d]))) continue;
-    bool const first = last < 0;
-    if (!first && last != d - 1) blocks = 1;  // they do not lie together
-    last = d;
-    if (first && !op::may_cut(s.w_at[d])) {
-      out.runs = s.w[0].shape[d];
-      continue;
-    }
-    whole *= s.w[0].shape[d];
-    own *= local[d];
-    for (int a = 0; a < mesh.axes; ++a) cuts += mesh.size[a] > 1 && is_shard(on.on[a], d);
-  }
-  int const all = op::blocks_of(whole, s.sums_in_blocks ? blocks : 1);
-  long const parts = whole / own;
-  bool const even = cuts < 2 && parts * own == whole && all % parts == 0;
-  int const each = even ? all / static_cast<int>(parts) : 1;
-  out.is_branch = cuts == 0 || (even && (each & (each - 1)) == 0);
-  out.blocks = out.is_branch ? each : 1;
-  return out;
-}
-
-/// What a rank has of an operation at this placement, its inputs as they are read.
-constexpr op::Local local_of(Signature const& s, OpSharding const& at, DeviceMesh const& mesh, Request const& request) {
-  op::Local local;
-  local.rows = request.rows;
-  local.batch = request.rows * request.micro_batches;
-  local.x = cut(s.x, at.x, mesh, s.x_at.beyond_shape());
-  local.x2 = s.in1 == -2 ? Shape{} : cut(s.x2, at.x2, mesh, s.x2_at.beyond_shape());
-  local.y = cut(s.y, at.y, mesh, s.y_at.beyond_shape());
-  if (s.weights > 0) local.w0 = cut(s.w[0].shape, at.w, mesh, 0, s.w[0].unit);
-  if (s.weights > 1) local.w1 = cut(s.w[1].shape, at.w, mesh, 0, s.w[1].unit);
-  if (s.sums_in_blocks && request.blocks > 1) {
-    Contraction const over_in = contraction(s, s.y_at, at.w, local.w0, mesh, request.blocks),
-                      over_out = contraction(s, s.x_at, at.w, local.w0, mesh, request.blocks);
-    local.in_blocks = over_in.blocks;
-    local.out_blocks = over_out.blocks;
-    local.out_runs = over_out.runs;
-  }
-  return local;
-}
 
 /// Whether an all-to-all along one axis brings a value from parts of a sample's first dimension to equal parts of
 /// another, or back, where outer axes may cut the other too. Else it goes by way of the whole.
@@ -213,6 +155,45 @@ template <int Ops> struct Placer {
     }
     return from;
   }
+  /// The input of an operation whose windows read rows of other ranks.
+  constexpr int converted_to_padded(Signature const& s, OpSharding const& at, int ranks) {
+    int const rows = s.y[image_rows - 1] / ranks;
+    AxisSet const over = axes_of(at.x, shard(image_rows));
+    Sharding from = at.x;
+    bool const all_are_here = s.in0 < 0 && !request.input_gradient;
+    for (int a = 0; a < mesh.axes && all_are_here; ++a) {
+      if (over.has(a)) from.on[a] = out.input.on[a];
+    }
+    Node n;
+    n.in0 = converted(node(s.in0), from, s.x, s, at.part);
+    n.x = n.y = placement(n.in0);
+    for (int a = 0; a < mesh.axes; ++a) n.y.on[a] = over.has(a) ? shard(image_rows) : n.y.on[a];
+    n.conversion =
+        all_are_here ? Conversion{op::Verb::Slice, op::Verb::None} : Conversion{op::Verb::Halo, op::Verb::Halo};
+    n.padded = {s.x[image_rows - 1], s.windows.first_read(), s.windows.step(rows), s.windows.columns()};
+    int const read = s.windows.rows_read(rows), width = s.x[image_rows] + 2 * n.padded.columns;
+    for (int k = n.in0 + 1; k < out.count && request.blocks == 1; ++k) {
+      bool const same = out.node[k].in0 == n.in0 && out.node[k].y == n.y && out.node[k].padded == n.padded;
+      if (same && out.node[k].op < 0 && out.node[k].local.y[image_rows - 1] == read) return k;
+    }
+    int const made = moved(n, s.x, at.part);
+    Node& to = out.node[made];
+    to.whole = s.x.with(image_rows - 1, read * ranks).with(image_rows, width);
+    to.local.y = to.local.y.with(image_rows - 1, read).with(image_rows, width);
+    return made;
+  }
+  /// That have parts of the positions of what an operation reads.
+  constexpr int ranks_of_positions(Signature const& s, Sharding const& x) const {
+    int ranks = 1;
+    for (int a = 0; a < mesh.axes; ++a) ranks *= is_shard(x.on[a], s.x_at.dim('t')) ? mesh.size[a] : 1;
+    return ranks;
+  }
+  /// Over so many ranks; 1: its input is what each rank has.
+  constexpr int ranks_with_padding(Signature const& s, OpSharding const& at) const {
+    if (s.windows.reach == 0) return 1;
+    int const ranks = ranks_of_positions(s, at.x);
+    return s.windows.reads_own(s.y[image_rows - 1] / ranks, s.x[image_rows - 1], ranks) ? 1 : ranks;
+  }
   constexpr int converted_along(int axis, int from, Sharding const& to, Shape whole) {
     Node n;
     n.in0 = from;
@@ -233,7 +214,10 @@ template <int Ops> struct Placer {
     Node n;
     n.op = k;
     n.part = at.part;
-    n.in0 = converted(node(s.in0), s.written ? at.y : at.x, s.x, s, at.part);
+    int const ranks = ranks_with_padding(s, at);
+    n.reads_padded = ranks > 1;
+    n.in0 = n.reads_padded ? converted_to_padded(s, at, ranks)
+                           : converted(node(s.in0), s.written ? at.y : at.x, s.x, s, at.part);
     if (s.written) {
       node_of[k] = n.in0;
       return;
@@ -246,6 +230,8 @@ template <int Ops> struct Placer {
     n.batch_axes = axes_of(n.x, shard(batch));
     if (s.weights > 0) n.w = at.w;
     n.local = local_of(s, {n.x, n.in1 == -2 ? Sharding{} : placement(n.in1), n.w, n.y}, mesh, request);
+    if (s.sums_batch || s.stats_input) n.local.batch *= ranks_of_positions(s, n.x);
+    if (n.reads_padded) n.local.x = out.node[n.in0].local.y;
     if (s.is_loss) out.last = s.reads_class_sums && !request.infers ? n.in1 : n.in0, n.local.labels = s.labels;
     if (s.finds_classes) n.local.classes = s.x[s.x.dims - 1], n.local.labels = s.x.dims > 1 ? s.x[0] : 1;
     node_of[k] = added(n);

@@ -68,8 +68,15 @@ template <int Ops> struct Propagation {
     if (p.dim == batch) return letter;
     int const ranks = ranks_with(s.in0, p, axis);
     // Gradients of weights are summed over positions only where the plan says so, and parts of these are equal.
-    if (letter == 't' && !(request.cuts_positions.has(axis) && s.x[0] % ranks == 0)) return '\0';
+    if (letter == 't' && !(request.cuts_positions.has(axis) && divides_positions(s, ranks))) return '\0';
     return may_share(s, letter, s.x[p.dim - s.x_at.beyond_shape()], ranks, p.unit) ? letter : '\0';
+  }
+  /// Whether ranks may have equal parts of the positions that an operation reads, and of those that it writes.
+  static constexpr bool divides_positions(Signature const& s, int ranks) {
+    int const in = s.x_at.dim('t'), out = s.y_at.dim('t');
+    int const read = in < 0 ? 0 : s.x[in - 1], written = out < 0 ? 0 : s.y[out - 1];
+    return read % ranks == 0 && written % ranks == 0 &&
+           (s.windows.reach == 0 || s.windows.has_parts_of(written / ranks));
   }
   /// Whether a number of ranks may have parts of a letter of this extent, of which `unit` indices stay together.
   static constexpr bool may_share(Signature const& s, char letter, int extent, int ranks, int unit = 1) {
@@ -222,7 +229,8 @@ template <int Ops> struct Propagation {
       letter = follow(s, shard(s.x_at.dim(s.y_at[scattered[axis][k].dim])), axis);
     if (letter == 0) return;  // all are whole
     int const groups = groups_cut(s, to, a, letter, axis);
-    Placement const of_y = s.sums_batch && letter == 'b' ? invariant : partial;  // a sum over the batch is made whole
+    bool const sums = s.sums_batch && (letter == 'b' || letter == 't');  // over the batch: it is made whole
+    Placement const of_y = sums ? invariant : partial;
     to.x.on[axis] = along(s.x_at, letter, replicate, s.x, groups);
     to.x2.on[axis] = along(s.x2_at, letter, replicate, s.x2, groups);
     to.w.on[axis] = along(s.w_at, letter, replicate, s.w[0].shape, groups, s.w[0].unit);
@@ -242,7 +250,7 @@ template <int Ops> struct Propagation {
       return;
     }
     if (letter == 't') {
-      if (s.x[0] % ranks != 0) refuse(Law::Positions, s.x[0], ranks, s);
+      if (s.windows.reach == 0 && s.x[0] % ranks != 0) refuse(Law::Positions, s.x[0], ranks, s);
       return;
     }
     if (letter == 'o' && !s.w_at.has('o')) letter = 'c';
@@ -317,7 +325,8 @@ constexpr Wishes<N> wishes(Signatures<N> const& model, char const (&letters)[N],
     auto const comes_from = [&](char l) { return from[s.in0 + 1] == l || (s.in1 >= 0 && from[s.in1 + 1] == l); };
     if (!s.contracts) from[k + 1] = comes_from('o') ? 'o' : from[s.in0 + 1];
     if (!(s.contracts || s.dispatches || with_reader) || request.mesh.size[axis] == 1 || letter == 'W') continue;
-    if (letter == 't' && !s.y_at.has('t')) continue;  // it reads no positions, or all
+    bool const parts = s.windows.reach == 0 || algebra::Propagation<N>::divides_positions(s, request.mesh.size[axis]);
+    if (letter == 't' && !(s.y_at.has('t') && parts)) continue;  // it reads no positions, or all
     out.of[k][axis] = letter == '~'   ? (comes_from('o') ? 'i' : 'o')
                       : letter == '^' ? (comes_from('i') ? 'o' : 'i')
                                       : letter;

@@ -11,6 +11,7 @@
 #include "../op/equation.hpp"
 #include "../op/operands.hpp"
 #include "../op/tied.hpp"
+#include "../op/windows.hpp"
 #include "laws.hpp"
 
 namespace cleave::place {
@@ -45,6 +46,7 @@ struct Signature {
   bool stats_input = false;               // the second input has no batch letter: it is a sum over the batch
   float averages = 0;                     // as of an operation
   int groups = 1;                         // of channels, if ranks may have unequally many
+  op::Windows windows;
   op::Tie tie = op::Tie::None;
   int tied = -1;  // the operation with which it shares its weight
 
@@ -67,7 +69,8 @@ template <class Op> constexpr Verdict shape_law_of_sample(Shape x, Shape x2, int
   if constexpr (requires { Op::kernel; }) {
     if (x.dims != 3) return {Law::Dimensions, x.dims, 3, leaf};
     int const side = x[1] < x[2] ? x[1] : x[2];
-    if (Op::reach > side + 2 * Op::pad) return {Law::Window, side + 2 * Op::pad, Op::reach, leaf};
+    bool const in_output = requires { Op::spreads; };
+    if (!in_output && Op::reach > side + 2 * Op::pad) return {Law::Window, side + 2 * Op::pad, Op::reach, leaf};
   }
   if constexpr (requires { Op::of_images; }) {
     if (x.dims != 3) return {Law::Dimensions, x.dims, 3, leaf};
@@ -182,6 +185,7 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.pointwise = Op::elementwise && Op::pointwise && Op::weights + Op::states == 0 && !Op::is_loss;
   s.contracts = Op::contracts;
   s.groups = unequal_groups_of<Op>();
+  if constexpr (requires { Op::windows; }) s.windows = Op::windows;
   s.sums_in_blocks = op::sums_in_blocks<Op>;
   s.is_loss = Op::is_loss;
   s.target = Op::loss_target;

@@ -41,7 +41,8 @@ struct SplitExperts {
 /// Whole positions of every sequence (context parallelism): each rank has all weights, and a part of the positions of
 /// all that is computed on each position by itself. Attention has all positions of a part of the heads instead: two
 /// all-to-alls in each pass, of as many elements as its queries, keys, values and outputs have. Source: Jacobs et al.,
-/// "DeepSpeed Ulysses", 2023.
+/// "DeepSpeed Ulysses", 2023. Of images whole rows of pixels: convolutions and pools read those that their windows need
+/// from the ranks that have them.
 struct SplitPositions {
   static constexpr char letter = 't';
 };

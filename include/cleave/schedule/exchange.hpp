@@ -4,6 +4,7 @@
 
 #include "box.hpp"
 #include "group.hpp"
+#include "image_rows.hpp"
 #include "sum_over_ranks.hpp"
 
 namespace cleave::schedule {
@@ -249,7 +250,7 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
   }
   constexpr void sum(Step const& step) {
     SumOverRanks const sum = sum_over_ranks(program, step, share, rank, accumulation);
-    AxisSet const over = program.node[step.node].batch_axes;
+    AxisSet const over = exchanged_over(program, step);
     all_reduce(sum, [&](Strided own) {
       each_branch(share, over, program.format.ordered, [&](int i, int branch, int merges) {
         v.source(Source{sum.group.rank(i), {Storage::BatchSum, branch}, own, merges});
@@ -298,6 +299,11 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     FromTo const sharding = shardings_of(n, step);
     op::Verb const verb = verb_of(program, step);
     Location const from = converted(program, step), to{Storage::Buffer, step.dx};
+    if (n.padded.height > 0) {
+      ImageRows const rows(program, n, share, rank, accumulation);
+      RankGroup const over = group_over(exchanged_over(program, step), share.ranks, rank);
+      return step.what == Do::Convert ? read_rows(rows, over, from, to, v) : sum_rows(rows, over, from, to, v);
+    }
     if (verb == op::Verb::Send) {
       int const peer = share.ranks.at_stage(rank, program.pipeline.stage(sender_of(program, step)));
       v.round();
@@ -315,10 +321,11 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     v.round();
     if (zeros(need).size() > 0) v.write(Write{Opcode::Clear, to, zeros(need)});
     if (verb == op::Verb::ReduceScatter) {
-      if (lines(need, need).size() == 0) return;
-      v.write(Write{Opcode::Reduce, to, lines(need, need)});
+      Strided const at = shared_by(need, has(g.mine)).in_a;
+      if (at.size() == 0) return;
+      v.write(Write{Opcode::Reduce, to, at});
       return each_way(g.size, [&](int w, int merges) {
-        v.source(Source{g.rank(w), from, lines(need, has(w)), merges});
+        v.source(Source{g.rank(w), from, shared_by(need, has(w)).in_b, merges});
       });
     }
     for (int w = 0; w < g.size; ++w) {

@@ -114,6 +114,10 @@ constexpr std::string_view name(Program const& p, int line) {
     return meta::joined({"stage ", p.pipeline.stage(sender), " -> stage ", p.pipeline.stage(part_of(p, s))});
   if (node.op < 0) {
     bool const forth = s.what == Do::Convert;
+    if (node.padded.height > 0) {
+      int const own = node.local.x[1], read = node.local.y[1];
+      return meta::joined({forth ? own : read, " -> ", forth ? read : own, " rows of images"});
+    }
     auto const text = [&](place::Sharding const& of) { return text::placements(of, node.converted_along()); };
     return meta::joined(
         {text(forth ? node.x : place::gradient(node.y)), " -> ", text(forth ? node.y : place::gradient(node.x))});

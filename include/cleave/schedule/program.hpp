@@ -27,22 +27,33 @@ struct ProgramNode {
   op::Weight weight[2];  // whole, over all ways
   Shape state;           // of a running statistic, over all ways
   std::string_view const *weight_names = nullptr, *state_names = nullptr;
-  long features = 0;      // elements of a whole sample of y, over all ways
-  long lines = 1;         // in these, of the dimensions above the one that is cut
-  long feature_unit = 1;  // elements of one index of the dimension that is cut
-  long aux = 0;           // numbers kept of a sample for the way back
-  long state_size = 0;    // elements of a running statistic on this rank
-  int class_dim = 0;      // of x, where the classes lie that it finds; 0: it finds none
-  int positions = 0;      // all of a sample whose labels or tokens it reads, where ranks may have parts; 0: none
-  int part = 0;           // of a pipeline
-  int tied = -1;          // the node whose gradient of the same weight is computed with this one's
+  long features = 0;         // elements of a whole sample of y, over all ways
+  long lines = 1;            // in these, of the dimensions above the one that is cut
+  long feature_unit = 1;     // elements of one index of the dimension that is cut
+  long aux = 0;              // numbers kept of a sample for the way back
+  long state_size = 0;       // elements of a running statistic on this rank
+  int class_dim = 0;         // of x, where the classes lie that it finds; 0: it finds none
+  int positions = 0;         // all of a sample whose labels or tokens it reads, where ranks may have parts; 0: none
+  int part = 0;              // of a pipeline
+  int tied = -1;             // the node whose gradient of the same weight is computed with this one's
+  place::PaddedRows padded;  // of a conversion to rows of images that windows read
 
   /// Over which the gradients of its weights are summed.
   constexpr place::AxisSet summed_over() const { return place::axes_of(w, place::replicate); }
+  /// Of a sum over the batch: the axes of the ranks that have summands, of other samples or other rows of images.
+  constexpr place::AxisSet sums_along() const {
+    place::AxisSet out;
+    for (int a = 0; a < place::most_axes; ++a) {
+      if (x.on[a].kind == place::Kind::Shard && y.on[a] == place::invariant) out.bits |= 1u << a;
+    }
+    return out;
+  }
   /// The last dimension of a sample that axes cut, before or behind it.
   constexpr int last_cut() const { return std::max(place::dim_cut(x), place::dim_cut(y)); }
   /// Of a conversion: along which.
-  constexpr place::AxisSet converted_along() const { return place::changed(x, y); }
+  constexpr place::AxisSet converted_along() const {
+    return padded.height > 0 ? place::axes_of(y, place::shard(place::image_rows)) : place::changed(x, y);
+  }
 };
 
 /// Spans over constants of the plan that it is made of, and scalars. Copied freely; owns nothing.
@@ -128,6 +139,7 @@ template <class P> class ProgramOf {
       to.w = n.w;
       to.local = n.local;
       to.part = n.part;
+      to.padded = n.padded;
       to.features = n.whole.size();
       int const cut = to.last_cut() - 1;
       if (n.op < 0 || P::signatures.op[n.op].elementwise) {

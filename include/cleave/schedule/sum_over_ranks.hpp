@@ -57,7 +57,7 @@ constexpr AxisSet exchanged_over(Program const& program, Step const& step) {
       return program.bucket[step.node].over;
     case Do::Sum:
     case Do::SumBack:
-      return program.node[step.node].batch_axes;
+      return program.node[step.node].sums_along();
     case Do::Norm:
       return program.mesh.of_replica();
     case Do::Convert:
@@ -87,7 +87,7 @@ constexpr SumOverRanks sum_over_ranks(Program const& program, Step const& step, 
   if (step.what == Do::Sum || step.what == Do::SumBack) {
     SumOverRanks sum{group, {Storage::BatchSum}, {Storage::Statistic, step.dx}, n.local.y.size()};
     for (int i = 0; i < sum.group.size; ++i)
-      sum.one_each = sum.one_each && held(share, n.batch_axes, i, program.format.ordered).branches == 1;
+      sum.one_each = sum.one_each && held(share, group.over, i, program.format.ordered).branches == 1;
     return sum;
   }
   if (verb_of(program, step) != op::Verb::AllReduce) return {};

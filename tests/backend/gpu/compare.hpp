@@ -131,10 +131,12 @@ template <class Op, op::Local L> void rounded(Tensors<Op, L, double>& oracle, Te
   auto const all = [](auto const& f, Many<double>& to, Many<fp8> const& v) {
     for (std::size_t i = 0; i < v.size(); ++i) to[i] = static_cast<double>(f(v[i]));
   };
-  using tensor::Factor;
-  all(Factor<fp8>::of(from.x.data(), static_cast<long>(from.x.size())), oracle.x, from.x);
+  using tensor::Factor, tensor::Role;
+  constexpr bool of_adjoint = requires { Op::spreads; };  // whose gradient x is
+  constexpr Role of_x = of_adjoint ? Role::Gradient : Role::Value, of_dy = of_adjoint ? Role::Value : Role::Gradient;
+  all(Factor<fp8, of_x>::of(from.x.data(), static_cast<long>(from.x.size())), oracle.x, from.x);
   all(Factor<fp8>::of(from.w0.data(), static_cast<long>(from.w0.size())), oracle.w0, from.w0);
-  all(Factor<fp8, tensor::Role::Gradient>::of(from.dy.data(), static_cast<long>(from.dy.size())), oracle.dy, from.dy);
+  all(Factor<fp8, of_dy>::of(from.dy.data(), static_cast<long>(from.dy.size())), oracle.dy, from.dy);
 }
 
 /// Forward, backward_input and backward_weight of Op's kernels, with or without what may be merged into it.

@@ -18,6 +18,9 @@ struct Mixed : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>>, Relu, MaxPool<2>, 
 struct Words : Sequential<Vector<5>, Embedding<31, 6>, Linear<16>, Tanh, Linear<4>, CrossEntropy> {};
 struct Heads
     : Sequential<Vector<4>, Embedding<31, 8, SendDense>, Attention<4, Causal>, PerPosition<Linear<4>, CrossEntropy>> {};
+/// Windows that read rows of two other ranks, statistics over the rows of all, and an enlarged image.
+struct Enlarged : Sequential<Image<2, 4, 5>, Conv<3, 5, Pad<2>>, BatchNorm, Relu,
+                             ConvTranspose<4, 4, Stride<2>, Pad<1>>, Linear<4>, CrossEntropy> {};
 struct Factored : Sequential<Vector<20>, Linear<96, SendFactors>, Relu, Linear<4>, CrossEntropy> {};
 template <class N, class... Ps>
 struct Of : Plan<N, Batch<16>, MicroBatches<16>, Momentum, DataParallel<Sync>, Ps...> {};
@@ -174,6 +177,9 @@ int main(int argc, char** argv) {
     same<Of<Heads, ModelParallel<SplitPositions>>>(process, "by positions and heads");
     same<Of<Heads, ModelParallel<SplitAlong<SplitColsRows, SplitPositions>, Ways<2, 2>>>>(process,
                                                                                           "by columns and positions");
+    same<Of<Enlarged, ModelParallel<SplitPositions, Ways<4>>>>(process, "by rows of images");
+    same<Of<Enlarged, ModelParallel<SplitAlong<SplitCols, SplitPositions>, Ways<2, 2>>>>(
+        process, "by channels and rows of images");
     same<Of<Mixed, OneWeirdTrick<2>>>(process, "one weird trick");
     same<Of<Net, ModelParallel<SplitLayers<2>>>>(process, "in stages");
     same<Of<Net, ModelParallel<SplitLayers<3, GPipe>>, Precision<bf16>>>(process, "in stages, all forward first, bf16");

@@ -109,7 +109,7 @@ template <class N, class Machine, class Link> class Exchanges {
         case schedule::Opcode::Apply:
           return apply(w, from[0]);
         case schedule::Opcode::Clear:
-          return ranks_.functions.clear(r.q, own<T>(r, w.to, w.at), w.at.count, w.at.width, w.at.apart);
+          return ranks_.functions.clear(r.q, own<T>(r, w.to, w.at), lines(w.at, w.at));
         case schedule::Opcode::Call:
           return;  // factors are sent whole
       }
@@ -265,7 +265,7 @@ template <class N, class Machine, class Link> class Exchanges {
   }
   template <class E>
   bool sum(Movers<E, Queue<Machine>> const& by, Reading const& r, schedule::Write const& w, Sources from) {
-    Summands<E> all{own<E>(r, w.to, w.at), w.at.count, w.at.width, w.at.apart};
+    Summands<E> all{own<E>(r, w.to, w.at), w.at.count, w.at.width, w.at.apart, w.at.blocks, w.at.block_apart};
     int depth = 0;
     for (schedule::Source const& s : from) {
       if (all.sources == most_sources) throw Error(too_many("branches", most_sources));
@@ -274,6 +274,7 @@ template <class N, class Machine, class Link> class Exchanges {
       Readable const p = place(r, s);
       all.from[all.sources] = reinterpret_cast<E const*>(p.bytes);
       all.apart[all.sources] = p.at.apart;
+      all.block[all.sources] = p.at.block_apart;
       all.merges[all.sources++] = static_cast<signed char>(s.merges);
     }
     by.sum(r.q, all);

@@ -34,7 +34,7 @@ template <class N, class Machine, class Link> struct DeviceFunctions {
   // Of plans with conversions, and with sums over the batch that the model reads.
   Movers<T, Q> values;
   Movers<tensor::batch_sum_t<T>, Q> statistics;
-  void (*clear)(Q const&, T* to, long lines, long width, long apart) = nullptr;  // where ways have unequal parts
+  void (*clear)(Q const&, T* to, CopyExtents const&) = nullptr;  // where ways have unequal parts, or padded rows
   // How gradients become their sum; `take` adds what a peer of a route sends.
   Movers<Wire, Q> gradients;
   void (*take)(Q const&, Addition<A, Wire> const&) = nullptr;

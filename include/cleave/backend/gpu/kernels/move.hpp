@@ -78,14 +78,18 @@ template <class To, class From> struct CopyLines : Each {
 template <class T> struct ClearLines : Each {
   struct Args {
     T* to;
-    long lines, width, apart;
+    CopyExtents of;  // as they are written
   };
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
-    c.each(a.lines * a.width, [&](long e) { a.to[e / a.width * a.apart + e % a.width] = static_cast<T>(0.0f); });
+    c.each(a.of.size(), [&](long e) {
+      long const line = e / a.of.width;
+      a.to[line / a.of.lines * a.of.to_block + line % a.of.lines * a.of.to_apart + e % a.of.width] =
+          static_cast<T>(0.0f);
+    });
   }
 };
-template <class T, class Q> void clear_lines(Q const& q, T* to, long lines, long width, long apart) {
-  q.template launch<ClearLines<T>>(blocks_each(lines * width), {to, lines, width, apart});
+template <class T, class Q> void clear_lines(Q const& q, T* to, CopyExtents const& of) {
+  q.template launch<ClearLines<T>>(blocks_each(of.size()), {to, of});
 }
 
 /// Launches one or the other: a copy without gaps needs no division.
@@ -100,13 +104,15 @@ template <class To, class From, class Q> void copy_lines(Q const& q, To* to, Fro
 
 inline constexpr int most_sources = 64, most_depth = 8;  // of a sum: tensors, levels of the tree
 
-/// What a sum reads: lines of several tensors of E, their distance in each, and how many sums are merged after each.
+/// What a sum reads: lines of several tensors of E, how far lines and blocks of them are apart in each, and how many
+/// sums are merged after each.
 template <class E> struct Summands {
   E* to = nullptr;
   long lines = 0, width = 0, to_apart = 0;
+  long blocks = 1, to_block = 0;
   int sources = 0;
   E const* from[most_sources]{};
-  long apart[most_sources]{};
+  long apart[most_sources]{}, block[most_sources]{};
   signed char merges[most_sources]{};
 };
 
@@ -115,11 +121,12 @@ template <class T> struct SumLines : Each {
   using A = tensor::accumulate_t<T>;
   using Args = Summands<T>;
   template <class Ctx> CLEAVE_HD static void run(Ctx const& c, Args const& a) {
-    c.each(a.lines * a.width, [&](long e) {
-      long const line = e / a.width, i = e % a.width;
-      A sum = static_cast<A>(a.from[0][line * a.apart[0] + i]);
-      for (int s = 1; s < a.sources; ++s) sum += static_cast<A>(a.from[s][line * a.apart[s] + i]);
-      a.to[line * a.to_apart + i] = static_cast<T>(sum);
+    c.each(a.blocks * a.lines * a.width, [&](long e) {
+      long const at = e / a.width, block = at / a.lines, line = at % a.lines, i = e % a.width;
+      auto const of = [&](int s) { return static_cast<A>(a.from[s][block * a.block[s] + line * a.apart[s] + i]); };
+      A sum = of(0);
+      for (int s = 1; s < a.sources; ++s) sum += of(s);
+      a.to[block * a.to_block + line * a.to_apart + i] = static_cast<T>(sum);
     });
   }
 };
@@ -313,7 +320,7 @@ template <class T, class Wire, bool Rounded> struct Take : Each {
 };
 
 template <class T, class Q> void sum_lines(Q const& q, Summands<T> const& s) {
-  q.template launch<SumLines<T>>(blocks_each(s.lines * s.width), s);
+  q.template launch<SumLines<T>>(blocks_each(s.blocks * s.lines * s.width), s);
 }
 /// Of tensors without gaps, in the tree.
 template <class T, class Wire, bool Rounded, class Q> void sum_leaves(Q const& q, Summands<Wire> const& s) {

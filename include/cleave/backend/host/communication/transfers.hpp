@@ -36,7 +36,9 @@ template <class N> class Transfers {
   }
   void clear(schedule::Write const& w) const {
     elements(w.to, w.at, [&]<class To>(To* to) {
-      for (long r = 0; r < w.at.count; ++r) std::fill_n(to + r * w.at.apart, w.at.width, To{});
+      for (long b = 0; b < w.at.blocks; ++b) {
+        for (long r = 0; r < w.at.count; ++r) std::fill_n(to + b * w.at.block_apart + r * w.at.apart, w.at.width, To{});
+      }
     });
   }
   void copy(schedule::Write const& w, schedule::Source const& s) const {
@@ -59,10 +61,13 @@ template <class N> class Transfers {
       fetch(s);
       dense = dense && s.at.dense();
     }
-    long const lines = dense ? 1 : w.at.count, width = w.at.size() / lines;
+    long const blocks = dense ? 1 : w.at.blocks, lines = dense ? 1 : w.at.count, width = w.at.size() / blocks / lines;
     bool const two = from.size() == 2 && from[1].merges == 1;
-    elements(w.to, w.at, [&]<class To>(To* to) {
-      two ? sum_two(to, w.at.apart, from, lines, width) : sum_all(to, w.at.apart, from, lines, width);
+    elements(w.to, w.at, [&]<class To>(To* first) {
+      for (long b = 0; b < blocks; ++b) {
+        To* const to = first + b * w.at.block_apart;
+        two ? sum_two(to, w.at.apart, from, b, lines, width) : sum_all(to, w.at.apart, from, b, lines, width);
+      }
     });
   }
 
@@ -134,15 +139,15 @@ template <class N> class Transfers {
   using rounded_as = std::conditional_t<std::is_same_v<tensor::accumulate_t<To>, tensor::accumulate_t<N>>, N,
                                         tensor::accumulate_t<To>>;
   template <class To>
-  void sum_two(To* to, long apart, std::span<schedule::Source const> from, long lines, long n) const {
+  void sum_two(To* to, long apart, std::span<schedule::Source const> from, long block, long lines, long n) const {
     using A = tensor::accumulate_t<To>;
     elements(from[0], [&]<class X>(X const* x) {
       elements(from[1], [&]<class Y>(Y const* y) {
         if constexpr (accumulate_alike<To, X> && accumulate_alike<To, Y>) {
           for (long r = 0; r < lines; ++r) {
             To* const z = to + r * apart;
-            X const* const u = x + r * from[0].at.apart;
-            Y const* const v = y + r * from[1].at.apart;
+            X const* const u = x + block * from[0].at.block_apart + r * from[0].at.apart;
+            Y const* const v = y + block * from[1].at.block_apart + r * from[1].at.apart;
             auto const both = [=](long i) { return static_cast<A>(u[i]) + static_cast<A>(v[i]); };
             if (rounded_) {
               tensor::each(n, [=](long i) { z[i] = static_cast<To>(rounded_to<rounded_as<To>>(both(i))); });
@@ -155,12 +160,12 @@ template <class N> class Transfers {
     });
   }
   template <class To>
-  void sum_all(To* to, long apart, std::span<schedule::Source const> from, long lines, long n) const {
+  void sum_all(To* to, long apart, std::span<schedule::Source const> from, long block, long lines, long n) const {
     using A = tensor::accumulate_t<To>;
     for (long r = 0; r < lines; ++r, to += apart) {
       auto const line = [&](std::size_t k, auto visit) {
         elements(from[k], [&]<class X>(X const* x) {
-          if constexpr (accumulate_alike<To, X>) visit(x + r * from[k].at.apart);
+          if constexpr (accumulate_alike<To, X>) visit(x + block * from[k].at.block_apart + r * from[k].at.apart);
         });
       };
       sum_on_stack<rounded_as<To>, A>(from, n, rounded_, line, [&](long first, long count, A const* v) {
