@@ -13,7 +13,6 @@ template <int> struct Pad : layer::Option {};       // zeros around the image; d
 template <int> struct Stride : layer::Option {};    // default 1 (of a pool: its window)
 template <int> struct Groups : layer::Option {};    // default 1; as many as channels: a depthwise convolution
 template <int> struct Dilation : layer::Option {};  // distance of the elements under a window; default 1
-
 struct Bilinear : layer::Option {};  // a transposed convolution's weights begin as those that interpolate
 
 namespace layer {
@@ -36,10 +35,9 @@ struct Conv : layer::biased<layer::convolve<Filters, K, meta::list<Policies...>>
   using law = layer::conv_law<Filters, K, policies>;
 };
 
-/// The adjoint of a convolution, which enlarges an image: x (b, i, h, w), y (b, Filters, h', w') with h' = (h - 1)
-/// stride
-/// + K - 2 pad. `ConvTranspose<c, 2 s, Stride<s>, Pad<s / 2>>` makes it s times as large, for even s; with `Bilinear`
-/// it begins as an interpolation. Weights (i, Filters, K, K) as PyTorch's ConvTranspose2d has them.
+/// The adjoint of a convolution, which enlarges an image: x (b, i, h, w), y (b, Filters, h', w'), where h' is
+/// stride (h - 1) + K - 2 pad. `ConvTranspose<c, 2 s, Stride<s>, Pad<s / 2>>` makes it s times as large, for even s;
+/// with `Bilinear` it begins as an interpolation. Weights (i, Filters, K, K) as PyTorch's ConvTranspose2d has them.
 template <int Filters, int K, class... Policies>
 struct ConvTranspose
     : layer::biased<layer::transposed_convolve<Filters, K, meta::list<Policies...>>, meta::list<Policies...>> {
