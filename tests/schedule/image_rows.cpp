@@ -25,7 +25,7 @@ ImageRows rows_of_second() {
 TEST_CASE("each rank reads its rows and two on either side, within the image") {
   ImageRows const rows = rows_of_second();
   CHECK(rows.planes == 4 * 2);
-  CHECK(rows.rows_read == 6);
+  CHECK(rows.padded.rows == 6);
   CHECK(rows.padded_width() == 8);
   CHECK(rows.has(1) == Range{2, 4});
   CHECK(rows.reads(0) == Range{0, 4});

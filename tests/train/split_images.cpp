@@ -13,6 +13,11 @@ struct Pooled
                  LocalResponseNorm<3>, AvgPool<3, Pad<1>, Stride<1>>, Dropout<20>, Linear<3>, CrossEntropy> {};
 struct Sparse : Sequential<Image<2, 12, 12>, Conv<4, 2, Stride<3>>, Relu, Conv<4, 2, Dilation<3>, Pad<3>, Stride<2>>,
                            Linear<3>, CrossEntropy> {};
+/// What windows read of the input, or only a rank's rows of it.
+struct Branched : Sequential<Image<2, 8, 8>,
+                             Branches<Plus, Path<Conv<4, 3, Pad<1>>>, Path<Conv<4, 1>>, Path<Conv<4, 3, Pad<1>>, Relu>,
+                                      Path<Conv<4, 5, Pad<2>>>>,
+                             Linear<3>, CrossEntropy> {};
 struct Normed : Sequential<Image<2, 8, 8>, Conv<4, 3, Pad<1>, NoBias>, BatchNorm, Relu,
                            Residual<Conv<4, 3, Pad<1>>, BatchNorm, Relu>, MaxPool<2>,
                            Conv<4, 3, Pad<2>, Dilation<2>, Groups<2>>, Linear<3>, CrossEntropy> {};
@@ -39,6 +44,7 @@ TEST_CASE("windows that overlap, are apart or side by side, strides, dilation, g
   as_one_rank<Pooled, 2>();
   as_one_rank<Pooled, 3>(1e-12, 2);
   as_one_rank<Sparse, 2>();
+  as_one_rank<Branched, 2>();
 }
 TEST_CASE("statistics of batches over the rows of all ranks") {
   as_one_rank<Normed, 2>();

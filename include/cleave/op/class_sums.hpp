@@ -172,9 +172,8 @@ template <> struct OnEachPosition<CrossEntropyOfSums> : CrossEntropyOfSums {
           A const of = loss(t.x2 + p * wide, all, each, t.labels[p], known);
           if (t.labels[p] != ignored) sum += of;
         }
-        A& share = known_of<L>(t, b * L.x[0])[2 * L.x[0]];
-        share = share_of_position<L>(t, b);
-        total += sum * share;
+        kept_share<L>(t, b) = share_of_position<L>(t, b);
+        total += sum * kept_share<L>(t, b);
       }
       *t.loss = total;
     });
@@ -184,17 +183,19 @@ template <> struct OnEachPosition<CrossEntropyOfSums> : CrossEntropyOfSums {
     constexpr long n = L.x[1];
     ctx.each(L.rows * L.x[0], [&](long p) {
       int const label = t.labels[t.where.label_of(p)];
-      A const share = known_of<L>(t, p / L.x[0] * L.x[0])[2 * L.x[0]];
-      A const scale = label == ignored ? A{0} : t.scale * share;
+      A const scale = label == ignored ? A{0} : t.scale * kept_share<L>(t, p / L.x[0]);
       for (long i = 0; i < n; ++i)
         t.dx[p * n + i] = gradient(t.x[p * n + i], i + t.where.feature == label, known_of<L>(t, p), scale);
     });
   }
 
  private:
-  /// Of position p of those here, counted over samples.
+  /// The two numbers of position p of those here, counted over samples.
   template <Local L, class T> CLEAVE_HD static tensor::accumulate_t<T>* known_of(Operands<T> const& t, long p) {
     return t.aux + p / L.x[0] * (2 * L.x[0] + 1) + p % L.x[0] * 2;
+  }
+  template <Local L, class T> CLEAVE_HD static tensor::accumulate_t<T>& kept_share(Operands<T> const& t, long sample) {
+    return t.aux[sample * (2 * L.x[0] + 1) + 2 * L.x[0]];
   }
 };
 

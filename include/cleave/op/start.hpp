@@ -9,8 +9,8 @@
 
 namespace cleave::op {
 
-/// Of window (i, o, K, K), which enlarges an image by about half its extent: between neighbours of a channel it
-/// interpolates, and other channels have no part. Source: Long, Shelhamer, Darrell, 2015.
+/// Of weights (i, o, K, K) of a transposed convolution that makes an image about K / 2 times as large: each output
+/// channel interpolates between neighbours of the input channel of its number. Source: Long, Shelhamer, Darrell, 2015.
 inline double bilinear_value(Shape const& window, long index) {
   int const size = window[3];
   double const half = (size + 1) / 2, middle = size % 2 == 1 ? half - 1 : half - 0.5;

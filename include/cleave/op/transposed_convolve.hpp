@@ -19,14 +19,13 @@ template <int Out, int K, int Stride = 1, int Pad = 0, Start How = Start::He> st
   static constexpr Windows windows{K, Stride, Pad, true};
   /// On an image with so many zeros around it, of whose output the first rows and columns are left out.
   using of_padded = TransposedConvolve<Out, K, Stride, Pad + windows.columns() * Stride, How>;
-  static constexpr bool spreads = true;  // windows lie in the output
   static constexpr bool linear = true, contracts = true, reads_x = true;
   static constexpr int extent(int n) { return (n - 1) * Stride + K - 2 * Pad; }
   static constexpr Shape output(Shape x) { return Shape(Out, extent(x[1]), extent(x[2])); }
   /// An output is a sum over about (K / Stride)^2 elements of each channel.
   static constexpr Weight weight(int, Shape x) {
-    int const taps = K * K / (Stride * Stride);
-    return {Shape(x[0], Out, K, K), How, x[0] * (taps < 1 ? 1 : taps), Out * (taps < 1 ? 1 : taps)};
+    constexpr int taps = K > Stride ? K * K / (Stride * Stride) : 1;
+    return {Shape(x[0], Out, K, K), How, x[0] * taps, Out * taps};
   }
 
   /// The adjoint's extents and operands.

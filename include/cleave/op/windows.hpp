@@ -11,7 +11,7 @@ struct Windows {
   int stride = 1, pad = 0;
   bool transposed = false;
 
-  /// Whether an output of so many rows can be computed in parts of `rows`.
+  /// Whether an output can be computed in parts of so many rows.
   constexpr bool has_parts_of(int rows) const { return reach > 0 && (!transposed || rows % stride == 0); }
   /// For each part of so many rows of the output, the same number of rows of the input...
   constexpr int rows_read(int rows) const {

@@ -1,4 +1,5 @@
-// place/local.hpp - what a rank has of an operation: the extents of its parts, and of a product's sum in blocks.
+// place/local.hpp - what a rank has of an operation: the extents of its parts, the rows that its windows read, and of a
+// product's sum in blocks.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,6 +12,7 @@ namespace cleave::place {
 struct PaddedRows {
   int height = 0;           // of the image; 0: it is no such conversion
   int first = 0, step = 0;  // the first row read by rank 0, below 0 in the padding, and from one rank to the next
+  int rows = 0;             // that a rank reads
   int columns = 0;          // zeros on either side of each row
   friend constexpr bool operator==(PaddedRows const&, PaddedRows const&) = default;
 };

@@ -155,6 +155,15 @@ template <int Ops> struct Placer {
     }
     return from;
   }
+  /// The node of the same conversion, -1: there is none yet. In blocks the gradients of all readers are converted alone
+  /// and then added, in the order of one rank.
+  constexpr int made_before(Node const& n) const {
+    for (int k = n.in0 + 1; k < out.count && request.blocks == 1; ++k) {
+      Node const& of = out.node[k];
+      if (of.op < 0 && of.in0 == n.in0 && of.y == n.y && of.padded == n.padded) return k;
+    }
+    return -1;
+  }
   /// The input of an operation whose windows read rows of other ranks.
   constexpr int converted_to_padded(Signature const& s, OpSharding const& at, int ranks) {
     int const rows = s.y[image_rows - 1] / ranks;
@@ -170,16 +179,13 @@ template <int Ops> struct Placer {
     for (int a = 0; a < mesh.axes; ++a) n.y.on[a] = over.has(a) ? shard(image_rows) : n.y.on[a];
     n.conversion =
         all_are_here ? Conversion{op::Verb::Slice, op::Verb::None} : Conversion{op::Verb::Halo, op::Verb::Halo};
-    n.padded = {s.x[image_rows - 1], s.windows.first_read(), s.windows.step(rows), s.windows.columns()};
-    int const read = s.windows.rows_read(rows), width = s.x[image_rows] + 2 * n.padded.columns;
-    for (int k = n.in0 + 1; k < out.count && request.blocks == 1; ++k) {
-      bool const same = out.node[k].in0 == n.in0 && out.node[k].y == n.y && out.node[k].padded == n.padded;
-      if (same && out.node[k].op < 0 && out.node[k].local.y[image_rows - 1] == read) return k;
-    }
-    int const made = moved(n, s.x, at.part);
+    n.padded = {s.x[image_rows - 1], s.windows.first_read(), s.windows.step(rows), s.windows.rows_read(rows),
+                s.windows.columns()};
+    if (int const k = made_before(n); k >= 0) return k;
+    int const made = moved(n, s.x, at.part), width = s.x[image_rows] + 2 * n.padded.columns;
     Node& to = out.node[made];
-    to.whole = s.x.with(image_rows - 1, read * ranks).with(image_rows, width);
-    to.local.y = to.local.y.with(image_rows - 1, read).with(image_rows, width);
+    to.whole = s.x.with(image_rows - 1, n.padded.rows * ranks).with(image_rows, width);
+    to.local.y = to.local.y.with(image_rows - 1, n.padded.rows).with(image_rows, width);
     return made;
   }
   /// That have parts of the positions of what an operation reads.
@@ -200,10 +206,7 @@ template <int Ops> struct Placer {
     n.x = n.y = placement(from);
     n.y.on[axis] = to.on[axis];
     n.conversion = convert(n.x.on[axis], n.y.on[axis]);
-    // In blocks the gradients of all readers are converted alone and then added, in the order of one rank.
-    for (int k = from + 1; k < out.count && request.blocks == 1; ++k) {
-      if (out.node[k].op < 0 && out.node[k].in0 == from && out.node[k].y == n.y) return k;
-    }
+    if (int const k = made_before(n); k >= 0) return k;
     return moved(n, whole, part(from));
   }
 

@@ -65,12 +65,17 @@ template <class Op> constexpr int unequal_groups_of() {
   if constexpr (requires { Op::unequal_groups; }) return Op::unequal_groups ? Op::groups : 1;
   return 1;
 }
+/// Then they lie in the output.
+template <class Op> constexpr bool windows_are_transposed() {
+  if constexpr (requires { Op::windows; }) return Op::windows.transposed;
+  return false;
+}
 template <class Op> constexpr Verdict shape_law_of_sample(Shape x, Shape x2, int leaf) {
   if constexpr (requires { Op::kernel; }) {
     if (x.dims != 3) return {Law::Dimensions, x.dims, 3, leaf};
     int const side = x[1] < x[2] ? x[1] : x[2];
-    bool const in_output = requires { Op::spreads; };
-    if (!in_output && Op::reach > side + 2 * Op::pad) return {Law::Window, side + 2 * Op::pad, Op::reach, leaf};
+    if (!windows_are_transposed<Op>() && Op::reach > side + 2 * Op::pad)
+      return {Law::Window, side + 2 * Op::pad, Op::reach, leaf};
   }
   if constexpr (requires { Op::of_images; }) {
     if (x.dims != 3) return {Law::Dimensions, x.dims, 3, leaf};

@@ -299,10 +299,10 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
     FromTo const sharding = shardings_of(n, step);
     op::Verb const verb = verb_of(program, step);
     Location const from = converted(program, step), to{Storage::Buffer, step.dx};
+    RankGroup const g = group_over(exchanged_over(program, step), share.ranks, rank);
     if (n.padded.height > 0) {
       ImageRows const rows(program, n, share, rank, accumulation);
-      RankGroup const over = group_over(exchanged_over(program, step), share.ranks, rank);
-      return step.what == Do::Convert ? read_rows(rows, over, from, to, v) : sum_rows(rows, over, from, to, v);
+      return step.what == Do::Convert ? read_rows(rows, g, from, to, v) : sum_rows(rows, g, from, to, v);
     }
     if (verb == op::Verb::Send) {
       int const peer = share.ranks.at_stage(rank, program.pipeline.stage(sender_of(program, step)));
@@ -310,7 +310,6 @@ template <class V> struct ValueExchange : ExchangeEmitter<V> {
       return one(Opcode::Copy, to, run(0, box_of(program, n, sharding.from, share, rank, accumulation).held()), peer,
                  from);
     }
-    RankGroup const g = group_over(exchanged_over(program, step), share.ranks, rank);
     auto const has = [&](int i) { return box_of(program, n, sharding.from, share, g.rank(i), accumulation); };
     Box const need = box_of(program, n, sharding.to, share, rank, accumulation);
     if (verb == op::Verb::AllReduce) {

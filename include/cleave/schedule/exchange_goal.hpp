@@ -43,7 +43,8 @@ class StepGoal {
     if (step_.what == Do::Gather)
       return in.in == Storage::OwnWeights ? Content{name(rank, part_begin(rank) + element), 1} : Content{};
     if (!sums_batch_ && pads())
-      return in == converted(p_, step_) ? row_value(step_.what != Do::Convert, rank, element, own(rank)) : Content{};
+      return in == converted(p_, step_) ? row_value(!reads_rows(), rank, element, reads_rows() ? 1 : own(rank))
+                                        : Content{};
     if (!sums_batch_)
       return in == converted(p_, step_) ? value(shardings_of(*node_, step_).from, rank, element, own(rank)) : Content{};
     if (in.in == Storage::Residual) return {name(rank, element), 0};
@@ -91,8 +92,7 @@ class StepGoal {
     if (sums_batch_) return node_->local.y.size();
     if (pads()) {
       ImageRows const rows = image_rows(rank);
-      return rows.planes *
-             (step_.what == Do::Convert ? long{rows.rows_read} * rows.padded_width() : long{rows.rows} * rows.width);
+      return rows.planes * (reads_rows() ? long{rows.padded.rows} * rows.padded_width() : long{rows.rows} * rows.width);
     }
     return held(shardings_of(*node_, step_).to, rank).held();
   }
@@ -102,7 +102,7 @@ class StepGoal {
     if (step_.what == Do::Gather) return {name(rank, element), 1};
     long const first = step_.what == Do::Start && in_turn() ? part_begin(rank) : 0;
     if (sums_batch_) return {name(rank, first + element), bits(0, share_.micro_batches * trees()), encoded()};
-    if (pads()) return step_.what == Do::Convert ? row_value(true, rank, element, 1) : row_gradient(rank, element);
+    if (pads()) return reads_rows() ? row_value(true, rank, element, 1) : row_gradient(rank, element);
     return value(shardings_of(*node_, step_).to, rank, element, bits(0, share_.parts(over_)));
   }
   constexpr int index(int rank) const { return share_.ranks.index(rank, over_); }
@@ -173,16 +173,18 @@ class StepGoal {
   }
 
   constexpr bool pads() const { return node_ && node_->padded.height > 0; }
+  /// Forward; on the way back gradients of rows are summed.
+  constexpr bool reads_rows() const { return step_.what == Do::Convert; }
   constexpr ImageRows image_rows(int rank) const { return {p_, *node_, share_, rank, accumulation_}; }
   /// Element of a rank's rows of images, padded or its part of them, as one of the whole images.
   constexpr Content row_value(bool padded, int rank, long element, std::uint64_t summands) const {
     ImageRows const rows = image_rows(rank);
-    long const width = padded ? rows.padded_width() : rows.width, height = padded ? rows.rows_read : rows.rows;
+    long const width = padded ? rows.padded_width() : rows.width, height = padded ? rows.padded.rows : rows.rows;
     long const row = element / width % height + (padded ? rows.first_read(index(rank)) : rows.has(index(rank)).begin);
     long const column = element % width - (padded ? rows.padded.columns : 0);
     if (row < 0 || row >= rows.padded.height || column < 0 || column >= rows.width) return zero;
     long const plane = element / width / height * rows.padded.height * rows.width;
-    return {name(rank, plane + row * rows.width + column), step_.what == Do::Convert ? 1 : summands};
+    return {name(rank, plane + row * rows.width + column), summands};
   }
   constexpr Content row_gradient(int rank, long element) const {
     ImageRows const rows = image_rows(rank);

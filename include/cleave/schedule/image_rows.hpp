@@ -15,15 +15,10 @@ struct ImageRows {
   place::PaddedRows padded;
   bool are_cut = true;      // before the conversion
   int rows = 0, width = 0;  // of a rank's plane before it
-  int rows_read = 0;        // and after it
   long planes = 0;          // of a rank, in one round of accumulation
 
   constexpr ImageRows(Program const& program, ProgramNode const& n, Share const& share, int rank, int accumulation)
-      : padded(n.padded),
-        are_cut(n.forward == op::Verb::Halo),
-        rows(n.local.x[1]),
-        width(n.local.x[2]),
-        rows_read(n.local.y[1]) {
+      : padded(n.padded), are_cut(n.forward == op::Verb::Halo), rows(n.local.x[1]), width(n.local.x[2]) {
     Range const own = share.part(place::axes_of(n.y, place::shard(place::batch)), rank, accumulation);
     planes = long{own.size()} * program.rows * n.local.x[0];
   }
@@ -32,7 +27,7 @@ struct ImageRows {
   /// Of rank i of the group: of the whole image.
   constexpr Range has(int i) const { return are_cut ? Range{i * rows, (i + 1) * rows} : Range{0, padded.height}; }
   constexpr int first_read(int i) const { return i * padded.step + padded.first; }
-  constexpr Range reads(int i) const { return meet({first_read(i), first_read(i) + rows_read}, {0, padded.height}); }
+  constexpr Range reads(int i) const { return meet({first_read(i), first_read(i) + padded.rows}, {0, padded.height}); }
   static constexpr Range meet(Range a, Range b) {
     Range const both{a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};
     return both.end > both.begin ? both : Range{both.begin, both.begin};
@@ -52,13 +47,13 @@ struct ImageRows {
   /// visit(zeros in the padded rows of rank i), each once.
   template <class Visit> constexpr void each_zeros(int i, Visit visit) const {
     Range const inside = reads(i);
-    int const begin = inside.size() > 0 ? inside.begin - first_read(i) : rows_read, end = begin + inside.size();
+    int const begin = inside.size() > 0 ? inside.begin - first_read(i) : padded.rows, end = begin + inside.size();
     long const line = padded_width();
     auto const put = [&](long first, long count, long lines) {
       if (lines * count > 0) visit(Strided{first, lines, count, line, planes, plane()});
     };
     put(0, line, begin);
-    put(end * line, line, rows_read - end);
+    put(end * line, line, padded.rows - end);
     put(begin * line, padded.columns, inside.size());
     put(begin * line + padded.columns + width, padded.columns, inside.size());
   }
@@ -88,7 +83,7 @@ struct ImageRows {
   }
 
  private:
-  constexpr long plane() const { return long{rows_read} * padded_width(); }
+  constexpr long plane() const { return long{padded.rows} * padded_width(); }
 };
 
 /// An exchange: each rank copies the rows that its windows read from the ranks that have them, with zeros around the

@@ -147,15 +147,16 @@ constexpr Message message(Step step, Program const& s, place::Request request, R
     m.verb = step.what == Do::Convert ? n.forward : n.backward;
     m.ranks = ranks.group_size(m.over);
     m.times = request.rounds;
-    for (int round = 0; round < request.rounds && n.padded.height > 0; ++round) {
-      ImageRows const rows(s, n, share, rank, round);
-      m.elements += rows.planes * n.padded.height * rows.width;
-      m.sent += rows.sent(mine(), m.ranks, step.what == Do::Convert);
-    }
     FromTo const sharding = shardings_of(n, step);
     place::Sharding whole = sharding.from;  // in the group
     for (int a = 0; a < ranks.axes; ++a) whole.on[a] = m.over.has(a) ? place::invariant : whole.on[a];
-    for (int round = 0; round < request.rounds && n.padded.height == 0; ++round) {
+    for (int round = 0; round < request.rounds; ++round) {
+      if (n.padded.height > 0) {
+        ImageRows const rows(s, n, share, rank, round);
+        m.elements += rows.planes * n.padded.height * rows.width;
+        m.sent += rows.sent(mine(), m.ranks, step.what == Do::Convert);
+        continue;
+      }
       auto const held = [&](place::Sharding const& p) { return box_of(s, n, p, share, rank, round); };
       Box const before = held(sharding.from), after = held(sharding.to);
       Box const all = held(whole);

@@ -132,7 +132,10 @@ template <class Op, op::Local L> void rounded(Tensors<Op, L, double>& oracle, Te
     for (std::size_t i = 0; i < v.size(); ++i) to[i] = static_cast<double>(f(v[i]));
   };
   using tensor::Factor, tensor::Role;
-  constexpr bool of_adjoint = requires { Op::spreads; };  // whose gradient x is
+  constexpr bool of_adjoint = [] {  // whose gradient x is
+    if constexpr (requires { Op::windows; }) return Op::windows.transposed;
+    return false;
+  }();
   constexpr Role of_x = of_adjoint ? Role::Gradient : Role::Value, of_dy = of_adjoint ? Role::Value : Role::Gradient;
   all(Factor<fp8, of_x>::of(from.x.data(), static_cast<long>(from.x.size())), oracle.x, from.x);
   all(Factor<fp8>::of(from.w0.data(), static_cast<long>(from.w0.size())), oracle.w0, from.w0);

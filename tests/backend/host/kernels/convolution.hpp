@@ -23,7 +23,7 @@ template <class T, class Op, int B, int C, int H, int W> void check_convolution(
   constexpr Shape xs(C, H, W), ys = Op::output(xs), ws = Op::weight(0, xs).shape;
   constexpr op::Local L{B, B, xs, Shape(), ys, ws, Shape()};
   constexpr long over_first = ws[0] * ws[2] * ws[3], over_second = ws.size() / ws[0];  // terms of a sum
-  constexpr bool transposed = requires { Op::spreads; };
+  constexpr bool transposed = Op::windows.transposed;
   auto const x = numbers<T>(B * xs.size(), 1), w = numbers<T>(ws.size(), 2), dy = numbers<T>(B * ys.size(), 3);
   auto const bias = numbers<T>(ys[0], 4);
   auto y = dy, dx = x;

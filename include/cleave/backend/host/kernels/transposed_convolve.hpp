@@ -13,7 +13,6 @@ namespace cleave::backend::host {
 /// each, and taps are (channel, row, column).
 template <class E, int H, int W, int Width, int K, int Stride, int Pad> struct AddWindows {
   static constexpr bool in_place = false, ends = true;
-  static constexpr long stride = 0;
   E* image;
 
   template <class S> void done(E const* sum, long row, long i, long j, int rows, int columns) const {
@@ -34,8 +33,7 @@ template <class E, int H, int W, int Width, int K, int Stride, int Pad> struct A
   }
 };
 
-/// Its definition, by kernels. As the adjoint of a convolution whose windows are apart it would multiply the zeros
-/// between them.
+/// Its definition, by kernels. With a stride, the convolution's backward_input would multiply zeros between windows.
 template <class Op> struct ByAdjoint {
   using Of = Kernel<typename Op::Adjoint>;
   template <op::Local L, class T> static void forward(Context c, op::Operands<T> const& t) {
