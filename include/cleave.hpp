@@ -100,7 +100,8 @@
 
 // data: data sets of one's own, in parts; not included here: of arrays and files, cleave/data/span_set.hpp, csv.hpp,
 // npy.hpp, text_file.hpp, token_windows.hpp, image_set.hpp, image_folder.hpp; samples of different length,
-// padded_set.hpp; random changes of training samples, augment.hpp; text as tokens, byte_pairs.hpp.
+// padded_set.hpp; weights of samples, weighted_set.hpp; random changes of training samples, augment.hpp; text as
+// tokens, byte_pairs.hpp.
 #include "cleave/data/check_data.hpp"
 #include "cleave/data/subset.hpp"
 

@@ -98,6 +98,8 @@ template <Dataset D, Transform... Ts> class Augmented {
   { return of_->place(i); }
   int label(long i) const requires requires(D const& d) { d.label(0L); }
   { return of_->label(i); }
+  float weight(long i) const requires requires(D const& d) { d.weight(0L); }
+  { return of_->weight(i); }
   auto class_names() const requires requires(D const& d) { d.class_names(); }
   { return of_->class_names(); }
 

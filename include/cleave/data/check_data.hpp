@@ -51,6 +51,12 @@ template <Dataset D> std::string wrong_in(D const& data, long i, ReadSample cons
     if (!std::isfinite(s.input[k])) return of("input", k, static_cast<double>(s.input[k]));
   for (std::size_t k = 0; k < s.values.size(); ++k)
     if (!std::isfinite(s.values[k])) return of("target", k, static_cast<double>(s.values[k]));
+  if constexpr (requires { data.weight(i); }) {
+    double const weight = static_cast<double>(data.weight(i));
+    if (!std::isfinite(weight) || weight < 0)
+      return meta::joined(
+          {"sample ", i, ": weight() says ", meta::short_number(weight), ", not a number of 0 or more"});
+  }
   if constexpr (requires { Target::classes; }) {
     for (int const c : s.classes) {
       if (Target::labels > 1 && c == Target::ignored) continue;

@@ -52,7 +52,7 @@ struct Draw {
 /// where a sample cannot be read. May have: `static constexpr bool in_memory = true`, where reading is no more than
 /// copying; `series = true`, where samples follow each other, so that the last ones are held out, and `overlap = n`,
 /// where samples of a series that are n or fewer apart share some of its data; `int label(i)`, the class alone;
-/// `class_names()`, a vector of strings.
+/// `class_names()`, a vector of strings; `float weight(i)`, of a sample in a SampleWeighted loss.
 template <class D>
 concept Dataset = requires(D const& data, long i, std::span<float> x, typename D::Target::Read y) {
   { D::Input::shape } -> std::convertible_to<Shape>;

@@ -52,6 +52,15 @@ template <class Target, bool Takes> struct the_loss_takes_the_target {
   };
 };
 
+template <bool Given, bool Read> struct weights_of_samples_are_read {
+  static constexpr bool holds = Read || !Given;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "fit: the samples of this data set have weights, which the loss does not read; end the model with "
+                  "SampleWeighted<loss>, as in SampleWeighted<CrossEntropy>");
+  };
+};
+
 template <class Target, long Outputs, int Labels> struct as_many_as_outputs_ {
   using type = values_are_as_many_as_outputs<Target::values, Outputs>;
 };
@@ -62,11 +71,13 @@ struct as_many_as_outputs_<Target, Outputs, Labels> {
                                     classes_are_as_many_as_outputs<Target::classes, Outputs>>;
 };
 /// Of data set D and a model that begins with Input, whose loss reads `Outputs` numbers for each of `Labels` classes,
-/// and compares with classes, or values, or either. Instantiated directly, it tells in few lines what does not hold.
-template <class Input, class D, long Outputs, int Labels, bool TakesClasses, bool TakesValues>
+/// and compares with classes, or values, or either, and reads weights of samples or not. Instantiated directly, it
+/// tells in few lines what does not hold.
+template <class Input, class D, long Outputs, int Labels, bool TakesClasses, bool TakesValues, bool ReadsWeights>
 using law_of_data = meta::first_violated<
     samples_have_the_shape_of_the_models_input<typename D::Input, Input>,
     the_loss_takes_the_target<typename D::Target, (requires { D::Target::classes; }) ? TakesClasses : TakesValues>,
-    typename as_many_as_outputs_<typename D::Target, Outputs, Labels>::type>;
+    typename as_many_as_outputs_<typename D::Target, Outputs, Labels>::type,
+    weights_of_samples_are_read<(requires(D const& d) { d.weight(0L); }), ReadsWeights>>;
 
 }  // namespace cleave::session

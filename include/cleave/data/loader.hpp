@@ -103,7 +103,12 @@ class Loader {
     backend::host::Feed out{
         this,
         [](void const* self, long step, long first, int count, float* to) { me(self).inputs(step, first, count, to); },
-        nullptr, nullptr};
+        nullptr, nullptr, nullptr};
+    if (of_.has_weights()) {
+      out.weights = [](void const* self, long step, long first, int count, float* to) {
+        me(self).weights(step, first, count, to);
+      };
+    }
     if (of_.has_labels()) {
       out.labels = [](void const* self, long step, long first, int count, int* to) {
         me(self).labels(step, first, count, to);
@@ -129,8 +134,9 @@ class Loader {
   long position(long step, long sample) const {
     return (how_.shuffled ? step - first_step_ : step) * how_.batch + sample;
   }
+  int sample_at(long position) const { return order_[static_cast<std::size_t>(position % of_.size())]; }
   void read(long position, float* x, int* labels, float* targets) const {
-    long const n = of_.size(), i = order_[static_cast<std::size_t>(position % n)];
+    long const i = sample_at(position);
     Draw const draw{how_.seed, static_cast<std::uint32_t>(epoch_), 0, static_cast<std::uint64_t>(of_.number(i))};
     of_.read(i, of_.varied && how_.shuffled ? &draw : nullptr, x, labels, targets);
     if (!of_.checked) how_.check(of_, i, x, labels, targets);
@@ -163,6 +169,9 @@ class Loader {
   }
   void targets(long step, long first, int count, float* to) {
     for (long s = first; s < first + count; ++s, to += outputs_) answers(position(step, s), nullptr, to);
+  }
+  void weights(long step, long first, int count, float* to) {
+    for (long s = first; s < first + count; ++s) *to++ = of_.weight(sample_at(position(step, s)));
   }
   void answers(long position, int* labels, float* targets) {
     with_row(position, [&](float const*, int const* classes, float const* y) {

@@ -38,10 +38,12 @@ struct SampleSource {
   int labels = 1;   // of a sample
   int classes = 0;  // labels are below it; 0: unknown
   bool in_memory = false, varied = false, series = false;
-  long (*place_of)(void const* data, long i) = nullptr;  // in the series that these are of; null: i
-  int overlap = 0;                                       // samples of a series so far apart share data
-  bool checked = false;                                  // all samples are, before
-  std::shared_ptr<std::vector<int> const> part;          // numbers of samples; null: all
+  float (*weight_of)(void const* data, long i) = nullptr;  // in a SampleWeighted loss; null: 1
+  std::shared_ptr<std::vector<float> const> weights;       // the same, of all samples; null: none
+  long (*place_of)(void const* data, long i) = nullptr;    // in the series that these are of; null: i
+  int overlap = 0;                                         // samples of a series so far apart share data
+  bool checked = false;                                    // all samples are, before
+  std::shared_ptr<std::vector<int> const> part;            // numbers of samples; null: all
   std::vector<std::string> class_names{};
 
   long size() const { return part ? static_cast<long>(part->size()) : all; }
@@ -49,6 +51,10 @@ struct SampleSource {
   long number(long i) const { return part ? (*part)[static_cast<std::size_t>(i)] : i; }
   /// Of sample i in the series.
   long place(long i) const { return place_of ? place_of(data.get(), number(i)) : number(i); }
+  bool has_weights() const { return weight_of || weights; }
+  float weight(long i) const {
+    return weights ? (*weights)[static_cast<std::size_t>(number(i))] : weight_of ? weight_of(data.get(), number(i)) : 1;
+  }
   bool has_labels() const { return outputs == 0; }
   /// What a scaling has a mean of: the channels of images, the features of vectors and of all positions of sequences.
   int channels() const { return input.dims == 1 ? input[0] : input[input.dims == 2 ? 1 : 0]; }
@@ -76,6 +82,8 @@ template <Dataset D> SampleSource source_of(D const& of) {
   s.overlap = overlap_of<D>;
   if constexpr (requires { of.place(0L); })
     s.place_of = [](void const* self, long i) { return static_cast<D const*>(self)->place(i); };
+  if constexpr (requires { of.weight(0L); })
+    s.weight_of = [](void const* self, long i) { return static_cast<float>(static_cast<D const*>(self)->weight(i)); };
   if constexpr (requires { of.class_names(); }) s.class_names = of.class_names();
   if constexpr (ClassDataset<D>) {
     s.classes = D::Target::classes;
@@ -184,6 +192,7 @@ CLEAVE_IN_LIBRARY std::uint64_t checksum_of(SampleSource const& all) {
     for (auto const* values : {&x, &targets})
       for (float const v : *values) sum = checksum_of({std::bit_cast<std::int32_t>(v)}, sum);
     for (int const label : labels) sum = checksum_of({label}, sum);
+    if (all.has_weights()) sum = checksum_of({std::bit_cast<std::int32_t>(all.weight(i))}, sum);
   }
   return sum;
 }

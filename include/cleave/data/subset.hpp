@@ -40,6 +40,8 @@ template <Dataset D> class Subset {
   }
   int label(long i) const requires requires(D const& d) { d.label(0L); }
   { return of_->label(number(i)); }
+  float weight(long i) const requires requires(D const& d) { d.weight(0L); }
+  { return of_->weight(number(i)); }
   auto class_names() const requires requires(D const& d) { d.class_names(); }
   { return of_->class_names(); }
 

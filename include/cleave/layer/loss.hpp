@@ -1,4 +1,4 @@
-// layer/loss.hpp - the last layer: CrossEntropy, smoothed or weighted, BinaryCrossEntropy, weighted too, MeanSquaredError or Huber.
+// layer/loss.hpp - the last layer: CrossEntropy, BinaryCrossEntropy, MeanSquaredError, Huber; smoothed, weighted by class or sample.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -114,6 +114,39 @@ struct WeightedBinaryCrossEntropy : layer::Chain<op::FeatureLoss<layer::Weighted
 /// PyTorch's HuberLoss. `Huber<1, 2>`: up to 0.5. Source: Huber, "Robust estimation of a location parameter", 1964.
 template <int Delta = 1, int Per = 1> struct Huber : layer::Chain<op::FeatureLoss<layer::HuberFunction<Delta, Per>>> {
   static_assert(Delta >= 1 && Per >= 1, "Huber<delta, per>: the distance delta / per is above 0, both whole numbers");
+};
+
+namespace layer {
+/// What is no such loss stays as it is, for the law to tell.
+template <class Ops> struct sample_weighted_ {
+  static constexpr bool holds = false;
+  using type = Ops;
+};
+template <class Op>
+requires(Op::is_loss&& Op::inputs == 1 && Op::weights == 0 && Op::states == 0) struct sample_weighted_<meta::list<Op>> {
+  static constexpr bool holds = true;
+  using type = meta::list<op::SampleWeightedLoss<Op>>;
+};
+template <class Ops> struct a_weighted_loss_is_one_operation {
+  static constexpr bool holds = sample_weighted_<Ops>::holds;
+  template <bool Holds> struct tell {
+    static_assert(Holds,
+                  "SampleWeighted<loss>: a loss of one operation without weights or a state, such as CrossEntropy or "
+                  "Huber<>; not ParallelCrossEntropy");
+  };
+};
+}  // namespace layer
+
+/// A loss in which each sample has a weight of its own, that of the data set (`with_weights`) or `FitOptions::weights`;
+/// where neither has any, as in an evaluation, each is 1. `SampleWeighted<CrossEntropy>`; of sequences
+/// `PerPosition<Linear<65>, SampleWeighted<CrossEntropy>>`, a weight for the whole sequence. The loss of a batch is the
+/// sum of weight times loss over the samples, divided by their number: as Keras' sample_weight. Weights are 0 or more;
+/// a sample of weight 0 changes no gradient.
+template <class Loss> struct SampleWeighted {
+  using law = layer::a_weighted_loss_is_one_operation<layer::ops_of<Loss>>;
+  using ops = typename layer::sample_weighted_<layer::ops_of<Loss>>::type;
+  using policies = meta::list<>;
+  static constexpr void connect(auto& graph) { Loss::connect(graph); }
 };
 
 }  // namespace cleave

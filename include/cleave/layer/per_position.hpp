@@ -4,6 +4,7 @@
 
 #include "../op/join.hpp"
 #include "../op/per_position.hpp"
+#include "../op/weighted_loss.hpp"
 #include "graph.hpp"
 
 namespace cleave {
@@ -24,6 +25,8 @@ template <class Op> constexpr bool sees_one_position() {
 template <class Op> constexpr auto per_position_() {
   if constexpr (is_the_same_per_position<Op>()) {
     return meta::type<Op>{};
+  } else if constexpr (requires { typename Op::weighed; } && sees_one_position<Op>()) {
+    return meta::type<op::SampleWeightedLoss<op::OnEachPosition<typename Op::weighed>>>{};
   } else if constexpr (sees_one_position<Op>()) {
     return meta::type<op::OnEachPosition<Op>>{};
   } else {

@@ -12,7 +12,7 @@ namespace cleave::lower {
 
 template <class P> constexpr backend::host::Wanted wanted() {
   auto const& last = P::signatures.op[P::ops::size - 1];
-  return {last.name, last.x.size() / last.labels, last.target, last.labels};
+  return {last.name, last.x.size() / last.labels, last.target, last.labels, last.weighs_samples};
 }
 /// The class of the largest output; x (each): the outputs, or sums over parts of n classes.
 template <class Loss, long n, long each, class T> long largest(T const* x) {
@@ -30,7 +30,7 @@ template <class Loss, long n, long each, class T> long largest(T const* x) {
 /// of its labels the largest output is; of targets of 0 and 1, how many outputs are on their side. The loss of a user's
 /// loss layer that has weights is not known, hence NaN.
 template <class P, class T>
-void score_rows(T const* x, int const* label, float const* target, schedule::Range rows, long valid,
+void score_rows(T const* x, backend::host::Answers const& answers, schedule::Range rows, long valid,
                 backend::host::Seen& seen) {
   using A = tensor::accumulate_t<T>;
   using Loss = meta::at<layer::ops_of<typename P::Net>, P::ops::size - 1>;
@@ -43,6 +43,7 @@ void score_rows(T const* x, int const* label, float const* target, schedule::Ran
   constexpr long n = last.x.size() / last.labels,
                  size = P::placed.last < 0 ? last.x.size() : P::placed.node[P::placed.last].whole.size(),
                  each = size / last.labels;
+  int const* label = answers.labels;
   A loss = 0;
   std::vector<A> aux(static_cast<std::size_t>(last.aux(last.x, last.y)));
   op::Pass const pass{.training = false};
@@ -53,7 +54,8 @@ void score_rows(T const* x, int const* label, float const* target, schedule::Ran
   for (long row = rows.begin; row < rows.end && row < valid; ++row) {
     t.x = t.x2 = x;  // of a loss of sums over classes the second is read
     t.labels = label;
-    if (P::schedule.targets > 0) t.targets = target + (row - rows.begin) * size;
+    if (P::schedule.targets > 0) t.targets = answers.targets + (row - rows.begin) * size;
+    if (P::schedule.weighs_samples) t.sample_weights = answers.weights + (row - rows.begin) * last.labels;
     if constexpr ((Loss::inputs == 1 || last.reads_class_sums) && Loss::weights == 0 && Loss::states == 0) {
       Loss::template forward<one>(backend::host::Context{}, t);
     } else {

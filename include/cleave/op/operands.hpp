@@ -75,6 +75,7 @@ template <class T> struct Operands {
   T const* bias = nullptr;                 // of a bias fused to this operation
   int const* labels = nullptr;             // (rows, Local::labels)
   float const* targets = nullptr;          // (rows, features), if the loss uses numbers (Target)
+  float const* sample_weights = nullptr;   // (rows, Local::labels), if the loss reads them; null: each is 1
   A* loss = nullptr;                       // the slice's sum of losses
   A scale = 1;                             // the weight of a sample's loss in the mean: 1/batch
   Where where;
@@ -98,6 +99,7 @@ template <Local L, class T> CLEAVE_HD Operands<T> slice_of(Operands<T> t, long i
   move(t.aux, aux);
   move(t.labels, L.labels);
   move(t.targets, L.x.size());
+  move(t.sample_weights, L.labels);
   if (t.loss) t.loss += i;
   t.where.sample += i * L.rows;
   t.where.first_slice = t.where.first_slice && i == 0;
@@ -159,6 +161,7 @@ struct Base {
   static constexpr bool contracts = false;  // a matrix product or convolution: splits of the user apply to it
   static constexpr bool is_loss = false;
   static constexpr Target loss_target = Target::Class;     // of a loss
+  static constexpr bool weighs_samples = false;            // of a loss: it reads Operands::sample_weights
   static constexpr bool sums_batch = false;                // y has no batch letter: it is a sum over the batch
   static constexpr bool reads_x = false, reads_y = false;  // in the backward pass; of a join, x is both its inputs
   /// The gradients of the weights are computed from what backward_input leaves in `aux`, so it is always called.

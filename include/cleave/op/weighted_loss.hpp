@@ -1,4 +1,4 @@
-// op/weighted_loss.hpp - a loss in which each sample counts as much as its class.
+// op/weighted_loss.hpp - a loss in which each sample has a weight: that of its class, or its own.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -7,49 +7,65 @@
 
 namespace cleave::op {
 
-/// As Loss, which compares with classes and has neither weights nor a state: a sample's loss times the weight of its
-/// class, in per cent. The loss of a batch is still the mean over its samples.
-template <class Loss, int... Percent> struct WeightedLoss : Loss {
-  static constexpr auto name = "weighted_cross_entropy";
-  static constexpr int classes = sizeof...(Percent);
-
-  template <class A> CLEAVE_HD static A weight_of(int label) {
-    A out = 0;
-    int c = 0;
-    ((out = c++ == label ? A{Percent} / A{100} : out), ...);
-    return out;
-  }
-  /// The operands of row b alone, whose gradient is weighted.
-  template <Local L, class T> CLEAVE_HD static Operands<T> row(Operands<T> const& t, long b) {
-    constexpr Local one = row_of(L);
-    Operands<T> out = slice_of<one>(t, b, 0);
-    out.loss = t.loss;
-    out.scale *= weight_of<tensor::accumulate_t<T>>(*out.labels);
-    return out;
-  }
+/// As Loss, which has neither weights nor a state, with the loss of each row b and its gradient times Weights::of(t,
+/// b). The loss of a batch is still the mean over its samples.
+template <class Loss, class Weights> struct WeighedLoss : Loss {
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr Local one = row_of(L);
     A total = 0;
     for (long b = 0; b < L.rows; ++b) {
-      Operands<T> at = row<L>(t, b);
+      Operands<T> at = slice_of<one>(t, b, kept<L>);
       A loss = 0;
       at.loss = &loss;
       Loss::template forward<one>(ctx, at);
-      total += loss * weight_of<A>(*at.labels);
+      total += loss * Weights::of(at, 0);
     }
     ctx.each(1, [&](long) { *t.loss = total; });
   }
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx ctx, Operands<T> const& t) {
     constexpr Local one = row_of(L);
-    for (long b = 0; b < L.rows; ++b) Loss::template backward_input<one>(ctx, row<L>(t, b));
+    for (long b = 0; b < L.rows; ++b) {
+      Operands<T> at = slice_of<one>(t, b, kept<L>);
+      at.scale *= Weights::of(at, 0);
+      Loss::template backward_input<one>(ctx, at);
+    }
   }
 
  private:
+  template <Local L> static constexpr long kept = Loss::aux(L.x, L.y);  // of a sample
   CLEAVE_HD static constexpr Local row_of(Local l) {
     l.rows = 1;
     return l;
   }
+};
+
+/// The weight of a sample is that of its class, in per cent.
+template <int... Percent> struct WeightsOfClasses {
+  template <class T> CLEAVE_HD static tensor::accumulate_t<T> of(Operands<T> const& t, long b) {
+    using A = tensor::accumulate_t<T>;
+    A out = 0;
+    int c = 0;
+    ((out = c++ == t.labels[b] ? A{Percent} / A{100} : out), ...);
+    return out;
+  }
+};
+/// Of a loss that compares with classes.
+template <class Loss, int... Percent> struct WeightedLoss : WeighedLoss<Loss, WeightsOfClasses<Percent...>> {
+  static constexpr auto name = "weighted_cross_entropy";
+  static constexpr int classes = sizeof...(Percent);
+};
+
+/// That of the feed.
+struct WeightsOfSamples {
+  template <class T> CLEAVE_HD static tensor::accumulate_t<T> of(Operands<T> const& t, long b) {
+    using A = tensor::accumulate_t<T>;
+    return t.sample_weights ? static_cast<A>(t.sample_weights[b]) : A{1};
+  }
+};
+template <class Loss> struct SampleWeightedLoss : WeighedLoss<Loss, WeightsOfSamples> {
+  using weighed = Loss;
+  static constexpr bool weighs_samples = true;
 };
 
 }  // namespace cleave::op

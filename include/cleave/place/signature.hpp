@@ -40,6 +40,7 @@ struct Signature {
   bool reads_x = false, reads_y = false, written = false, mergeable = false, whole_numbers = false;
   bool weights_after_input = false, keeps_zeros = false, sums_in_blocks = false;
   bool dispatches = false, finds_classes = false, has_gradient = true, of_loss = false, reads_class_sums = false;
+  bool weighs_samples = false;
   long work = 0;
   Factors factors = Factors::Never;
   op::Target target = op::Target::Class;  // of a loss
@@ -194,6 +195,7 @@ template <class Op> constexpr Signature signature(Shape x, Shape x2) {
   s.sums_in_blocks = op::sums_in_blocks<Op>;
   s.is_loss = Op::is_loss;
   s.target = Op::loss_target;
+  s.weighs_samples = Op::weighs_samples;
   s.sums_batch = Op::sums_batch;
   s.reads_x = Op::reads_x;
   s.reads_y = Op::reads_y;

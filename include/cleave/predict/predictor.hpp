@@ -167,7 +167,7 @@ template <class Net, class Number, class Machine> class Predictor {
   template <Dataset D, class... Metrics> auto evaluate(D const& all, Metrics... metrics) {
     constexpr auto wanted = lower::wanted<Block>();
     using law = session::law_of_data<typename Net::input, D, wanted.outputs, wanted.labels,
-                                     wanted.target != op::Target::Numbers, wanted.target != op::Target::Class>;
+                                     wanted.target != op::Target::Numbers, wanted.target != op::Target::Class, true>;
     static_assert(sizeof(typename law::template tell<law::holds>) > 0);
     constexpr bool fits = ClassDataset<D> ? (ClassMetric<Metrics> && ...) : (TargetMetric<Metrics> && ...);
     static_assert(fits, "evaluate: of classes a metric takes outputs and an int; of values, outputs and targets");

@@ -85,7 +85,8 @@ struct Memory {
 /// The offsets in bytes of the tensors of which a rank has one each.
 struct Regions {
   long weights = 0, copies = 0, states = 0, moments = 0, gradients = 0, scratch = 0, wire = 0, labels = 0, losses = 0;
-  long targets = 0;  // f32; if the loss uses numbers
+  long targets = 0;         // f32; if the loss uses numbers
+  long sample_weights = 0;  // f32; if the loss reads them
   long workspace = 0, outbox = 0;
   long batch_sums = 0;  // branches of sums over the batch that the model reads
   long norm = 0;        // for clipping; see norm.hpp
@@ -97,9 +98,9 @@ struct Regions {
   BucketPlaces gradient, copy;
   int branches = 1, deepest = 1, kept = 1;
   // Of a stage of a pipeline: the slots of what it keeps of a micro-batch, of each of its chunks; and from one to the
-  // next of labels and targets, in bytes.
+  // next of labels, targets and weights of samples, in bytes.
   int slots[most_chunks]{1, 1, 1, 1, 1, 1, 1, 1};
-  long labels_apart = 0, targets_apart = 0;
+  long labels_apart = 0, targets_apart = 0, sample_weights_apart = 0;
   Memory memory;
 };
 
@@ -283,6 +284,8 @@ constexpr void lay_out(Out& out, S const& s, Life const* life, place::Request re
   out.labels = region(Category::Activations, answer_slots * out.labels_apart);
   out.targets_apart = aligned(long{most_slices} * request.rows * s.targets * 4);
   if (s.targets > 0) out.targets = region(Category::Activations, answer_slots * out.targets_apart);
+  out.sample_weights_apart = s.weighs_samples ? out.labels_apart : 0;  // one beside each label
+  out.sample_weights = region(Category::Activations, answer_slots * out.sample_weights_apart);
   out.losses = region(Category::Activations, long{share.most_of_a_replica()} * f.sum);
   if (request.waits_for_norm && !split) out.norm = region(Category::Workspace, norm_bytes(s, f, ranks));
 

@@ -74,7 +74,8 @@ struct Program : Chains<Program> {
   bool const* adds = nullptr;
   long weight_elements = 0, state_elements = 0, most_weight_leaf = 0, most_sum_leaf = 0, targets = 0;
   int labels = 1;
-  long loss_scale = 0;  // the state of the plan's LossScale, if it has one: an element of the states
+  bool weighs_samples = false;  // by the loss
+  long loss_scale = 0;          // the state of the plan's LossScale, if it has one: an element of the states
   int input_value = -1;
   int last = -1;              // the node that the loss reads, or what is known of it where classes are split
   long outputs = 0;           // of a sample, that the loss compares
@@ -218,6 +219,7 @@ template <class P> class ProgramOf {
     p.most_sum_leaf = s.most_sum_leaf;
     p.targets = s.targets;
     p.labels = s.labels;
+    p.weighs_samples = s.weighs_samples;
     p.input_value = s.input_value;
     for (int k = 0; k < count; ++k) {
       if (P::placed.node[k].op == static_cast<int>(P::ops::size) - 1) p.loss_scale = s.state[k];

@@ -26,8 +26,9 @@ struct Schedule : Chains<Schedule> {
   long const* state = nullptr;
   bool const *in_forward_tail = nullptr, *in_backward_tail = nullptr, *adds = nullptr;
   int input_value = -1, input_gradient = -1;
-  long targets = 0;  // numbers of a sample that the loss uses; 0 if it uses classes
-  int labels = 1;    // classes of a sample
+  long targets = 0;             // numbers of a sample that the loss uses; 0 if it uses classes
+  int labels = 1;               // classes of a sample
+  bool weighs_samples = false;  // by the loss
   PipelineSchedule pipeline;
 
   constexpr int step_of(Do what, int node) const {
@@ -75,6 +76,7 @@ constexpr Schedule view(PlacedModel<Ops> const& m, Fused<Ops> const& fused, Reco
   s.input_gradient = buffers.input_gradient;
   if constexpr (Ops > 0) {
     s.labels = m.model.op[Ops - 1].labels;
+    s.weighs_samples = m.model.op[Ops - 1].weighs_samples;
     if (m.count > 0 && m.model.op[Ops - 1].target != op::Target::Class) s.targets = m.model.op[Ops - 1].x.size();
   }
   return s;

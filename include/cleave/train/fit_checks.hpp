@@ -3,8 +3,11 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "../data/loader.hpp"
 #include "../meta/in_library.hpp"
@@ -73,6 +76,22 @@ struct SamplesRead {
   Scaling const& scaling;
   LoaderOptions in_order;
 };
+/// With the weights that are given to `fit`. Throws Error if they do not fit, or if the loss reads none.
+CLEAVE_IN_LIBRARY SampleSource weighted(SampleSource all, FitOptions const& how, backend::host::Wanted const& w) {
+  if (how.weights.empty()) return all;
+  if (!w.weighs_samples)
+    throw Error({"fit: .weights are given, which ", w.loss, " does not read; end the model with SampleWeighted<loss>"});
+  if (all.has_weights()) throw Error("fit: .weights are given, but the data set has weights of its own; leave one out");
+  if (static_cast<long>(how.weights.size()) != all.size())
+    throw Error({"fit: ", how.weights.size(), " .weights for ", all.size(), " samples"});
+  for (std::size_t i = 0; i < how.weights.size(); ++i) {
+    if (!std::isfinite(how.weights[i]) || how.weights[i] < 0)
+      throw Error({"fit: the weight of sample ", i, " is ", meta::short_number(static_cast<double>(how.weights[i])),
+                   ", not a finite number of 0 or more"});
+  }
+  all.weights = std::make_shared<std::vector<float> const>(how.weights);
+  return all;
+}
 CLEAVE_IN_LIBRARY TrainingSets sets_of(SampleSource const& all, FitOptions const& how, std::uint64_t seed) {
   if (!(how.validation >= 0 && how.validation < 1))
     throw Error({"fit: a validation share of ", std::to_string(how.validation), "; say one from 0 to below 1"});

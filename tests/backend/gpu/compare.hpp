@@ -59,7 +59,8 @@ template <class Op, op::Local L, class T> struct Tensors {
   Many<A> aux, state0, state1, dw0, dw1;
   Many<S> stats, dstats;
   Many<int> labels;
-  Many<std::int32_t> tokens;  // also such that are of no vocabulary
+  Many<float> sample_weights;  // beside each label of a sample the same
+  Many<std::int32_t> tokens;   // also such that are of no vocabulary
   Many<A> loss = {std::numeric_limits<A>::quiet_NaN()};
   Many<op::Pass> pass = {{3, 5, true}};
 
@@ -96,6 +97,7 @@ template <class Op, op::Local L, class T> struct Tensors {
     poison(dw1, L.w1.size());
     for (long i = 0; i < rows * L.x.size(); ++i) tokens.push_back(static_cast<std::int32_t>(i * 7 % 13) - 1);
     for (long b = 0; b < rows * L.labels; ++b) labels.push_back(static_cast<int>(b * 7 % (L.x.size() / L.labels)));
+    for (long b = 0; b < rows * L.labels; ++b) sample_weights.push_back(static_cast<float>(b / L.labels % 5) / 4);
   }
   op::Operands<T> operands() {
     op::Operands<T> t;
@@ -104,7 +106,8 @@ template <class Op, op::Local L, class T> struct Tensors {
     t.y = y.data(), t.dy = dy.data(), t.dx = dx.data(), t.dx2 = dx2.data();
     t.aux = aux.data(), t.state0 = state0.data(), t.state1 = state1.data();
     t.stats = stats.data(), t.dstats = dstats.data(), t.dw0 = dw0.data(), t.dw1 = dw1.data();
-    t.labels = labels.data(), t.loss = loss.data(), t.scale = A{1} / A(rows), t.pass = pass.data();
+    t.labels = labels.data(), t.sample_weights = sample_weights.data(), t.loss = loss.data(), t.scale = A{1} / A(rows),
+    t.pass = pass.data();
     t.where.features = L.y.size();
     return t;
   }

@@ -191,11 +191,14 @@ template <class N> class Rank : public Arena<N> {
     schedule::Range const told = told_in(round_);
     long const rows = program_.rows, before = share_.first * rows, first = told.begin * rows;
     take_answers(feed, functions_.wanted, {step, before + first, static_cast<int>(told.size() * rows), valid - first},
-                 labels(), targets());
+                 answers());
   }
-  int answer_slot() const { return layout_.slot(program_, program_.node[program_.nodes - 1].part, round_); }
-  int* labels() const { return at<int>(layout_.labels + answer_slot() * layout_.labels_apart); }
-  float* targets() const { return at<float>(layout_.targets + answer_slot() * layout_.targets_apart); }
+  Answers answers() const {
+    long const slot = layout_.slot(program_, program_.node[program_.nodes - 1].part, round_);
+    return {at<int>(layout_.labels + slot * layout_.labels_apart),
+            at<float>(layout_.targets + slot * layout_.targets_apart),
+            at<float>(layout_.sample_weights + slot * layout_.sample_weights_apart)};
+  }
 
   void kernel(Action<T> const& a) { a.make_sums ? a.make_sums(context(), a.t, a.branches) : a.call(context(), a.t); }
   void run_noted(Action<T>& a) {
@@ -357,7 +360,7 @@ template <class N> class Rank : public Arena<N> {
     schedule::ProgramNode const& last = program_.node[program_.last];
     if (!share_.tells(last.batch_axes, m_.rank)) return;
     schedule::Range const r = m_.slices(share_, last.batch_axes, round_);
-    functions_.score(output(), labels(), targets(), {r.begin * program_.rows, r.end * program_.rows}, valid, seen);
+    functions_.score(output(), answers(), {r.begin * program_.rows, r.end * program_.rows}, valid, seen);
   }
 
   using Arena<N>::program_, Arena<N>::layout_;

@@ -33,6 +33,14 @@ TEST_CASE("rows of all lengths: less than a warp, a warp, more than a block take
   using Weighted = op::WeightedLoss<op::SoftmaxCrossEntropy, 100, 50, 300, 200, 0, 700, 100>;
   compare_all<Weighted, local<Weighted>(40, Shape(7))>();
   compare_all<Weighted, local<Weighted>(100, Shape(7))>();
+  using OwnWeights = op::SampleWeightedLoss<op::SoftmaxCrossEntropy>;
+  compare_all<OwnWeights, local<OwnWeights>(40, Shape(7))>();
+  compare_all<OwnWeights, local<OwnWeights>(100, Shape(7))>();
+  using OfPositions = op::SampleWeightedLoss<op::OnEachPosition<op::SoftmaxCrossEntropy>>;
+  compare_all<OfPositions, local<OfPositions>(3, Shape(5, 9))>();
+  compare_all<OfPositions, local<OfPositions>(40, Shape(3, 9))>();
+  using OwnErrors = op::SampleWeightedLoss<op::SquaredError>;
+  compare_all<OwnErrors, local<OwnErrors>(131, Shape(33))>();
   using Binary = op::FeatureLoss<layer::BinaryCrossEntropyFunction>;
   compare_all<Binary, local<Binary>(40, Shape(33))>();
   using BinaryOfEach = op::FeatureLoss<layer::WeightedBinaryFunction<100, 50, 300, 200, 0, 700, 100>>;

@@ -36,7 +36,7 @@ struct Taken {
 };
 Taken take(Given const& given, Target target, long first, int count, long valid = 1000) {
   Taken t{std::vector<int>(static_cast<std::size_t>(count), 77), std::vector<float>(3 * std::size_t(count), 77)};
-  take_answers(given.feed(), {"a_loss", 3, target}, {5, first, count, valid}, t.labels.data(), t.targets.data());
+  take_answers(given.feed(), {"a_loss", 3, target}, {5, first, count, valid}, {t.labels.data(), t.targets.data()});
   return t;
 }
 std::string refused(Given const& given, Target target, long first, int count, long valid = 1000) {
@@ -69,6 +69,45 @@ TEST_CASE("what is not of the data is not looked at, and is class 0") {
   CHECK(take({{9, 9}, {}}, Target::Class, 0, 2, -3).labels == std::vector<int>{0, 0});
   CHECK(take({{}, {1, 2, 3, not_a_number, not_a_number, not_a_number}}, Target::Numbers, 0, 2, 1).targets ==
         std::vector<float>{1, 2, 3, 0, 0, 0});
+}
+
+TEST_CASE("weights of samples are the feed's, 1 without any, 0 beside the data, and finite from 0 on") {
+  std::vector<int> const labels{0, 1, 2};
+  std::vector<float> weights{0.5f, 0, 2};
+  struct Given {
+    std::vector<int> const& labels;
+    std::vector<float> const& weights;
+  } const given{labels, weights};
+  Feed feed{&given, nullptr, [](void const* self, long, long first, int count, int* out) {
+              std::copy_n(static_cast<Given const*>(self)->labels.begin() + first, count, out);
+            }};
+  auto const taken = [&](bool weighs, long valid = 3) {
+    std::vector<int> to(3);
+    std::vector<float> out(3, 77.f);
+    take_answers(feed, {"a_loss", 3, Target::Class, 1, weighs}, {5, 0, 3, valid}, {to.data(), nullptr, out.data()});
+    return out;
+  };
+  CHECK(taken(false) == std::vector<float>{77, 77, 77});
+  CHECK(taken(true) == std::vector<float>{1, 1, 1});
+  feed.weights = [](void const* self, long, long first, int count, float* out) {
+    std::copy_n(static_cast<Given const*>(self)->weights.begin() + first, count, out);
+  };
+  CHECK(taken(true) == weights);
+  CHECK(taken(true, 1) == std::vector<float>{0.5f, 0, 0});
+  CHECK_THROWS_WITH_AS(
+      taken(false),
+      "the feed has weights of samples, but a_loss does not read them; end the model with SampleWeighted<loss>", Error);
+  for (float const wrong : {-1.f, not_a_number, infinite}) {
+    weights[1] = wrong;
+    CHECK_THROWS_AS(taken(true), Error);
+    CHECK_NOTHROW(taken(true, 1));
+  }
+  std::vector<int> of_positions(6);
+  std::vector<float> beside(6);
+  take_answers(feed, {"a_loss", 3, Target::Class, 2, true}, {5, 0, 1}, {of_positions.data(), nullptr, beside.data()});
+  CHECK(std::vector(beside.begin(), beside.begin() + 2) == std::vector<float>{0.5f, 0.5f});
+  weights[1] = -1;
+  CHECK_THROWS_WITH_AS(taken(true), "step 5, sample 1: its weight -1 is not a finite number of 0 or more", Error);
 }
 
 TEST_CASE("a loss that takes numbers has the feed's targets, or 1 at the label's place") {

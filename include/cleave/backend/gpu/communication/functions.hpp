@@ -47,8 +47,7 @@ template <class N, class Machine, class Link> struct DeviceFunctions {
   // Of a codec, where gradients are encoded (kernels/coder.hpp).
   void (*encode)(Q const&, A const* g, A* left, std::byte* out, long n, std::byte* workspace) = nullptr;
   void (*decode)(Q const&, A* to, long n, Messages const&) = nullptr;
-  void (*score)(T const* x, int const* label, float const* target, schedule::Range rows, long valid,
-                host::Seen&) = nullptr;
+  void (*score)(T const* x, host::Answers const&, schedule::Range rows, long valid, host::Seen&) = nullptr;
   host::Wanted wanted;
 };
 

@@ -132,7 +132,7 @@ template <class N, class Machine, class Link = AllHere> class Fleet {
     auto const& inbox = inbox_[static_cast<std::size_t>(b)];
     host::Seen seen;
     each_output([&](One const& one, int round, schedule::Range rows, T const* outputs) {
-      ranks_.functions.score(outputs, inbox.labels(one, round), inbox.targets(one, round), rows, valid, seen);
+      ranks_.functions.score(outputs, inbox.answers(one, round), rows, valid, seen);
     });
     return seen;
   }

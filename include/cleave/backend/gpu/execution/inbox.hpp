@@ -1,4 +1,4 @@
-// backend/gpu/execution/inbox.hpp - staging buffers for a step's input: control, pixels, labels, targets; in pinned memory and on the device.
+// backend/gpu/execution/inbox.hpp - staging buffers for a step's input and what the loss compares it with; in pinned memory and on the device.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
@@ -11,7 +11,8 @@
 
 namespace cleave::backend::gpu {
 
-/// A control block, then the pixels (f32), labels and targets (f32) of every local rank, round by round.
+/// A control block, then the pixels (f32), labels, targets (f32) and weights of samples (f32) of every local rank,
+/// round by round.
 template <class N, class Machine, class Link> class Inbox {
  public:
   using T = N;
@@ -33,7 +34,8 @@ template <class N, class Machine, class Link> class Inbox {
         long const pixels = take(samples(one, round) * input_size_ * 4);
         long const labels = take(labelled(one, round) * ranks_.program.labels * 4);
         long const targets = take(labelled(one, round) * ranks_.program.targets * 4);
-        at_[static_cast<std::size_t>(one.m.rank)].push_back({pixels, labels, targets});
+        long const weights = take(ranks_.program.weighs_samples ? labelled(one, round) * ranks_.program.labels * 4 : 0);
+        at_[static_cast<std::size_t>(one.m.rank)].push_back({pixels, labels, targets, weights});
       }
     }
     there_ = ranks.machine.allocate(bytes_);
@@ -54,7 +56,7 @@ template <class N, class Machine, class Link> class Inbox {
         long const first = told(one, round).begin * each;
         host::take_answers(feed, ranks_.functions.wanted,
                            {step, before + first, static_cast<int>(labelled(one, round)), valid - first},
-                           in<int>(at(one, round).labels), in<float>(at(one, round).targets));
+                           answers(one, round));
       }
     }
     ranks_.machine.copy(incoming_, there_, here_, bytes_);
@@ -65,8 +67,10 @@ template <class N, class Machine, class Link> class Inbox {
   schedule::Range told(One const& one, int round) const {
     return one.m.slices(ranks_.share, ranks_.program.node[ranks_.program.nodes - 1].batch_axes, round);
   }
-  int const* labels(One const& one, int round) const { return in<int>(at(one, round).labels); }
-  float const* targets(One const& one, int round) const { return in<float>(at(one, round).targets); }
+  host::Answers answers(One const& one, int round) const {
+    Place const& in_it = at(one, round);
+    return {in<int>(in_it.labels), in<float>(in_it.targets), in<float>(in_it.weights)};
+  }
 
   // Captured: copies the input to where kernels read it.
   void load_control(Stream s, Control<A>* to) {
@@ -89,11 +93,16 @@ template <class N, class Machine, class Link> class Inbox {
                  reinterpret_cast<float const*>(there_ + at(one, round).targets),
                  {1, labelled(one, round) * ranks_.program.targets});
     }
+    if (ranks_.program.weighs_samples) {
+      copy_lines(one.compute, ranks_.template in_arena<float>(one, ranks_.layout.sample_weights),
+                 reinterpret_cast<float const*>(there_ + at(one, round).weights),
+                 {1, labelled(one, round) * ranks_.program.labels});
+    }
   }
 
  private:
   struct Place {
-    long pixels, labels, targets;
+    long pixels, labels, targets, weights;
   };
   template <class E> E* in(long offset) const { return reinterpret_cast<E*>(here_ + offset); }
   schedule::Range fed(One const& one, int round) const {
@@ -101,7 +110,7 @@ template <class N, class Machine, class Link> class Inbox {
   }
   long samples(One const& one, int round) const { return long{fed(one, round).size()} * ranks_.program.rows; }
   long labelled(One const& one, int round) const { return long{told(one, round).size()} * ranks_.program.rows; }
-  Place at(One const& one, int round) const {
+  Place const& at(One const& one, int round) const {
     return at_[static_cast<std::size_t>(one.m.rank)][static_cast<std::size_t>(round)];
   }
 

@@ -83,11 +83,11 @@ template <class Row, class Loss> struct ScaledRow {
   }
 };
 
-/// As Row, with the weight of each row's class.
-template <class Row, class Loss> struct WeightedRow {
+/// As Row, with a weight of each row.
+template <class Row, class Weights> struct WeightedRow {
   template <class Of, op::Local L, bool WithGradient, class Ctx, class T>
   CLEAVE_HD static tensor::accumulate_t<T> loss(Ctx const& c, op::Operands<T> t, long b, long rows) {
-    auto const weight = Loss::template weight_of<tensor::accumulate_t<T>>(b < rows ? t.labels[b] : 0);
+    auto const weight = Weights::of(t, b < rows ? b : 0);
     t.scale *= weight;
     return weight * Row::template loss<Of, L, WithGradient>(c, t, b, rows);
   }
@@ -219,7 +219,12 @@ template <int Percent> struct RowOf<op::SoftmaxWithSmoothing<Percent>> {
   using is = SoftmaxRow<op::SoftmaxWithSmoothing<Percent>>;
 };
 template <class Loss, int... Percent> struct RowOf<op::WeightedLoss<Loss, Percent...>> {
-  using is = WeightedRow<typename RowOf<Loss>::is, op::WeightedLoss<Loss, Percent...>>;
+  using is = WeightedRow<typename RowOf<Loss>::is, op::WeightsOfClasses<Percent...>>;
+};
+template <class Loss>
+requires requires { typename RowOf<Loss>::is; }
+struct RowOf<op::SampleWeightedLoss<Loss>> {
+  using is = WeightedRow<typename RowOf<Loss>::is, op::WeightsOfSamples>;
 };
 template <> struct RowOf<op::SquaredError> { using is = SquaredRow; };
 template <class F> struct RowOf<op::FeatureLoss<F>> { using is = FeatureRow<F>; };

@@ -21,12 +21,14 @@ namespace cleave::backend::host {
 /// The source of samples. Each function writes the samples [first, first + count) of a step's batch. `pixels`: inputs
 /// (count, input shape); `labels`: class numbers (count, Wanted::labels), from 0, or op::ignored where there are
 /// several; `targets`: numbers (count, shape of the loss's input), for losses of numbers. One of the last two may be
-/// null. With both, the loss of MeanSquaredError uses the targets, and accuracy uses the labels.
+/// null. With both, the loss of MeanSquaredError uses the targets, and accuracy uses the labels. `weights`: of the
+/// samples (count), for a SampleWeighted loss; null: each is 1.
 struct Feed {
   void const* self = nullptr;
   void (*pixels)(void const* self, long step, long first, int count, float* out) = nullptr;
   void (*labels)(void const* self, long step, long first, int count, int* out) = nullptr;
   void (*targets)(void const* self, long step, long first, int count, float* out) = nullptr;
+  void (*weights)(void const* self, long step, long first, int count, float* out) = nullptr;
 };
 
 /// What the loss of a plan compares a sample's outputs with.
@@ -35,6 +37,13 @@ struct Wanted {
   long outputs = 0;  // of a sample, or of each of its positions: as many classes, or as many numbers
   op::Target target = op::Target::Class;
   int labels = 1;  // classes of a sample: one for each position, if the loss is of each
+  bool weighs_samples = false;
+};
+/// Where they are written: labels (count, Wanted::labels), targets (count, outputs), and the weight of the sample
+/// beside each label.
+struct Answers {
+  int* labels = nullptr;
+  float *targets = nullptr, *weights = nullptr;
 };
 /// Whether the loss uses the targets of this feed.
 constexpr bool takes_numbers(Wanted const& w, Feed const& feed) {
@@ -54,10 +63,31 @@ struct SampleRange {
                "; correct the label, or give the model's last layer an output for every class"});
 }
 
+/// Reads weights of samples, if the loss reads them; an Error names the first that is not finite or below 0.
+inline void take_weights(Feed const& feed, Wanted const& w, SampleRange const& of, float* weights) {
+  if (feed.weights && !w.weighs_samples) {
+    throw Error({"the feed has weights of samples, but ", w.loss,
+                 " does not read them; end the model with SampleWeighted<loss>"});
+  }
+  if (!w.weighs_samples) return;
+  long const valid = std::clamp<long>(of.valid, 0, of.count);
+  std::fill_n(weights, of.count, 1.0f);
+  if (feed.weights) feed.weights(feed.self, of.step, of.first, of.count, weights);
+  for (long i = 0; i < valid; ++i) {
+    if (std::isfinite(weights[i]) && weights[i] >= 0) continue;
+    throw Error({"step ", of.step, ", sample ", of.first + i, ": its weight ", meta::short_number(weights[i]),
+                 " is not a finite number of 0 or more"});
+  }
+  std::fill(weights + valid, weights + of.count, 0.0f);
+  for (long i = of.count - 1; w.labels > 1 && i >= 0; --i) std::fill_n(weights + i * w.labels, w.labels, weights[i]);
+}
+
 /// Reads labels (count, w.labels) and, if the loss uses numbers, targets (count, outputs) from the feed, and checks
 /// them: an Error names the first label that is no class, or target that is not finite. Classes become one-hot targets.
 /// Samples that are not in the data are 0.
-inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& of, int* labels, float* targets) {
+inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& of, Answers to) {
+  int* const labels = to.labels;
+  float* const targets = to.targets;
   bool const numbers = takes_numbers(w, feed);
   long const valid = std::clamp<long>(of.valid, 0, of.count);
   if (!numbers && (!feed.labels || w.target == op::Target::Numbers)) {
@@ -92,6 +122,7 @@ inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& o
     std::fill_n(targets, of.count * w.outputs, 0.0f);
     for (long i = 0; i < of.count; ++i) targets[i * w.outputs + labels[i]] = 1;
   }
+  take_weights(feed, w, of, to.weights);
 }
 
 /// Tokens that a feed has written as f32, in their place as whole numbers; -1 for what is none.

@@ -19,7 +19,7 @@ template <class N> struct Functions {
   // Of a codec, where gradients are encoded (send/codec.hpp).
   void (*encode)(long n, A const* g, A* left, std::byte* out) = nullptr;
   void (*add)(long n, std::byte const* in, A* to) = nullptr;  // to += the decoded message
-  void (*score)(T const* x, int const* label, float const* target, schedule::Range rows, long valid, Seen&) = nullptr;
+  void (*score)(T const* x, Answers const&, schedule::Range rows, long valid, Seen&) = nullptr;
   Wanted wanted;
 };
 

@@ -71,6 +71,8 @@ template <class N> class Pointers {
     int const slot = layout_.slot(program_, n.part, round_);  // of the loss
     t.labels = at<int>(layout_.labels + slot * layout_.labels_apart) + row * program_.labels;
     if (s.targets > 0) t.targets = at<float>(layout_.targets + slot * layout_.targets_apart) + row * program_.targets;
+    if (s.weighs_samples)
+      t.sample_weights = at<float>(layout_.sample_weights + slot * layout_.sample_weights_apart) + row * s.labels;
     t.loss = at<A>(layout_.losses) + share_.before(m_.replica(), round_, range.begin + i);
     t.scale = A{1} / static_cast<A>(share_.samples);
     t.where.layer = static_cast<std::uint32_t>(n.op);
