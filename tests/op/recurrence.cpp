@@ -50,6 +50,22 @@ TEST_CASE("rnn: the tangent of input, output before and both biases") {
   CHECK(of.dw[0] == doctest::Approx(h0 * d1));  // of no position before the first
   CHECK(of.db[0] == doctest::Approx(d0 + d1));
 }
+TEST_CASE("truncated: outputs go on from one run to the next, gradients do not go back") {
+  using Op = op::Recurrence<op::RnnCell, 1, 1>;
+  OfTwo<Op> of({0.2, -0.4});
+  Op::forward<OfTwo<Op>::l>(test::Serial{}, of.operands());
+  double const h0 = std::tanh(0.2), h1 = std::tanh(-0.4 + 0.3 * h0);
+  CHECK(of.y[1] == doctest::Approx(h1));
+  Op::backward_input<OfTwo<Op>::l>(test::Serial{}, of.operands());
+  double const d1 = -1 * (1 - h1 * h1), d0 = 0.5 * (1 - h0 * h0);
+  CHECK(of.dx[1] == doctest::Approx(d1));
+  CHECK(of.dx[0] == doctest::Approx(d0));
+  Op::backward_weight<OfTwo<Op>::l>(test::Serial{}, of.operands());
+  CHECK(of.dw[0] == doctest::Approx(h0 * d1));  // the output before counts, as a constant
+  CHECK(of.db[0] == doctest::Approx(d0 + d1));
+  static_assert(op::Recurrence<op::RnnCell, 1, 3>::goes_back(4) && !op::Recurrence<op::RnnCell, 1, 3>::goes_back(3) &&
+                op::Recurrence<op::RnnCell, 1>::goes_back(3));
+}
 TEST_CASE("lstm: gates i, f, g, o, and a state of its own") {
   using Op = op::Recurrence<op::LstmCell, 1>;
   OfTwo<Op> of({0.1, 0.2, 0.3, 0.4, -0.1, 0.5, 0.7, -0.2});

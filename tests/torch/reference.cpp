@@ -171,6 +171,10 @@ int main(int, char** argv) {
   std::string const zeros = "x.new_zeros(1, len(x), len(w[2]))";
   show<Some, Rnn<any<68, 1, 9>>>(to, "rnn", recurrent("rnn_tanh", zeros));
   show<Some, Lstm<any<69, 1, 9>>>(to, "lstm", recurrent("lstm", "(" + zeros + ", " + zeros + ")"));
+  std::string const runs = "\", x, [w[0].T, w[2].T, w[1], w[3]], 2)";
+  show<Sequence<7, any<65, 1, 12>>, Rnn<any<68, 1, 9>, Truncate<2>>>(to, "rnn_in_runs", "in_runs(\"rnn_tanh" + runs);
+  show<Sequence<7, any<65, 1, 12>>, Lstm<any<69, 1, 9>, Truncate<2>>>(to, "lstm_in_runs", "in_runs(\"lstm" + runs);
+  show<Sequence<7, any<65, 1, 12>>, Gru<any<70, 1, 9>, Truncate<2>>>(to, "gru_in_runs", "in_runs(\"gru" + runs);
   show<Some, Gru<any<70, 1, 9>>>(to, "gru", recurrent("gru", zeros));
   show<Some, Gru<any<71, 1, 9>>, LastPosition>(to, "last_position", recurrent("gru", zeros) + "[:, -1]");
   auto const attention = [](std::string const& causal) {

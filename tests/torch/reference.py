@@ -58,13 +58,25 @@ def rotated(qkv):
     return turn(q), turn(k), v
 
 
+def in_runs(cell, x, w, n):
+    """The outputs of a recurrent layer whose state is detached every n positions."""
+    zeros = x.new_zeros(1, len(x), w[1].shape[1])
+    state, out = (zeros, zeros) if cell == "lstm" else zeros, []
+    for run in x.split(n, 1):
+        y, *state = getattr(torch, cell)(run, state, w, True, 1, 0, False, False, True)
+        state = tuple(h.detach() for h in state)
+        state = state if cell == "lstm" else state[0]
+        out.append(y)
+    return torch.cat(out, 1)
+
+
 failed = 0
 cases = sorted(pathlib.Path(sys.argv[1]).glob("*.safetensors"))
 for path in cases:
     layer, kind, clip, t = read(path)
     x = t["x"].clone().requires_grad_()
     w = [t[f"w{i}"].clone().requires_grad_() for i in range(sum(k.startswith("w") for k in t))]
-    y = eval(layer, {"F": F, "torch": torch, "x": x, "w": w, "rotated": rotated})
+    y = eval(layer, {"F": F, "torch": torch, "x": x, "w": w, "rotated": rotated, "in_runs": in_runs})
     labels = t["labels"].long()
     y = y.reshape(len(labels), -1)  # of each position, if each has a label
     target = F.one_hot(labels, y.shape[1]).double()

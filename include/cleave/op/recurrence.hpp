@@ -82,8 +82,9 @@ struct GateBias : OnEachPosition<Bias> {
 };
 
 /// x (b, T, gates H): the parts of the gates that come from the input; W (H, gates H), bias (gates H); y (b, T, H).
-/// Output and state before the first position are 0. Columns are ordered by gate, then by unit.
-template <class Cell, int H> struct Recurrence : Base {
+/// Output and state before the first position are 0. Columns are ordered by gate, then by unit. With `Run`, gradients
+/// do not go back from one run of so many positions to the one before; 0: they go back to the first.
+template <class Cell, int H, int Run = 0> struct Recurrence : Base {
   static constexpr auto name = Cell::name;
   static constexpr auto equation = "bTG,HG->bTH";
   static constexpr std::string_view weight_names[] = {"weight_hh_l0", "bias_hh_l0"};
@@ -99,6 +100,11 @@ template <class Cell, int H> struct Recurrence : Base {
   static constexpr long aux(Shape x, Shape) { return (long{x[0]} * kept + 1) * H; }
   static constexpr long work(Shape x) { return long{x[0]} * H * columns; }
   template <Local L> static constexpr long aux_of_sample = aux(L.x, L.y);
+  /// From position p, which is not the first, to the one before.
+  CLEAVE_HD static constexpr bool goes_back(long p) {
+    if constexpr (Run > 0) return p % Run != 0;
+    return true;
+  }
   /// Where in aux that of position p of sample b begins.
   template <Local L> CLEAVE_HD static constexpr long place(long b, long p) {
     return b * aux_of_sample<L> + p * kept * H;
@@ -148,7 +154,7 @@ template <class Cell, int H> struct Recurrence : Base {
         A const* const after = t.aux + place<L>(b, p + 1);
         for (long k = 0; k < H; ++k) {
           A dh = static_cast<A>(t.dy[at * H + k]), handed_on = 0;
-          if (p + 1 < positions) {
+          if (p + 1 < positions && goes_back(p + 1)) {
             for (long o = 0; o < columns; ++o) dh += after[o] * static_cast<A>(t.w0[k * columns + o]);
             if (kept > gates) handed_on = after[columns + k];
           }

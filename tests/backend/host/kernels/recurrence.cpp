@@ -37,8 +37,8 @@ template <class T> struct Tensors {
   }
 };
 
-template <class Cell, int Rows, int Units, class T> void compare(double tolerance) {
-  using Op = op::Recurrence<Cell, Units>;
+template <class Cell, int Rows, int Units, class T, int Run = 0> void compare(double tolerance) {
+  using Op = op::Recurrence<Cell, Units, Run>;
   static constexpr op::Local l = [] {
     op::Local of = test::local<Op>(Rows, Shape(5, Op::gates * Units));
     of.batch = slices * Rows;
@@ -70,6 +70,8 @@ TEST_CASE_TEMPLATE("forward, backward and the weights' gradients", Cell, op::Rnn
   compare<Cell, 3, 70, float>(1e-5);
   compare<Cell, 1, 9, float>(1e-5);
   compare<Cell, 4, 16, double>(1e-12);
+  compare<Cell, 4, 16, double, 2>(1e-12);
+  compare<Cell, 1, 9, double, 3>(1e-12);
   compare<Cell, 3, 33, bf16>(1.2e-2);
   compare<Cell, 3, 17, fp8>(1.2e-2);  // stored as bf16, and multiplied so
   compare<Cell, 3, 17, tf32>(1e-5);

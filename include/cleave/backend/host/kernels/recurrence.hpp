@@ -9,8 +9,8 @@
 
 namespace cleave::backend::host {
 
-template <class Cell, int H> struct Kernel<op::Recurrence<Cell, H>> {
-  using Op = op::Recurrence<Cell, H>;
+template <class Cell, int H, int Run> struct Kernel<op::Recurrence<Cell, H, Run>> {
+  using Op = op::Recurrence<Cell, H, Run>;
   static constexpr bool takes_slices = true;
   static constexpr int gates = Op::gates, kept = Op::kept;
   static constexpr long columns_of_w = Op::columns;
@@ -78,7 +78,7 @@ template <class Cell, int H> struct Kernel<op::Recurrence<Cell, H>> {
     long const samples = long{L.rows} * t.slices;
     A* const room = t.aux + Op::template place<L>(0, positions<L>);
     for (long p = positions<L> - 1; p >= 0; --p) {
-      if (p + 1 < positions<L>) {
+      if (p + 1 < positions<L> && Op::goes_back(p + 1)) {
         gemm<A, L.rows, H, columns_of_w, false, Most>(
             c.workspace, stored_rows<Op::template aux_of_sample<L>>(t.aux + Op::template place<L>(0, p + 1)),
             stored_rows<columns_of_w>(t.w0), Store<A, Op::template aux_of_sample<L>>{room}, t.slices);
@@ -119,7 +119,7 @@ template <class Cell, int H> struct Kernel<op::Recurrence<Cell, H>> {
     T* const to = t.dx + at * columns_of_w;
     A* const aux = t.aux + Op::template place<L>(b, p);
     A const* const room = t.aux + Op::template place<L>(b, positions<L>);
-    bool const first = p == 0, last = p + 1 == positions<L>;
+    bool const first = p == 0, last = p + 1 == positions<L> || !Op::goes_back(p + 1);
     A const zero = 0;
     T const none = static_cast<T>(zero);
     tensor::each(H, [&](long k) {
