@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <cleave.hpp>
 
+#include <array>
 #include <atomic>
 #include <thread>
 
@@ -19,6 +20,9 @@ struct WithDropout : Sequential<Vector<5>, Linear<6>, Tanh, Dropout<30>, Linear<
 struct Sparse : Plan<WithDropout, Batch<10>, DataParallel<Async>, Shards<3>> {};
 struct Split : Plan<Net, Batch<10>, DataParallel<Async>, Shards<3>, ModelParallel<SplitColsRows>> {};
 struct Other : Plan<Net, Batch<20>, DataParallel<Async>, Shards<3>> {};
+template <class Loss> struct Of : Sequential<Vector<5>, Linear<6>, Tanh, Linear<4>, Loss> {};
+struct ByClass : Plan<Of<WeightedCrossEntropy<50, 0, 450, 100>>, Batch<10>, DataParallel<Async>, Shards<3>> {};
+struct BySample : Plan<Of<SampleWeighted<CrossEntropy>>, Batch<10>, DataParallel<Async>, Shards<3>> {};
 constexpr int portions = 12;
 using session::Hands;
 
@@ -55,6 +59,17 @@ template <class P = Train> struct Run {
   std::atomic<int> died{0}, told{0};
   std::atomic<bool> finished{false};
 };
+/// The feed of `signs`, with the weight of its class for each sample.
+backend::host::Feed weighted() {
+  static backend::host::Feed const plain = signs::feed<BySample>();
+  backend::host::Feed out = plain;
+  out.weights = [](void const*, long step, long first, int count, float* to) {
+    std::vector<int> labels(static_cast<std::size_t>(count));
+    plain.labels(plain.self, step, first, count, labels.data());
+    for (int const c : labels) *to++ = std::array{0.5f, 0.f, 4.5f, 1.f}[static_cast<std::size_t>(c)];
+  };
+  return out;
+}
 template <class P = Train> std::vector<float> alone(int steps) {
   Sandblaster<P> t(1, portions, 3);
   for (int k = 0; k < steps; ++k) t.step(signs::feed<P>());
@@ -85,6 +100,18 @@ TEST_CASE("helpers and the coordinator's own replica with two ranks each have th
       [](int r, int, int) { std::this_thread::sleep_for(std::chrono::milliseconds(r == 0 ? 5 : 0)); });
   for (int k = 0; k < 4; ++k) run.trainer->step(signs::feed<Split>());
   CHECK(run.trainer->weights() == alone<Split>(4));
+  auto const done = run.trainer->ledger();
+  CHECK(done.taken_from[1] + done.taken_from[2] > 0);
+  run.end();
+  CHECK(run.died == 0);
+}
+TEST_CASE("weights of samples reach every replica") {
+  Run<BySample> run(3, [](int) { return weighted(); });
+  run.trainer->before_finish(
+      [](int r, int, int) { std::this_thread::sleep_for(std::chrono::milliseconds(r == 0 ? 5 : 0)); });
+  for (int k = 0; k < 4; ++k) run.trainer->step(weighted());
+  CHECK(run.trainer->weights() == alone<ByClass>(4));
+  CHECK(run.trainer->weights() != alone<BySample>(4));
   auto const done = run.trainer->ledger();
   CHECK(done.taken_from[1] + done.taken_from[2] > 0);
   run.end();

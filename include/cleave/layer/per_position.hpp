@@ -25,8 +25,8 @@ template <class Op> constexpr bool sees_one_position() {
 template <class Op> constexpr auto per_position_() {
   if constexpr (is_the_same_per_position<Op>()) {
     return meta::type<Op>{};
-  } else if constexpr (requires { typename Op::weighed; } && sees_one_position<Op>()) {
-    return meta::type<op::SampleWeightedLoss<op::OnEachPosition<typename Op::weighed>>>{};
+  } else if constexpr (requires { typename Op::unweighted; } && sees_one_position<Op>()) {
+    return meta::type<op::SampleWeightedLoss<op::OnEachPosition<typename Op::unweighted>>>{};
   } else if constexpr (sees_one_position<Op>()) {
     return meta::type<op::OnEachPosition<Op>>{};
   } else {

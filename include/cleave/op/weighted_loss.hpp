@@ -9,7 +9,7 @@ namespace cleave::op {
 
 /// As Loss, which has neither weights nor a state, with the loss of each row b and its gradient times Weights::of(t,
 /// b). The loss of a batch is still the mean over its samples.
-template <class Loss, class Weights> struct WeighedLoss : Loss {
+template <class Loss, class Weights> struct LossTimesWeights : Loss {
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     constexpr Local one = row_of(L);
@@ -51,7 +51,7 @@ template <int... Percent> struct WeightsOfClasses {
   }
 };
 /// Of a loss that compares with classes.
-template <class Loss, int... Percent> struct WeightedLoss : WeighedLoss<Loss, WeightsOfClasses<Percent...>> {
+template <class Loss, int... Percent> struct WeightedLoss : LossTimesWeights<Loss, WeightsOfClasses<Percent...>> {
   static constexpr auto name = "weighted_cross_entropy";
   static constexpr int classes = sizeof...(Percent);
 };
@@ -63,8 +63,8 @@ struct WeightsOfSamples {
     return t.sample_weights ? static_cast<A>(t.sample_weights[b]) : A{1};
   }
 };
-template <class Loss> struct SampleWeightedLoss : WeighedLoss<Loss, WeightsOfSamples> {
-  using weighed = Loss;
+template <class Loss> struct SampleWeightedLoss : LossTimesWeights<Loss, WeightsOfSamples> {
+  using unweighted = Loss;
   static constexpr bool weighs_samples = true;
 };
 
