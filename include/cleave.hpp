@@ -47,6 +47,7 @@
 #include "cleave/layer/norm.hpp"
 #include "cleave/layer/padding.hpp"
 #include "cleave/layer/per_position.hpp"
+#include "cleave/layer/pin.hpp"
 #include "cleave/layer/pool.hpp"
 #include "cleave/layer/recompute.hpp"
 #include "cleave/layer/recurrent.hpp"

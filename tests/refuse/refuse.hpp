@@ -23,6 +23,7 @@
 #include <cleave/layer/loss.hpp>
 #include <cleave/layer/norm.hpp>
 #include <cleave/layer/per_position.hpp>
+#include <cleave/layer/pin.hpp>
 #include <cleave/layer/pool.hpp>
 #include <cleave/layer/recurrent.hpp>
 #include <cleave/layer/residual.hpp>

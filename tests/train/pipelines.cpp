@@ -76,6 +76,15 @@ TEST_CASE("rounds are those of Accumulate; a batch may be split further over the
   CHECK(trained<Of<Pictures, Stages_<2>, Accumulate<2>, ModelParallel<SplitBatch, Ways<2>>, Sgd>>(2) == wanted);
   CHECK(trained<Of<Pictures, Stages_<3>, Accumulate<1>, Sgd>>(2) == wanted);
 }
+TEST_CASE("layers are on the stages that they are pinned to, with the bits of one rank") {
+  struct Pinned : Sequential<Vector<20>, Linear<24>, LayerNorm, Relu, Pin<1, Linear<16>, Tanh>, Linear<16>, Relu,
+                             Linear<16>, Tanh, Pin<1, Linear<12>>, Tanh, Prefer<0, Linear<4>>, CrossEntropy> {};
+  auto const wanted = trained<Of<Pinned, Adam>>(1);
+  CHECK(schedule::text::pipeline(schedule::program<Of<Pinned, Stages_<3>, Adam>>).find("stage 1: layers 3 to 10;") !=
+        std::string::npos);
+  as_one_rank<Pinned, Stages_<3>, Adam>(wanted, {1, 2});
+  as_one_rank<Pinned, Stages_<2, GPipe>, Adam>(wanted, {1});
+}
 TEST_CASE("a checkpoint goes on in other stages, and without") {
   using One = Of<Deep, Adam>;
   using Three = Of<Deep, Stages_<3>, Adam>;

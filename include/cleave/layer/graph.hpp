@@ -13,12 +13,20 @@
 namespace cleave::layer {
 
 /// Operation k reads the outputs of in0[k] and in1[k]; -1 is the model's input, -2 no second input.
+/// The stage of a pipeline on which an operation is to be (layer/pin.hpp); -1: any.
+struct StageWish {
+  int stage = -1;
+  bool pinned = false;  // else it is preferred
+  friend constexpr bool operator==(StageWish, StageWish) = default;
+};
+
 template <int N> struct Graph {
   static constexpr int no_mask = -3, two_masks = -4;
   int in0[N]{}, in1[N]{}, leaf[N]{};  // leaf: the number of the operation's layer
   int count = 0, leaves = 0, current = -1;
   int mask = no_mask;  // the output that says which positions are padding
   int segment[N]{};    // that are computed again on the way back, counted from 1; 0: the output is kept
+  StageWish wish[N]{};
 
   /// The mask behind paths that had `before` and end with a and b; one that only one of them has changed is of both.
   static constexpr int joined(int before, int a, int b) {
@@ -27,6 +35,10 @@ template <int N> struct Graph {
   /// All operations from this one on, whatever segments they are of already.
   constexpr void recompute_from(int first) {
     for (int k = first; k < count; ++k) segment[k] = first + 1;
+  }
+  /// All operations from this one on that have none yet.
+  constexpr void place_from(int first, StageWish on) {
+    for (int k = first; k < count; ++k) wish[k] = wish[k].stage < 0 ? on : wish[k];
   }
   constexpr void chain() { join(current, -2); }
   constexpr void join(int first, int second) {

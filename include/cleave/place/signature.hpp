@@ -47,6 +47,7 @@ struct Signature {
   bool stats_input = false;               // the second input has no batch letter: it is a sum over the batch
   float averages = 0;                     // as of an operation
   int groups = 1;                         // of channels, if ranks may have unequally many
+  layer::StageWish wish;
   op::Windows windows;
   op::Tie tie = op::Tie::None;
   int tied = -1;  // the operation with which it shares its weight
@@ -263,6 +264,7 @@ template <class Model, class... Ops> constexpr auto signatures(meta::list<Ops...
     out.op[k].in1 = in1;
     out.op[k].leaf = graph.leaf[k];
     out.op[k].segment = graph.segment[k];
+    out.op[k].wish = graph.wish[k];
     out.segments = out.segments || graph.segment[k] > 0;
     if (graph.segment[k] > 0 && Op::states > 0 && !Op::is_loss) {
       out.verdict = {Law::Recomputed, Op::states, 0, graph.leaf[k]};

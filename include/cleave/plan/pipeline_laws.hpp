@@ -62,6 +62,16 @@ template <int Rounds, int Stages, bool Groups> struct interleaved_rounds_are_who
                   "Accumulate<k> with a multiple of the stages");
   };
 };
+template <int Stage, int Stages, bool Kept> struct pinned_layers_are_on_their_stage {
+  static constexpr bool holds = Kept;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds,
+        "Pin<stage, layers...>: this layer cannot be on that stage; there are as many as SplitLayers<stages> "
+        "says, each has layers behind those of the one before, and FirstLayers and Interleaved do not look at "
+        "pins");
+  };
+};
 /// `Stage` waits for `For` at its task `Task`, or has a fault of its own there.
 template <schedule::PipelineFault Fault, int Stage, int Task, int For> struct the_pipeline_ends {
   static constexpr bool holds = Fault == schedule::PipelineFault::None;

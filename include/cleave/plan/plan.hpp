@@ -268,11 +268,16 @@ template <class NetT, class... Policies> struct Plan {
       plan::splits<Net, model_policy, meta::holds<model_law>, signatures, request, int{sizeof(number)}>();
   static constexpr auto shardings =
       plan::shardings<Net, model_policy, typename stage_policy::first, meta::holds<model_law>>(
-          signatures, splits, request, pipeline.parts());
+          signatures, splits, request, pipeline.parts(), pipeline.stages);
+  static constexpr int misplaced =
+      meta::holds<model_law> ? place::first_misplaced(signatures, shardings, pipeline.stages) : -1;
   static constexpr auto placed = plan::placed<meta::holds<model_law>>(signatures, shardings, request);
   static constexpr place::Verdict verdict = placed.verdict;
-  using place_law =
-      meta::first_broken<model_law, plan::law_of_verdict<Net, verdict.law, verdict.a, verdict.b, verdict.leaf>>;
+  using place_law = meta::first_broken < model_law,
+        meta::enforce<plan::pinned_layers_are_on_their_stage<
+                          signatures.op[misplaced < 0 ? 0 : misplaced].wish.stage, pipeline.stages, misplaced<0>,
+                          plan::leaf<Net, signatures.op[misplaced < 0 ? 0 : misplaced].leaf>>,
+                      plan::law_of_verdict<Net, verdict.law, verdict.a, verdict.b, verdict.leaf>>;
 
   // The passes, each a constant of its own; of a plan that breaks a law they have no node.
   static constexpr cleave::schedule::PlacedModel placed_model{signatures, placed, request,

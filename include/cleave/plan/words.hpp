@@ -166,11 +166,11 @@ constexpr place::Wishes<N> wishes(place::Signatures<N> const& model, Letters<N> 
 }
 template <class Net, class ModelPolicy, class First, bool Go, int N>
 constexpr place::Shardings<N> shardings(place::Signatures<N> const& model, Letters<N> const& splits,
-                                        place::Request request, int parts) {
+                                        place::Request request, int parts, int stages) {
   if constexpr (Go) {
     auto out =
         place::propagate_shardings(model, request.mesh, wishes<Net, ModelPolicy>(model, splits, request), request);
-    auto const parted = place::partition(model, parts, First::of, First::count);
+    auto const parted = place::partition(model, parts, First::of, First::count, stages);
     for (int k = 0; k < N; ++k) out.op[k].part = parted.part[k];
     return out;
   } else {

@@ -76,9 +76,9 @@ struct Fake {
 using Helped = backend::cublas::With<Clocked, Fake>;
 /// A machine and its library, which finds the machine.
 inline std::unique_ptr<Helped> helped(Fake::Log& log, backend::cublas::Choices& choices,
-                                      backend::cublas::Pin pin = backend::cublas::Pin::Measured,
+                                      backend::cublas::KernelSource source = backend::cublas::KernelSource::Measured,
                                       std::uint64_t seed = 1) {
-  auto m = std::make_unique<Helped>(Fake{&log}, choices, pin, seed);
+  auto m = std::make_unique<Helped>(Fake{&log}, choices, source, seed);
   log.machine = m.get();
   return m;
 }

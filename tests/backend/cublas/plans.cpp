@@ -6,17 +6,18 @@
 using namespace cleave;
 using namespace cleave::testing;
 using backend::cublas::Choices;
-using backend::cublas::Pin;
+using backend::cublas::KernelSource;
 
 namespace {
 
 struct Small : Sequential<Vector<16>, Linear<24>, Relu, Dropout<20>, Linear<16>, Tanh, Linear<8>, CrossEntropy> {};
 
 /// A plan under a library, beside threads; what the library was asked.
-template <class P> Fake::Log as_on_threads(double tolerance, int replicas, Pin pin = Pin::Library) {
+template <class P>
+Fake::Log as_on_threads(double tolerance, int replicas, KernelSource source = KernelSource::Library) {
   Fake::Log log;
   Choices choices("");
-  Outcome const got = outcome(DeviceTrainer<P, Helped>(replicas, 7, helped(log, choices, pin, 3)));
+  Outcome const got = outcome(DeviceTrainer<P, Helped>(replicas, 7, helped(log, choices, source, 3)));
   CHECK(far(got, outcome(Trainer<P>(replicas, 7))) <= tolerance);
   return log;
 }
@@ -55,13 +56,13 @@ TEST_CASE("columns, then rows split, in bf16") {
 }
 TEST_CASE("as measured, one or the other") {
   using P = Of<Small, DataParallel<Sync>, Accumulate<2>, Momentum, Fastest>;
-  as_on_threads<P>(1e-5, 1, Pin::Measured);
+  as_on_threads<P>(1e-5, 1, KernelSource::Measured);
 }
 TEST_CASE("ordered sums have their bits from our own kernels, and no library is asked") {
   using P = Of<Mlp, DataParallel<Sync>>;
   Fake::Log log;
   Choices choices("");
-  Outcome const got = outcome(DeviceTrainer<P, Helped>(2, 7, helped(log, choices, Pin::Library)));
+  Outcome const got = outcome(DeviceTrainer<P, Helped>(2, 7, helped(log, choices, KernelSource::Library)));
   CHECK(log.said.empty());
   CHECK(got == outcome(DeviceTrainer<P, OnDevice>(2, 7, device(1))));
 }

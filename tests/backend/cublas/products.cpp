@@ -14,7 +14,7 @@ using namespace cleave;
 using namespace cleave::testing;
 namespace gpu = cleave::backend::gpu;
 using backend::cublas::Choices;
-using backend::cublas::Pin;
+using backend::cublas::KernelSource;
 
 namespace {
 
@@ -24,8 +24,8 @@ struct Bench {
   Choices choices{""};
   std::unique_ptr<Helped> machine;
   Many<std::byte> workspace = Many<std::byte>(backend::gpu::workspace_bytes);
-  explicit Bench(Pin pin = Pin::Measured, std::string const& file = "")
-      : choices(file), machine(helped(log, choices, pin)) {}
+  explicit Bench(KernelSource source = KernelSource::Measured, std::string const& file = "")
+      : choices(file), machine(helped(log, choices, source)) {}
   Queue queue(gpu::Library how) { return {machine.get(), machine->stream(), workspace.data(), how}; }
 };
 template <class Op, op::Local L, class T, bool WithBias, class Map>
@@ -40,7 +40,7 @@ void put_all(Queue const& q, op::Operands<T> const& t) {
 template <int Out, class T, bool WithBias = false, class Map = void> void as_own(double tolerance) {
   using Op = op::Product<Out>;
   constexpr op::Local all = local<Op>(10, Shape(21)), slice{5, 10, all.x, {}, all.y, all.w0, {}};
-  Bench bench(Pin::Library);
+  Bench bench(KernelSource::Library);
   Tensors<Op, all, T> tried_with, by_own, by_library;
   auto put = [&](Tensors<Op, all, T>& t, gpu::Library how) {
     auto o = t.operands();
@@ -106,7 +106,7 @@ TEST_CASE("what is asked is column-major: operands change places, and the bias s
   CHECK(b.log.count("describe NT 8 16 6 end 0") == 1);
 }
 TEST_CASE("what no library says stays with our own kernels: other maps, formats, sums in branches") {
-  Bench b(Pin::Library);
+  Bench b(KernelSource::Library);
   Tensors<Op, few, float> t;
   Tensors<Op, few, double> d;
   Many<float> const wide(9);
@@ -157,7 +157,7 @@ TEST_CASE("the clock decides, with what stands behind a product") {
   put(tailed, t, after, gpu::Library::Learning);
   CHECK(tailed.machine->products().listing().find("f32 +bias then +tanh: own kernel (11.0 us, own 10.0 us)") !=
         std::string::npos);
-  Bench pinned(Pin::Library);
+  Bench pinned(KernelSource::Library);
   t = {};
   put(pinned, wanted, wanted_after, gpu::Library::Never);
   put(pinned, t, after, gpu::Library::Learning);
@@ -168,21 +168,21 @@ TEST_CASE("the clock decides, with what stands behind a product") {
   agree("behind", after.y, wanted_after.y, 1e-5);
 }
 TEST_CASE("pinned") {
-  Bench own(Pin::Own);
+  Bench own(KernelSource::Own);
   CHECK(made(own) == "own");
   CHECK(own.log.said.empty());
-  Bench library(Pin::Library);
+  Bench library(KernelSource::Library);
   library.log.takes = {12, 11};
   CHECK(made(library) == "multiply 1");
-  CHECK(gpu::pin_of(backend::cublas::Kind::words, nullptr) == Pin::Measured);
-  CHECK(gpu::pin_of(backend::cublas::Kind::words, "own") == Pin::Own);
-  CHECK_THROWS_WITH_AS(gpu::pin_of(backend::cublas::Kind::words, "mine"),
+  CHECK(gpu::kernel_source_of(backend::cublas::Kind::words, nullptr) == KernelSource::Measured);
+  CHECK(gpu::kernel_source_of(backend::cublas::Kind::words, "own") == KernelSource::Own);
+  CHECK_THROWS_WITH_AS(gpu::kernel_source_of(backend::cublas::Kind::words, "mine"),
                        "CLEAVE_PRODUCTS=mine: say measured, own or cublas", Error);
 }
 TEST_CASE("the next start asks for nothing and times nothing") {
   File file;
   {
-    Bench b(Pin::Measured, file.name);
+    Bench b(KernelSource::Measured, file.name);
     CHECK(made(b) == "multiply 1");
     CHECK(b.choices.trouble() == "");
   }
@@ -191,20 +191,20 @@ TEST_CASE("the next start asks for nothing and times nothing") {
       kept.find(
           "threads of blocks | cuBLASLt 13.1.0 | 6 x 16 * 16 x 8 f32 +bias +relu, own 2 | cublas | 5.00 | 10.00 | 0") !=
       std::string::npos);
-  Bench again(Pin::Measured, file.name);
+  Bench again(KernelSource::Measured, file.name);
   CHECK(made(again) == "multiply 1");
   CHECK(again.log.said == std::vector<std::string>{"create", again.log.said[1], "check 1", "multiply 1", "multiply 1"});
   CHECK(again.machine->now == 10);
   CHECK(again.machine->stamped.empty());
 
   file.write(replaced(kept, "| cublas |", "| own |"));  // by hand
-  Bench edited(Pin::Measured, file.name);
+  Bench edited(KernelSource::Measured, file.name);
   CHECK(made(edited) == "own");
   CHECK(edited.log.count("suggest") == 0);
-  Bench pinned(Pin::Library, file.name);
+  Bench pinned(KernelSource::Library, file.name);
   CHECK(made(pinned) == "multiply 1");
 
-  Bench other(Pin::Measured, file.name);
+  Bench other(KernelSource::Measured, file.name);
   other.log.version = "13.2.0";
   CHECK(made(other) == "multiply 1");
   CHECK(other.log.count("suggest") == 1);
@@ -214,7 +214,7 @@ TEST_CASE("the next start asks for nothing and times nothing") {
 TEST_CASE("a damaged file is told of in one line and mended; an algorithm that is none any more is measured again") {
   File file;
   {
-    Bench b(Pin::Measured, file.name);
+    Bench b(KernelSource::Measured, file.name);
     made(b);
   }
   std::string const kept = file.text();
@@ -222,14 +222,14 @@ TEST_CASE("a damaged file is told of in one line and mended; an algorithm that i
        {replaced(kept, "| cublas |", "| cobol |"), replaced(kept, " | 5.00", ""), replaced(kept, "5.00", "5x"),
         kept.substr(0, kept.size() - 9), replaced(kept, "ffffffff", "ffffgfff"), std::string("\0\x7f| | |\n\xff", 9)}) {
     file.write(damage);
-    Bench b(Pin::Measured, file.name);
+    Bench b(KernelSource::Measured, file.name);
     CHECK(b.choices.trouble().find("not understood; what is missing is measured again") != std::string::npos);
     CHECK(made(b) == "multiply 1");
     CHECK(b.log.count("suggest") == 1);
     CHECK(file.text() == kept);
   }
   file.write(replaced(kept, "ffffffff", "fffffffe"));
-  Bench wrong(Pin::Measured, file.name);
+  Bench wrong(KernelSource::Measured, file.name);
   CHECK(made(wrong) == "multiply 1");
   CHECK(wrong.log.count("suggest") == 1);
   CHECK(file.text() == kept);
@@ -237,13 +237,13 @@ TEST_CASE("a damaged file is told of in one line and mended; an algorithm that i
 TEST_CASE("a file that cannot be written, or read, costs a line, and nothing else") {
   File file;
   std::filesystem::create_directories(file.name + "/products");  // a folder where the file should be
-  Bench b(Pin::Measured, file.name);
+  Bench b(KernelSource::Measured, file.name);
   CHECK(made(b) == "multiply 1");
   CHECK(b.machine->products().listing().find("cannot be written; products are measured at each start") !=
         std::string::npos);
   std::filesystem::remove_all(file.name);
   REQUIRE(::mknod(file.name.c_str(), S_IFSOCK | 0600, 0) == 0);  // nobody can open one
-  Bench unread(Pin::Measured, file.name);
+  Bench unread(KernelSource::Measured, file.name);
   CHECK(made(unread) == "multiply 1");
   CHECK(unread.machine->products().listing().find("cannot be read; products are measured at each start") !=
         std::string::npos);

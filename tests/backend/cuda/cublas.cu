@@ -60,11 +60,11 @@ void described() {
   }
 }
 
-template <class T, bool WithBias, class Map> void multiplies(double tolerance, cublas::Pin pin = cublas::Pin::Library) {
+template <class T, bool WithBias, class Map> void multiplies(double tolerance, cublas::KernelSource source = cublas::KernelSource::Library) {
   using Op = op::Product<136>;
   constexpr op::Local all = local<Op>(96, Shape(264)), slice{48, 96, all.x, {}, all.y, all.w0, {}};
   cublas::Choices choices("");
-  Helped machine(Api{}, choices, pin);
+  Helped machine(Api{}, choices, source);
   as_own<Op, all, slice, T, WithBias, Map>(machine, backend::gpu::workspace_bytes, tolerance);
 }
 
@@ -73,7 +73,7 @@ void tell_of_nan() {
   using Op = op::Product<16>;
   constexpr op::Local l = local<Op>(16, Shape(16));
   cublas::Choices choices("");
-  Helped machine(Api{}, choices, cublas::Pin::Library);
+  Helped machine(Api{}, choices, cublas::KernelSource::Library);
   gpu::Queue<Helped> q{&machine, machine.stream(), machine.allocate(backend::gpu::workspace_bytes),
                        gpu::Library::Learning};
   Tensors<Op, l, float> t;
@@ -90,7 +90,7 @@ void tell_of_nan() {
 
 template <class P> void trains(double tolerance) {
   cublas::Choices choices("");
-  testing::trains<P>(std::make_unique<Helped>(Api{}, choices, cublas::Pin::Library), tolerance);
+  testing::trains<P>(std::make_unique<Helped>(Api{}, choices, cublas::KernelSource::Library), tolerance);
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ int main() {
     multiplies<float, false, void>(1e-5);
     multiplies<tf32, true, void>(1e-2);
     multiplies<bf16, true, layer::ReluFunction>(1e-2);
-    multiplies<bf16, false, layer::ReluFunction>(1e-2, cublas::Pin::Measured);
+    multiplies<bf16, false, layer::ReluFunction>(1e-2, cublas::KernelSource::Measured);
     tell_of_nan();
     trains<Of<>>(1e-3);
     trains<Of<Precision<bf16>>>(5e-2);

@@ -91,17 +91,17 @@ void described() {
 }
 
 template <class T, class Op, bool WithBias, class Map>
-void convolves(double tolerance, gpu::Pin pin = gpu::Pin::Library) {
+void convolves(double tolerance, gpu::KernelSource source = gpu::KernelSource::Library) {
   constexpr op::Local all = local<Op>(32, Shape(32, 17, 15)), slice{16, 32, all.x, {}, all.y, all.w0, {}};
   cudnn::Choices choices("");
-  Helped machine(Api{}, choices, pin);
+  Helped machine(Api{}, choices, source);
   as_own<Op, all, slice, T, WithBias, Map>(machine, roomy, tolerance);
-  if (pin == gpu::Pin::Library) check(machine.listing().find(": cuDNN") != std::string::npos, "cuDNN has made nothing");
+  if (source == gpu::KernelSource::Library) check(machine.listing().find(": cuDNN") != std::string::npos, "cuDNN has made nothing");
 }
 
 template <class P> void trains(double tolerance) {
   cudnn::Choices choices("");
-  testing::trains<P>(std::make_unique<Helped>(Api{}, choices, cudnn::Pin::Library), tolerance);
+  testing::trains<P>(std::make_unique<Helped>(Api{}, choices, cudnn::KernelSource::Library), tolerance);
 }
 
 }  // namespace
@@ -124,7 +124,7 @@ int main() {
     convolves<float, op::Convolve<32, 5, 2, 2, 2>, false, layer::TanhFunction>(1e-4);
     convolves<tf32, Padded, true, void>(1e-2);
     convolves<bf16, Padded, true, layer::ReluFunction>(1e-2);
-    convolves<bf16, op::Convolve<32, 1>, false, layer::TanhFunction>(2e-2, gpu::Pin::Measured);
+    convolves<bf16, op::Convolve<32, 1>, false, layer::TanhFunction>(2e-2, gpu::KernelSource::Measured);
     trains<Of<>>(1e-3);
     trains<Of<Precision<bf16>>>(5e-2);
   } catch (Error const& e) {

@@ -10,7 +10,7 @@ using namespace cleave;
 using namespace cleave::testing;
 namespace gpu = cleave::backend::gpu;
 using backend::cudnn::Choices;
-using gpu::Pin;
+using gpu::KernelSource;
 
 namespace {
 
@@ -20,8 +20,8 @@ struct Bench {
   Choices choices{""};
   std::unique_ptr<Convolved> machine;
   Many<std::byte> workspace = Many<std::byte>(backend::gpu::workspace_bytes);
-  explicit Bench(Pin pin = Pin::Measured, std::string const& file = "")
-      : choices(file), machine(convolved(log, choices, pin)) {}
+  explicit Bench(KernelSource source = KernelSource::Measured, std::string const& file = "")
+      : choices(file), machine(convolved(log, choices, source)) {}
   Queue queue(gpu::Library how) { return {machine.get(), machine->stream(), workspace.data(), how}; }
   std::string listing() const { return machine->listing(); }
 };
@@ -30,7 +30,7 @@ struct Bench {
 template <class Op, class T, bool WithBias = false, class Map = void>
 std::vector<std::string> as_own(double tolerance, std::vector<double> takes = {8, 5, 6}) {
   constexpr op::Local all = local<Op>(6, Shape(4, 7, 5)), slice{3, 6, all.x, {}, all.y, all.w0, {}};
-  Bench bench(Pin::Library);
+  Bench bench(KernelSource::Library);
   bench.log.takes = takes;
   Tensors<Op, all, T> tried_with, by_own, by_library;
   auto put = [&](Tensors<Op, all, T>& t, gpu::Library how) {
@@ -105,7 +105,7 @@ TEST_CASE("bias and relu by the library, or by one kernel of ours with what stan
     gpu::Kernel<Op>::forward_with<Tail, few, true, ReluFunction, float>(b.queue(how), o);
   };
   for (std::vector<double> const& takes : {std::vector<double>{5}, std::vector<double>{}}) {
-    Bench b(Pin::Library);
+    Bench b(KernelSource::Library);
     b.log.takes = takes;
     put(b, wanted, wanted_tail, gpu::Library::Never);
     b.machine->idle = true;
@@ -132,7 +132,7 @@ TEST_CASE("what is asked: tensors as they lie") {
   CHECK(b.log.count("describe 2 2x3x4x4f 8x3x3x3f 2x8x4x4f end 0 adds") == 1);
 }
 TEST_CASE("what no library says stays with our own kernels, and what this one never makes is said") {
-  Bench b(Pin::Library);
+  Bench b(KernelSource::Library);
   Tensors<Op, few, double> d;
   Tensors<Op, few, fp8> f;
   Tensors<Op, few, bf16> h;
@@ -160,15 +160,15 @@ TEST_CASE("the clock decides, with the kernel for an end that is left") {
   apart.log.without_end = {3, 2};  // and 10 for the kernel of its end: 12, where our own takes 10
   CHECK(made(apart) == "own");
   CHECK(apart.listing().find("+bias +relu: own kernel (12.0 us, own 10.0 us)") != std::string::npos);
-  Bench pinned(Pin::Library);
+  Bench pinned(KernelSource::Library);
   pinned.log.takes = {};
   CHECK(made(pinned) == "run without end 0");
   CHECK(pinned.listing().find(": cuDNN, its end by a kernel of ours (17.0 us, own 10.0 us)") != std::string::npos);
-  Bench own(Pin::Own);
+  Bench own(KernelSource::Own);
   CHECK(made(own) == "own");
   CHECK(own.log.said.empty());
   CHECK(own.listing() == "convolutions by own kernels: CLEAVE_CONVOLUTIONS=own\n");
-  CHECK_THROWS_WITH_AS(gpu::pin_of(backend::cudnn::Kind::words, "mine"),
+  CHECK_THROWS_WITH_AS(gpu::kernel_source_of(backend::cudnn::Kind::words, "mine"),
                        "CLEAVE_CONVOLUTIONS=mine: say measured, own or cudnn", Error);
 }
 TEST_CASE("an algorithm that a graph does not take is left out") {
@@ -187,14 +187,14 @@ TEST_CASE(
   std::string const file = "cudnn_choices.test/convolutions";
   std::filesystem::remove_all("cudnn_choices.test");
   for (bool kept : {false, true}) {
-    Bench b(Pin::Library, file);
+    Bench b(KernelSource::Library, file);
     b.log.wants = schedule::workspace_bytes + 1;
     CHECK(made(b) == "own");
     CHECK(b.log.count("suggest") == (kept ? 0 : 1));
     CHECK(b.listing().find("own kernel (cuDNN has none; others want Workspace<2_MiB>)") != std::string::npos);
     CHECK(b.choices.trouble() == "");
   }
-  Bench roomy(Pin::Library, file);  // a choice for each size
+  Bench roomy(KernelSource::Library, file);  // a choice for each size
   roomy.log.wants = schedule::workspace_bytes + 1;
   Tensors<Op, few, float> t;
   Queue q = roomy.queue(gpu::Library::Learning);
@@ -207,10 +207,10 @@ TEST_CASE("the next start asks for nothing and times nothing; a plan is made aga
   std::string const file = "cudnn_choices.test/convolutions";
   std::filesystem::remove_all("cudnn_choices.test");
   {
-    Bench b(Pin::Measured, file);
+    Bench b(KernelSource::Measured, file);
     CHECK(made(b) == "run 1");
   }
-  Bench again(Pin::Measured, file);
+  Bench again(KernelSource::Measured, file);
   CHECK(made(again) == "run 1");
   CHECK(again.log.said == Ran{"create", again.log.said[1], "check", "run 1", "run 1"});
   CHECK(again.machine->stamped.empty());

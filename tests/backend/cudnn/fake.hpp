@@ -137,9 +137,9 @@ struct FakeDnn {
 using Convolved = backend::cudnn::With<Clocked, FakeDnn>;
 /// A machine and its library, which finds the machine.
 inline std::unique_ptr<Convolved> convolved(FakeDnn::Log& log, backend::cudnn::Choices& choices,
-                                            backend::gpu::Pin pin = backend::gpu::Pin::Measured,
+                                            backend::gpu::KernelSource source = backend::gpu::KernelSource::Measured,
                                             std::uint64_t seed = 1) {
-  auto m = std::make_unique<Convolved>(FakeDnn{&log}, choices, pin, seed);
+  auto m = std::make_unique<Convolved>(FakeDnn{&log}, choices, source, seed);
   log.machine = m.get();
   return m;
 }

@@ -7,7 +7,7 @@
 using namespace cleave;
 using namespace cleave::testing;
 using backend::cudnn::Choices;
-using backend::gpu::Pin;
+using backend::gpu::KernelSource;
 
 namespace {
 
@@ -23,10 +23,10 @@ template <class P, class M> Outcome trained(std::unique_ptr<M> machine, int repl
 struct Small : Sequential<Image<2, 6, 6>, Conv<4, 3>, Relu, Conv<4, 3, Pad<1>>, Linear<4>, CrossEntropy> {};
 
 /// A plan under a library, beside threads; what the library was asked.
-template <class P> FakeDnn::Log convolves(double tolerance, int replicas, Pin pin = Pin::Library) {
+template <class P> FakeDnn::Log convolves(double tolerance, int replicas, KernelSource source = KernelSource::Library) {
   FakeDnn::Log log;
   Choices choices("");
-  Outcome const got = trained<P>(convolved(log, choices, pin, 3), replicas);
+  Outcome const got = trained<P>(convolved(log, choices, source, 3), replicas);
   CHECK(far(got, outcome(Trainer<P>(replicas, 7))) <= tolerance);
   return log;
 }
@@ -65,7 +65,7 @@ TEST_CASE("a capture puts convolutions and asks nothing, a step does nothing at 
 TEST_CASE("in bf16, in tf32, as measured") {
   convolves<Of<Small, DataParallel<Sync>, Precision<bf16>, Fastest>>(2e-2, 1);
   convolves<Of<Small, DataParallel<Sync>, Precision<tf32>, Fastest>>(1e-3, 1);
-  convolves<Of<Small, DataParallel<Sync>, Fastest>>(1e-5, 2, Pin::Measured);
+  convolves<Of<Small, DataParallel<Sync>, Fastest>>(1e-5, 2, KernelSource::Measured);
 }
 TEST_CASE("what wants more than a MiB has it where the plan says so, in the arena") {
   auto const ran = [](auto plan) {
@@ -73,7 +73,7 @@ TEST_CASE("what wants more than a MiB has it where the plan says so, in the aren
     FakeDnn::Log log;
     log.wants = 2 << 20;
     Choices choices("");
-    auto machine = convolved(log, choices, Pin::Library);
+    auto machine = convolved(log, choices, KernelSource::Library);
     machine->idle = true;
     DeviceTrainer<P, Convolved> const t(1, 7, std::move(machine));
     return log.count("run");
@@ -91,8 +91,8 @@ TEST_CASE("convolutions by one library, products by another") {
   Fake::Log products;
   Choices choices("");
   backend::cublas::Choices of_products("");
-  auto machine = std::make_unique<Both>(FakeDnn{&log}, choices, Pin::Library, Fake{&products}, of_products,
-                                        Pin::Library, std::uint64_t{3});
+  auto machine = std::make_unique<Both>(FakeDnn{&log}, choices, KernelSource::Library, Fake{&products}, of_products,
+                                        KernelSource::Library, std::uint64_t{3});
   log.machine = products.machine = machine.get();
   Outcome const got = trained<P>(std::move(machine), 2);
   CHECK(far(got, outcome(Trainer<P>(2, 7))) <= 1e-5);
@@ -103,7 +103,7 @@ TEST_CASE("ordered sums have their bits from our own kernels, and no library is 
   using P = Of<Net, DataParallel<Sync>>;
   FakeDnn::Log log;
   Choices choices("");
-  Outcome const got = outcome(DeviceTrainer<P, Convolved>(2, 7, convolved(log, choices, Pin::Library)));
+  Outcome const got = outcome(DeviceTrainer<P, Convolved>(2, 7, convolved(log, choices, KernelSource::Library)));
   CHECK(log.said.empty());
   CHECK(got == outcome(DeviceTrainer<P, OnDevice>(2, 7, device(1))));
 }

@@ -7,7 +7,7 @@
 
 namespace cleave::backend::cublas {
 
-using gpu::Algorithm, gpu::Pin;
+using gpu::Algorithm, gpu::KernelSource;
 
 struct Kind {
   using Task = gpu::Product;

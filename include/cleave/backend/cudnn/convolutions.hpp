@@ -7,7 +7,7 @@
 
 namespace cleave::backend::cudnn {
 
-using gpu::Algorithm, gpu::Pin;
+using gpu::Algorithm, gpu::KernelSource;
 
 /// An algorithm's first word is an engine, with this bit if it leaves the epilogue to one of our kernels.
 constexpr std::uint64_t without_end = std::uint64_t{1} << 63;

@@ -13,12 +13,12 @@ namespace cleave::backend::gpu {
 
 /// The choice set by an environment variable. It reaches processes that a launcher starts, and all machines of a
 /// program.
-enum class Pin : unsigned char { Measured, Own, Library };
-inline Pin pin_of(Words const& words, char const* said) {
+enum class KernelSource : unsigned char { Measured, Own, Library };
+inline KernelSource kernel_source_of(Words const& words, char const* said) {
   std::string const s = said ? said : "measured";
-  if (s == "measured") return Pin::Measured;
-  if (s == "own") return Pin::Own;
-  if (s == words.word) return Pin::Library;
+  if (s == "measured") return KernelSource::Measured;
+  if (s == "own") return KernelSource::Own;
+  if (s == words.word) return KernelSource::Library;
   throw Error({words.variable, "=", s, ": say measured, own or ", words.word});
 }
 
@@ -43,8 +43,8 @@ struct Suggested {
 template <class Kind, class Api> class Learned {
  public:
   using Task = typename Kind::Task;
-  Learned(Api api, Choices& choices, Pin pin, std::string device)
-      : api_(std::move(api)), choices_(choices), pin_(pin), device_(std::move(device)) {}
+  Learned(Api api, Choices& choices, KernelSource source, std::string device)
+      : api_(std::move(api)), choices_(choices), source_(source), device_(std::move(device)) {}
   Learned(Learned const&) = delete;
   Learned& operator=(Learned const&) = delete;
   ~Learned() {
@@ -57,7 +57,7 @@ template <class Kind, class Api> class Learned {
   using Behind = std::function<void(Made)> const&;
   template <class Queue>
   void learn(Queue const& q, Task const& task, Places const& at, Puts fill, Puts own, Behind behind) {
-    if (pin_ == Pin::Own || !Kind::suits(at)) return;
+    if (source_ == KernelSource::Own || !Kind::suits(at)) return;
     auto const call = Kind::call_for(task, at);
     if (find(task, call)) return;
     if (std::string const why = Kind::lacks(task); !why.empty()) {
@@ -94,7 +94,7 @@ template <class Kind, class Api> class Learned {
   /// A line for each task, and one if the file had problems.
   std::string listing() const {
     std::string const things = Kind::words.things, library = Kind::words.library;
-    if (pin_ == Pin::Own) return things + " by own kernels: " + Kind::words.variable + "=own\n";
+    if (source_ == KernelSource::Own) return things + " by own kernels: " + Kind::words.variable + "=own\n";
     std::string s;
     for (Known const& k : known_) {
       bool const theirs = by_library(k.choice), apart = theirs && made(k, k.choice.algorithm) == Made::WithoutEnd;
@@ -125,9 +125,10 @@ template <class Kind, class Api> class Learned {
   static Made made(Known const& k, Algorithm const& a) {
     return Kind::ends(k.task, a) ? Made::Whole : Made::WithoutEnd;
   }
-  bool by_library(Choice const& c) const { return c.there && (pin_ == Pin::Library || !c.own); }
+  bool by_library(Choice const& c) const { return c.there && (source_ == KernelSource::Library || !c.own); }
   std::string how() const {
-    if (pin_ == Pin::Library) return std::string(" (") + Kind::words.variable + "=" + Kind::words.word + ")";
+    if (source_ == KernelSource::Library)
+      return std::string(" (") + Kind::words.variable + "=" + Kind::words.word + ")";
     return choices_.file().empty() ? ", as measured" : ", as measured (" + choices_.file() + ")";
   }
   Known* find(Task const& task, typename Kind::Call const& call) {
@@ -233,7 +234,7 @@ template <class Kind, class Api> class Learned {
 
   Api api_;
   Choices& choices_;
-  Pin pin_;
+  KernelSource source_;
   std::string device_;
   typename Api::Handle handle_{};
   bool started_ = false;
@@ -243,10 +244,10 @@ template <class Kind, class Api> class Learned {
 /// A machine with tuned libraries. There may be several libraries, each for its kind of task.
 template <class Base, class Kind, class Api> class WithLibrary : public Base {
  public:
-  WithLibrary() : WithLibrary(Api{}, shared(), pin_of(Kind::words, std::getenv(Kind::words.variable))) {}
+  WithLibrary() : WithLibrary(Api{}, shared(), kernel_source_of(Kind::words, std::getenv(Kind::words.variable))) {}
   template <class... Of>
-  WithLibrary(Api api, Choices& choices, Pin pin, Of&&... of)
-      : Base(std::forward<Of>(of)...), learned_(std::move(api), choices, pin, Base::title()) {}
+  WithLibrary(Api api, Choices& choices, KernelSource source, Of&&... of)
+      : Base(std::forward<Of>(of)...), learned_(std::move(api), choices, source, Base::title()) {}
   ~WithLibrary() {
     try {  // the library may still be running
       Base::finish();
