@@ -210,12 +210,13 @@ template <class P> void bind_trainer(nb::module_& m) {
           [](T& t, Given const& x, Given const& y, int epochs, double validation, int patience, bool standardise,
              nb::object const& watch, std::string const& checkpoint, bool progress, std::string const& log,
              std::string const& report, std::optional<float> rate, double save_seconds, std::string const& monitor,
-             std::string const& best, std::optional<Given> const& weights) {
+             std::string const& best, std::optional<Given> const& sample_weights) {
             std::vector<float> of_samples;
-            if (weights) {
-              Floats const values("weights", *weights, 1);
+            if (sample_weights) {
+              Floats const values("sample_weights", *sample_weights, 1);
               std::span<float const> const all = values;
               of_samples.assign(all.begin(), all.end());
+              if (all.empty()) throw Error({"fit: 0 .sample_weights for ", x.shape(0), " samples"});
             }
             FitOptions const how{.epochs = epochs,
                                  .validation = validation,
@@ -224,7 +225,7 @@ template <class P> void bind_trainer(nb::module_& m) {
                                  .rate = rate ? std::optional(Rate::constant(*rate)) : std::nullopt,
                                  .checkpoint = checkpoint,
                                  .save_every = std::chrono::milliseconds(std::llround(save_seconds * 1000)),
-                                 .weights = std::move(of_samples),
+                                 .sample_weights = std::move(of_samples),
                                  .monitor = monitor_of(monitor, best)};
             session::Watch told(watching(watch), Interrupts());
             if (progress) told.add(ProgressBar());
@@ -235,14 +236,14 @@ template <class P> void bind_trainer(nb::module_& m) {
           "x"_a, "y"_a, nb::kw_only(), "epochs"_a = 1, "validation"_a = 0.0, "patience"_a = 0, "standardise"_a = false,
           "watch"_a = nb::none(), "checkpoint"_a = "", "progress"_a = false, "log"_a = "", "report"_a = "",
           "rate"_a = nb::none(), "save_seconds"_a = 600.0, "monitor"_a = "val_loss", "best"_a = "lowest",
-          "weights"_a = nb::none(),
+          "sample_weights"_a = nb::none(),
           "Trains on x (n, inputs) and y: classes (n) or (n, positions), or targets (n, outputs). watch(Epoch) is "
           "called after each epoch; if it returns True, the training ends. With validation, the weights of the epoch "
           "with the lowest val_loss are kept, or with the lowest or highest monitor. With checkpoint, the training is "
           "saved in that file after each epoch and every save_seconds; if it is there, the training continues from "
           "it. progress prints a line to stderr; log is a file with a line of JSON for each epoch; report is a page "
-          "for a browser; rate is a constant one instead of the plan's. weights (n) are those of the samples, for a "
-          "model that ends with SampleWeighted.")
+          "for a browser; rate is a constant one instead of the plan's. sample_weights (n) are for a model that "
+          "ends with SampleWeighted.")
       .def(
           "evaluate",
           [](T& t, Given const& x, Given const& y) {

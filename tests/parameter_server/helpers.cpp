@@ -63,7 +63,7 @@ template <class P = Train> struct Run {
 backend::host::Feed weighted() {
   static backend::host::Feed const plain = signs::feed<BySample>();
   backend::host::Feed out = plain;
-  out.weights = [](void const*, long step, long first, int count, float* to) {
+  out.sample_weights = [](void const*, long step, long first, int count, float* to) {
     std::vector<int> labels(static_cast<std::size_t>(count));
     plain.labels(plain.self, step, first, count, labels.data());
     for (int const c : labels) *to++ = std::array{0.5f, 0.f, 4.5f, 1.f}[static_cast<std::size_t>(c)];

@@ -77,6 +77,15 @@ TEST_CASE("pinned layers are on their stage, and the others around them") {
   CHECK(parts<Four<L, L, L, Pin<2, L>>>(3) == parts<Equal>(3));
   CHECK(parts<Sequential<Vector<8>, L, Pin<1, Relu, L>, Relu, L, CrossEntropy>>(2) == Parts{0, 1, 1, 1, 1, 1});
 }
+TEST_CASE("parts begin with other layers where pins want it, and only there") {
+  using Maps = Sequential<Vector<8>, Pin<0, L>, Relu, Pin<2, L>, Relu, L, Relu, L, CrossEntropy>;
+  CHECK(parts<Maps>(3) == Parts{0, 1, 2, 2, 2, 2, 2, 2});
+  CHECK(parts<Sequential<Vector<8>, L, Relu, L, Relu, Pin<0, L>, CrossEntropy>>(2) == Parts{0, 0, 0, 0, 0, 1});
+  using Refused = Sequential<Vector<8>, L, Prefer<5, Relu>, L, CrossEntropy>;
+  CHECK(parts<Refused>(2) == parts<Sequential<Vector<8>, L, Relu, L, CrossEntropy>>(2));
+  using Within = Sequential<Vector<8>, L, Residual<L, Prefer<7, Relu>, L>, L, CrossEntropy>;
+  CHECK(parts<Within>(2) == parts<Skips>(2));
+}
 TEST_CASE("what cannot be kept is left for a law to tell") {
   auto const misplaced = []<class Net>(meta::type<Net>, int stages) {
     auto const on = place::partition(model<Net>, stages, nullptr, 0, stages);

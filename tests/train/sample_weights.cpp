@@ -6,6 +6,11 @@
 #include <cleave/data/weighted_set.hpp>
 #include <cleave/train/emulated.hpp>
 
+#include <algorithm>
+#include <cmath>
+
+#include "../io/scratch.hpp"
+
 using namespace cleave;
 
 namespace {
@@ -32,7 +37,7 @@ struct Trained {
 template <class Trainer> Trained fitted(Trainer&& trainer, std::vector<float> const& weights) {
   Samples const s;
   Trained out;
-  for (auto const& e : trainer.fit(s.x, s.y, {.epochs = 3, .validation = 0.2, .weights = weights}).epochs) {
+  for (auto const& e : trainer.fit(s.x, s.y, {.epochs = 3, .validation = 0.2, .sample_weights = weights}).epochs) {
     out.losses.push_back(e.loss);
     out.losses.push_back(e.val_loss);
   }
@@ -46,8 +51,10 @@ template <class Loss, class... Ps> struct Train : Plan<Of<Loss>, Batch<16>, Micr
   static constexpr Rate rate = Rate::constant(0.1f);
 };
 struct Sequences : Sequential<Sequence<3, 2>, PerPosition<Linear<3>, SampleWeighted<CrossEntropy>>> {};
-struct OfSequences
-    : Plan<Sequences, Batch<12>, MicroBatches<4>, DataParallel<Sync>, ModelParallel<SplitPositions, Ways<3>>> {};
+template <class N>
+struct OfSequences : Plan<Sequences, Batch<12>, MicroBatches<4>, DataParallel<Sync>, ModelParallel<SplitPositions, N>> {
+  static constexpr Rate rate = Rate::constant(0.25f);
+};
 template <class... Ps> void same(int replicas) {
   Samples const s;
   auto const wanted = fitted(Trainer<Train<ByClass, Ps...>>({.replicas = replicas}), {});
@@ -93,7 +100,7 @@ TEST_CASE(
   Trainer<P> a({.replicas = 2}), b({.replicas = 2});
   a.fit(weighted, {.epochs = 2});
   double loss = 0;
-  for (auto const& at : b.batches(s.x, s.y, {.epochs = 2, .weights = weights})) loss = b.step(at);
+  for (auto const& at : b.batches(s.x, s.y, {.epochs = 2, .sample_weights = weights})) loss = b.step(at);
   CHECK(loss > 0);
   CHECK(a.evaluate(weighted).loss == b.evaluate(weighted).loss);
   double sum = 0;
@@ -104,25 +111,50 @@ TEST_CASE(
   CHECK(a.evaluate(weighted).loss == doctest::Approx(sum / 101).epsilon(1e-6));
   CHECK(a.evaluate(weighted).accuracy == a.evaluate(plain).accuracy);
   auto const [training, held_out] = split(weighted, 0.25);
-  CHECK(a.fit(training, held_out, {.epochs = 1}).epochs.size() == 1);
+  History const h = a.fit(training, held_out, {.epochs = 1});
+  CHECK(h.epochs[0].val_loss == a.evaluate(held_out).loss);
 }
-TEST_CASE("a sequence has a weight for all its positions: twice as much at half the rate is the same") {
+TEST_CASE("a sequence has a weight for all its positions, on whatever ranks they are") {
   Samples const s;
   auto const x = std::span<float const>(s.x).first(6 * 60);
   std::vector<int> y(3 * 60);
+  std::vector<float> weights(60);
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = i % 7 == 3 ? op::ignored : s.y[i % 101];
-  auto const outputs = [&](auto&& trainer, float weight, float rate) {
-    auto const h = trainer.fit(x, y, {.epochs = 2, .rate = Rate::constant(rate), .weights = std::vector(60, weight)});
-    auto const of = trainer.predictor()(x);
-    std::vector<double> out(of.begin(), of.end());
-    out.push_back(h.epochs[1].loss / static_cast<double>(weight));
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<float>(i % 5) / 2;
+  auto const outputs = [&](auto&& trainer, std::vector<float> const& of) {
+    auto const h = trainer.fit(x, y, {.epochs = 2, .sample_weights = of});
+    auto const got = trainer.predictor()(x);
+    std::vector<double> out(got.begin(), got.end());
+    out.push_back(h.epochs[1].loss);
     return out;
   };
-  auto const wanted = outputs(Trainer<OfSequences>({.replicas = 1}), 1, 0.25f);
-  CHECK(outputs(Trainer<OfSequences>({.replicas = 1}), 2, 0.125f) == wanted);
-  CHECK(outputs(Trainer<OfSequences>({.replicas = 2}), 2, 0.125f) == wanted);
-  auto const on_device = outputs(DeviceTrainer<OfSequences, backend::emulate::Machine>({.replicas = 2}), 2, 0.125f);
-  for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(on_device[i] == doctest::Approx(wanted[i]).epsilon(1e-4));
+  using OnDevice = DeviceTrainer<OfSequences<Ways<3>>, backend::emulate::Machine>;
+  auto const wanted = outputs(Trainer<OfSequences<Ways<1>>>({.replicas = 1}), weights);
+  auto const near = [&](std::vector<double> const& got) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(got[i] == doctest::Approx(wanted[i]).epsilon(1e-4));
+  };
+  near(outputs(Trainer<OfSequences<Ways<3>>>({.replicas = 1}), weights));
+  near(outputs(Trainer<OfSequences<Ways<3>>>({.replicas = 2}), weights));
+  near(outputs(OnDevice({.replicas = 2}), weights));
+  std::reverse(weights.begin(), weights.end());
+  CHECK(std::abs(outputs(Trainer<OfSequences<Ways<1>>>({.replicas = 1}), weights).back() - wanted.back()) > 1e-3);
+}
+TEST_CASE("a training goes on from a checkpoint with its weights, and with no others") {
+  Samples const s;
+  scratch::Folder const folder;
+  auto const weights = class_weights(s.y, of_class);
+  auto const trained = [&](int epochs, std::string const& file, std::vector<float> const& of) {
+    Trainer<Train<BySample>> t;
+    auto const h = t.fit(s.x, s.y, {.epochs = epochs, .checkpoint = folder / file, .sample_weights = of});
+    return h.epochs.back().loss;
+  };
+  double const wanted = trained(3, "whole.safetensors", weights);
+  trained(1, "part.safetensors", weights);
+  CHECK(trained(3, "part.safetensors", weights) == wanted);
+  trained(1, "other.safetensors", weights);
+  auto others = weights;
+  others[50] += 1;
+  CHECK_THROWS_AS(trained(3, "other.safetensors", others), Error);
 }
 TEST_CASE("samples of weight 0 change nothing: whatever they are") {
   Samples s;
@@ -130,7 +162,7 @@ TEST_CASE("samples of weight 0 change nothing: whatever they are") {
   for (std::size_t i = 0; i < s.y.size(); i += 3) weights[i] = 0;
   auto const trained = [&] {
     Trainer<Train<BySample>> t;
-    t.fit(s.x, s.y, {.epochs = 2, .weights = weights});
+    t.fit(s.x, s.y, {.epochs = 2, .sample_weights = weights});
     auto const of = t.predictor()(std::span<float const>(s.x).subspan(4, 4));
     return std::vector<float>(of.begin(), of.end());
   };
@@ -146,14 +178,14 @@ TEST_CASE("weights that do not fit are refused before anything is trained") {
   std::vector<float> weights(101, 1);
   auto const set = with_weights(plain, weights);
   Trainer<Train<BySample>> t;
-  CHECK_THROWS_WITH_AS(t.fit(s.x, s.y, {.weights = {1, 2}}), "fit: 2 .weights for 101 samples", Error);
-  CHECK_THROWS_WITH_AS(t.fit(set, {.weights = weights}),
-                       "fit: .weights are given, but the data set has weights of its own; leave one out", Error);
+  CHECK_THROWS_WITH_AS(t.fit(s.x, s.y, {.sample_weights = {1, 2}}), "fit: 2 .sample_weights for 101 samples", Error);
+  CHECK_THROWS_WITH_AS(t.fit(set, {.sample_weights = weights}),
+                       "fit: .sample_weights are given, but the data set has weights of its own; leave one out", Error);
   weights[7] = -1;
-  CHECK_THROWS_WITH_AS(t.fit(s.x, s.y, {.weights = weights}),
+  CHECK_THROWS_WITH_AS(t.fit(s.x, s.y, {.sample_weights = weights}),
                        "fit: the weight of sample 7 is -1, not a finite number of 0 or more", Error);
-  CHECK_THROWS_WITH_AS(Trainer<Train<ByClass>>().fit(s.x, s.y, {.weights = weights}),
-                       "fit: .weights are given, which weighted_cross_entropy does not read; end the model with "
+  CHECK_THROWS_WITH_AS(Trainer<Train<ByClass>>().fit(s.x, s.y, {.sample_weights = weights}),
+                       "fit: .sample_weights are given, which weighted_cross_entropy does not read; end the model with "
                        "SampleWeighted<loss>",
                        Error);
   CHECK(t.steps() == 0);

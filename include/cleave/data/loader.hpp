@@ -105,8 +105,8 @@ class Loader {
         [](void const* self, long step, long first, int count, float* to) { me(self).inputs(step, first, count, to); },
         nullptr, nullptr, nullptr};
     if (of_.has_weights()) {
-      out.weights = [](void const* self, long step, long first, int count, float* to) {
-        me(self).weights(step, first, count, to);
+      out.sample_weights = [](void const* self, long step, long first, int count, float* to) {
+        me(self).sample_weights(step, first, count, to);
       };
     }
     if (of_.has_labels()) {
@@ -170,7 +170,7 @@ class Loader {
   void targets(long step, long first, int count, float* to) {
     for (long s = first; s < first + count; ++s, to += outputs_) answers(position(step, s), nullptr, to);
   }
-  void weights(long step, long first, int count, float* to) {
+  void sample_weights(long step, long first, int count, float* to) {
     for (long s = first; s < first + count; ++s) *to++ = of_.weight(sample_at(position(step, s)));
   }
   void answers(long position, int* labels, float* targets) {

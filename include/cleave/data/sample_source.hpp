@@ -192,8 +192,10 @@ CLEAVE_IN_LIBRARY std::uint64_t checksum_of(SampleSource const& all) {
     for (auto const* values : {&x, &targets})
       for (float const v : *values) sum = checksum_of({std::bit_cast<std::int32_t>(v)}, sum);
     for (int const label : labels) sum = checksum_of({label}, sum);
-    if (all.has_weights()) sum = checksum_of({std::bit_cast<std::int32_t>(all.weight(i))}, sum);
+    if (all.weight_of) sum = checksum_of({std::bit_cast<std::int32_t>(all.weight(i))}, sum);
   }
+  for (long i = 0; all.weights && i < all.size(); ++i)
+    sum = checksum_of({std::bit_cast<std::int32_t>(all.weight(i))}, sum);
   return sum;
 }
 

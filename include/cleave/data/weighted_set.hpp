@@ -15,6 +15,9 @@ namespace cleave {
 
 /// The samples of `of`, which must outlive it, each with a weight.
 template <Dataset D> class WeightedSet {
+  static_assert(
+      !requires(D const& d) { d.weight(0L); }, "with_weights: the samples of this data set have weights already");
+
  public:
   using Input = typename D::Input;
   using Target = typename D::Target;
@@ -71,7 +74,7 @@ std::vector<int> labels_of(D const& of) {
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<int>(of.label(static_cast<long>(i)));
   return out;
 }
-/// Of samples with these classes: that of the class. `{.weights = class_weights(y, {1, 4.5f})}`. Throws Error for a
+/// The weight of each sample: that of its class. `{.sample_weights = class_weights(y, {1, 4.5f})}`. Throws Error for a
 /// class that has none.
 inline std::vector<float> class_weights(std::span<int const> y, std::vector<float> const& of_class) {
   std::vector<float> out;
@@ -84,9 +87,9 @@ inline std::vector<float> class_weights(std::span<int const> y, std::vector<floa
   }
   return out;
 }
-/// The same, with every class as much in all: n / (classes * samples of the class) for each of n samples, by the
-/// classes that are there, so that the mean weight is 1. `{.weights = balanced_weights(y)}`. Throws Error for a class
-/// below 0.
+/// Weights with which every class counts as much in total: n / (classes * samples of the class) for each of n samples,
+/// by the classes that are there, so that the mean weight is 1. `{.sample_weights = balanced_weights(y)}`. Throws Error
+/// for a class below 0.
 inline std::vector<float> balanced_weights(std::span<int const> y) {
   std::vector<long> count;
   for (std::size_t i = 0; i < y.size(); ++i) {

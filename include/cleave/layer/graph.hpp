@@ -12,7 +12,6 @@
 
 namespace cleave::layer {
 
-/// Operation k reads the outputs of in0[k] and in1[k]; -1 is the model's input, -2 no second input.
 /// The stage of a pipeline on which an operation is to be (layer/pin.hpp); -1: any.
 struct StageWish {
   int stage = -1;
@@ -20,6 +19,7 @@ struct StageWish {
   friend constexpr bool operator==(StageWish, StageWish) = default;
 };
 
+/// Operation k reads the outputs of in0[k] and in1[k]; -1 is the model's input, -2 no second input.
 template <int N> struct Graph {
   static constexpr int no_mask = -3, two_masks = -4;
   int in0[N]{}, in1[N]{}, leaf[N]{};  // leaf: the number of the operation's layer

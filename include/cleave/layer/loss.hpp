@@ -123,7 +123,8 @@ template <class Ops> struct sample_weighted_ {
   using type = Ops;
 };
 template <class Op>
-requires(Op::is_loss&& Op::inputs == 1 && Op::weights == 0 && Op::states == 0) struct sample_weighted_<meta::list<Op>> {
+requires(Op::is_loss&& Op::inputs == 1 && Op::weights == 0 && Op::states == 0 &&
+         !Op::weighs_samples) struct sample_weighted_<meta::list<Op>> {
   static constexpr bool holds = true;
   using type = meta::list<op::SampleWeightedLoss<Op>>;
 };
@@ -132,18 +133,18 @@ template <class Ops> struct a_weighted_loss_is_one_operation {
   template <bool Holds> struct tell {
     static_assert(Holds,
                   "SampleWeighted<loss>: a loss of one operation without weights or a state, such as CrossEntropy or "
-                  "Huber<>; not ParallelCrossEntropy");
+                  "Huber<>; not ParallelCrossEntropy, nor one that has weights of samples already");
   };
 };
 }  // namespace layer
 
-/// A loss in which each sample has a weight of its own, that of the data set (`with_weights`) or `FitOptions::weights`;
-/// where neither has any, as in an evaluation, each is 1. `SampleWeighted<CrossEntropy>`; of sequences
-/// `PerPosition<Linear<65>, SampleWeighted<CrossEntropy>>`, a weight for the whole sequence. The loss of a batch is the
-/// sum of weight times loss over the samples, divided by their number: as Keras' sample_weight. Weights are 0 or more;
-/// a sample of weight 0 changes no gradient.
+/// A loss in which each sample has a weight of its own, that of the data set (`with_weights`) or
+/// `FitOptions::sample_weights`; where neither has any, as in an evaluation, each is 1. `SampleWeighted<CrossEntropy>`;
+/// of sequences `PerPosition<Linear<65>, SampleWeighted<CrossEntropy>>`, a weight for the whole sequence. The loss of a
+/// batch is the sum of weight times loss over the samples, divided by their number: as Keras' sample_weight. Weights
+/// are 0 or more; a sample of weight 0 changes no gradient.
 template <class Loss> struct SampleWeighted {
-  using law = layer::a_weighted_loss_is_one_operation<layer::ops_of<Loss>>;
+  using law = meta::first_violated<layer::law_of<Loss>, layer::a_weighted_loss_is_one_operation<layer::ops_of<Loss>>>;
   using ops = typename layer::sample_weighted_<layer::ops_of<Loss>>::type;
   using policies = meta::list<>;
   static constexpr void connect(auto& graph) { Loss::connect(graph); }

@@ -55,7 +55,7 @@ void score_rows(T const* x, backend::host::Answers const& answers, schedule::Ran
     t.x = t.x2 = x;  // of a loss of sums over classes the second is read
     t.labels = label;
     if (P::schedule.targets > 0) t.targets = answers.targets + (row - rows.begin) * size;
-    if (P::schedule.weighs_samples) t.sample_weights = answers.weights + (row - rows.begin) * last.labels;
+    if (P::schedule.weighs_samples) t.sample_weights = answers.sample_weights + (row - rows.begin) * last.labels;
     if constexpr ((Loss::inputs == 1 || last.reads_class_sums) && Loss::weights == 0 && Loss::states == 0) {
       Loss::template forward<one>(backend::host::Context{}, t);
     } else {

@@ -56,7 +56,7 @@ template <class Loss, int... Percent> struct WeightedLoss : LossTimesWeights<Los
   static constexpr int classes = sizeof...(Percent);
 };
 
-/// That of the feed.
+/// The weight of a sample is the feed's.
 struct WeightsOfSamples {
   template <class T> CLEAVE_HD static tensor::accumulate_t<T> of(Operands<T> const& t, long b) {
     using A = tensor::accumulate_t<T>;

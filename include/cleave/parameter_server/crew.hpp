@@ -146,7 +146,7 @@ template <class F, class Shards> class Crew {
     backend::host::Feed out{this, pixels, nullptr};
     if (feed_.labels || !feed_.targets) out.labels = labels;
     if (feed_.targets) out.targets = targets;
-    if (feed_.weights || wanted_.weighs_samples) out.weights = weights;
+    if (feed_.sample_weights || wanted_.weighs_samples) out.sample_weights = sample_weights;
     return out;
   }
   static void pixels(void const* self, long portion, long first, int count, float* out) {
@@ -166,10 +166,10 @@ template <class F, class Shards> class Crew {
     if (me.feed_.targets) return me.feed_.targets(me.feed_.self, me.first_ + portion, first, count, out);
     std::fill_n(out, count * me.wanted_.outputs, 0.0f);
   }
-  static void weights(void const* self, long portion, long first, int count, float* out) {
+  static void sample_weights(void const* self, long portion, long first, int count, float* out) {
     auto const& me = *static_cast<Crew const*>(self);
     std::shared_lock lock(me.lent_);
-    if (me.feed_.weights) return me.feed_.weights(me.feed_.self, me.first_ + portion, first, count, out);
+    if (me.feed_.sample_weights) return me.feed_.sample_weights(me.feed_.self, me.first_ + portion, first, count, out);
     std::fill_n(out, count, 1.0f);
   }
 

@@ -152,7 +152,7 @@ struct FeedFrom {
     backend::host::Feed out{this, pixels, nullptr};
     if (of.labels) out.labels = labels;
     if (of.targets) out.targets = targets;
-    if (of.weights) out.weights = weights;
+    if (of.sample_weights) out.sample_weights = sample_weights;
     return out;
   }
 
@@ -168,8 +168,8 @@ struct FeedFrom {
   static void targets(void const* self, long step, long sample, int count, float* out) {
     source(self).targets(source(self).self, from(self) + step, sample, count, out);
   }
-  static void weights(void const* self, long step, long sample, int count, float* out) {
-    source(self).weights(source(self).self, from(self) + step, sample, count, out);
+  static void sample_weights(void const* self, long step, long sample, int count, float* out) {
+    source(self).sample_weights(source(self).self, from(self) + step, sample, count, out);
   }
 };
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <initializer_list>
 #include <limits>
 
 #include "signature.hpp"
@@ -24,41 +23,29 @@ template <int Ops> struct Partitioned { int part[Ops < 1 ? 1 : Ops]{}; };
 namespace algebra {
 
 template <int Ops> struct Partitioning {
+  static constexpr int most = Ops < 1 ? 1 : Ops, finest = 3;
   int parts;
-  // Layers that stay together: what they cost, the first of them, and the part that they are to be, or -1.
-  long of_unit[Ops < 1 ? 1 : Ops]{};
-  int begin[Ops < 1 ? 1 : Ops]{}, wanted[Ops < 1 ? 1 : Ops]{}, units = 0;
-  bool wishes;  // are looked at
+  // Units, which are layers that stay together: what they cost, the first of them, and the part that they want, or -1.
+  long of_unit[most]{};
+  int begin[most]{}, wanted[most]{}, units = 0;
+  bool counts[most]{};  // the wish of an operation
+  int fineness = 0;     // of units, to `finest`
 
-  constexpr Partitioning(Signatures<Ops> const& model, int count, bool with_wishes)
-      : parts(count), wishes(with_wishes) {
-    take(model, [&](int k) { return model.op[k].contracts && !passes(model, k); });
-    if (units < parts) take(model, [&](int k) { return model.op[k].contracts; });
-    if (units < parts) take(model, [&](int k) { return !model.op[k].elementwise; });
-    if (units < parts) take(model, [](int) { return true; });
-    if (wishes) settle(model);
-  }
-  /// What is pinned, and then, in the order of the layers, what is preferred and can be beside that.
-  constexpr void settle(Signatures<Ops> const& model) {
-    for (bool const pinned : {true, false}) {
-      for (int k = 0, unit = -1; k < Ops; ++k) {
-        if (unit + 1 == units || model.op[k].leaf != begin[unit + 1]) continue;
-        if (layer::StageWish const wish = model.op[k].wish; wish.stage < 0 || wish.pinned != pinned) {
-          ++unit;
-          continue;
-        }
-        wanted[++unit] = model.op[k].wish.stage;
-        if (!pinned && !possible()) wanted[unit] = -1;
-      }
-      if (pinned && !possible()) {  // a law tells
-        for (int& w : wanted) w = -1;
-        return;
-      }
+  constexpr Partitioning(Signatures<Ops> const& model, int count, bool looks_at_wishes) : parts(count) {
+    for (int k = 0; k < Ops; ++k) counts[k] = looks_at_wishes && model.op[k].wish.pinned;
+    if (!divide(model)) {  // a law tells
+      for (bool& c : counts) c = false;
+      divide(model);
     }
-  }
-  constexpr bool possible() const {
-    int first[Ops < 1 ? 1 : Ops]{};
-    return fill(std::numeric_limits<long>::max(), first);
+    for (int k = 0, end = 0; looks_at_wishes && k < Ops; k = end) {
+      layer::StageWish const wish = model.op[k].wish;
+      for (end = k; end < Ops && model.op[end].wish == wish;) ++end;
+      if (wish.stage < 0 || wish.pinned) continue;
+      for (int i = k; i < end; ++i) counts[i] = true;
+      if (take(model)) continue;
+      for (int i = k; i < end; ++i) counts[i] = false;
+      take(model);
+    }
   }
   /// Whether a value besides the input of operation k passes from before k to k or behind it.
   static constexpr bool passes(Signatures<Ops> const& model, int k) {
@@ -67,21 +54,36 @@ template <int Ops> struct Partitioning {
     for (int i = k; i < Ops; ++i) any = any || other(model.op[i].in0) || other(model.op[i].in1);
     return any;
   }
-  /// begins(k): whether a part may begin with the layer of operation k.
-  template <class Begins> constexpr void take(Signatures<Ops> const& model, Begins begins) {
+  /// Whether a part may begin with the layer of operation k, by the fineness of units.
+  constexpr bool begins(Signatures<Ops> const& model, int k) const {
+    Signature const& s = model.op[k];
+    if (fineness == 0) return s.contracts && !passes(model, k);
+    return fineness == 1 ? s.contracts : fineness == finest || !s.elementwise;
+  }
+  /// Into units that are as fine as they must be for the parts and the wishes that count. False if none are.
+  constexpr bool divide(Signatures<Ops> const& model) {
+    for (fineness = 0; !take(model); ++fineness) {
+      if (fineness == finest) return false;
+    }
+    return true;
+  }
+  /// False if there are fewer units than parts, or some cannot be in the part that they want.
+  constexpr bool take(Signatures<Ops> const& model) {
     units = 0;
-    layer::StageWish wish;
+    layer::StageWish of;
     for (int k = 0; k < Ops; ++k) {
       Signature const& s = model.op[k];
-      bool const another = wishes && s.wish.stage >= 0 && !(s.wish == wish);
-      if (k == 0 || (s.leaf != model.op[k - 1].leaf && (another || begins(k)))) {
+      bool const another = counts[k] && !(s.wish == of);
+      if (k == 0 || (s.leaf != model.op[k - 1].leaf && (another || begins(model, k)))) {
+        of = counts[k] ? s.wish : layer::StageWish{};
         begin[units] = s.leaf;
-        wanted[units] = -1;
-        wish = s.wish;
+        wanted[units] = of.stage;
         of_unit[units++] = 0;
       }
       of_unit[units - 1] += cost(s);
     }
+    int first[most]{};
+    return units >= parts && fill(std::numeric_limits<long>::max(), first);
   }
   /// Whether a part may end before a unit: the parts behind it that come before a wanted one have a unit each.
   constexpr bool may_end(int part, int unit) const {
@@ -90,28 +92,28 @@ template <int Ops> struct Partitioning {
     return good;
   }
   /// The first layer of each part but the first, if a part may cost so much; each has a unit, and those that are wanted
-  /// in it. False if more parts would be needed.
-  constexpr bool fill(long most, int* first) const {
+  /// in it. False if more parts would be needed, or a unit would not be in the part that it wants.
+  constexpr bool fill(long highest, int* first) const {
     int unit = 0;
     auto const is_for = [&](int part) { return unit < units && (wanted[unit] < 0 || wanted[unit] == part); };
     for (int part = 0; part < parts; ++part) {
       if (!is_for(part)) return false;
       if (part > 0) first[part - 1] = begin[unit];
       long sum = of_unit[unit++];
-      if (sum > most) return false;
-      for (; is_for(part) && may_end(part, unit + 1) && sum + of_unit[unit] <= most; ++unit) sum += of_unit[unit];
+      if (sum > highest) return false;
+      for (; is_for(part) && may_end(part, unit + 1) && sum + of_unit[unit] <= highest; ++unit) sum += of_unit[unit];
       if (!may_end(part, unit)) return false;
     }
     return unit == units;
   }
   constexpr void balance(int* first) const {
-    long least = 0, most = 0;  // the first too little, the other enough
-    for (int i = 0; i < units; ++i) most += of_unit[i];
-    while (most - least > 1) {
-      long const middle = least + (most - least) / 2;
-      (fill(middle, first) ? most : least) = middle;
+    long least = 0, enough = 0;  // the first is too little
+    for (int i = 0; i < units; ++i) enough += of_unit[i];
+    while (enough - least > 1) {
+      long const middle = least + (enough - least) / 2;
+      (fill(middle, first) ? enough : least) = middle;
     }
-    fill(most, first);
+    fill(enough, first);
   }
 };
 

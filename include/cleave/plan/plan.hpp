@@ -271,13 +271,16 @@ template <class NetT, class... Policies> struct Plan {
           signatures, splits, request, pipeline.parts(), pipeline.stages);
   static constexpr int misplaced =
       meta::holds<model_law> ? place::first_misplaced(signatures, shardings, pipeline.stages) : -1;
+  static constexpr bool keeps_pins = misplaced < 0;
+  static constexpr int pinned = keeps_pins ? 0 : misplaced;
   static constexpr auto placed = plan::placed<meta::holds<model_law>>(signatures, shardings, request);
   static constexpr place::Verdict verdict = placed.verdict;
-  using place_law = meta::first_broken < model_law,
-        meta::enforce<plan::pinned_layers_are_on_their_stage<
-                          signatures.op[misplaced < 0 ? 0 : misplaced].wish.stage, pipeline.stages, misplaced<0>,
-                          plan::leaf<Net, signatures.op[misplaced < 0 ? 0 : misplaced].leaf>>,
-                      plan::law_of_verdict<Net, verdict.law, verdict.a, verdict.b, verdict.leaf>>;
+  using place_law =
+      meta::first_broken<model_law,
+                         meta::enforce<plan::pinned_layers_are_on_their_stage<signatures.op[pinned].wish.stage,
+                                                                              pipeline.stages, keeps_pins>,
+                                       plan::leaf<Net, signatures.op[pinned].leaf>>,
+                         plan::law_of_verdict<Net, verdict.law, verdict.a, verdict.b, verdict.leaf>>;
 
   // The passes, each a constant of its own; of a plan that breaks a law they have no node.
   static constexpr cleave::schedule::PlacedModel placed_model{signatures, placed, request,

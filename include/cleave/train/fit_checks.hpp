@@ -76,20 +76,24 @@ struct SamplesRead {
   Scaling const& scaling;
   LoaderOptions in_order;
 };
-/// With the weights that are given to `fit`. Throws Error if they do not fit, or if the loss reads none.
-CLEAVE_IN_LIBRARY SampleSource weighted(SampleSource all, FitOptions const& how, backend::host::Wanted const& w) {
-  if (how.weights.empty()) return all;
+/// With the weights that `call` is given. Throws Error if they do not fit, or if the loss reads none.
+CLEAVE_IN_LIBRARY SampleSource weighted(char const* call, SampleSource all, FitOptions const& how,
+                                        backend::host::Wanted const& w) {
+  if (how.sample_weights.empty()) return all;
   if (!w.weighs_samples)
-    throw Error({"fit: .weights are given, which ", w.loss, " does not read; end the model with SampleWeighted<loss>"});
-  if (all.has_weights()) throw Error("fit: .weights are given, but the data set has weights of its own; leave one out");
-  if (static_cast<long>(how.weights.size()) != all.size())
-    throw Error({"fit: ", how.weights.size(), " .weights for ", all.size(), " samples"});
-  for (std::size_t i = 0; i < how.weights.size(); ++i) {
-    if (!std::isfinite(how.weights[i]) || how.weights[i] < 0)
-      throw Error({"fit: the weight of sample ", i, " is ", meta::short_number(static_cast<double>(how.weights[i])),
+    throw Error({call, ": .sample_weights are given, which ", w.loss,
+                 " does not read; end the model with SampleWeighted<loss>"});
+  if (all.has_weights())
+    throw Error({call, ": .sample_weights are given, but the data set has weights of its own; leave one out"});
+  if (static_cast<long>(how.sample_weights.size()) != all.size())
+    throw Error({call, ": ", how.sample_weights.size(), " .sample_weights for ", all.size(), " samples"});
+  for (std::size_t i = 0; i < how.sample_weights.size(); ++i) {
+    if (!std::isfinite(how.sample_weights[i]) || how.sample_weights[i] < 0)
+      throw Error({call, ": the weight of sample ", i, " is ",
+                   meta::short_number(static_cast<double>(how.sample_weights[i])),
                    ", not a finite number of 0 or more"});
   }
-  all.weights = std::make_shared<std::vector<float> const>(how.weights);
+  all.weights = std::make_shared<std::vector<float> const>(how.sample_weights);
   return all;
 }
 CLEAVE_IN_LIBRARY TrainingSets sets_of(SampleSource const& all, FitOptions const& how, std::uint64_t seed) {

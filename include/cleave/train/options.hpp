@@ -56,8 +56,9 @@ struct FitOptions {
   bool stop_on_signals = false;
   /// Of `batches`: the loop goes on where the trainer is, as if this had made all its steps; `.epochs` are all epochs.
   bool resume = false;
-  /// Of each sample, 0 or more, in a SampleWeighted loss, held out or not; none: those of the data set, or 1.
-  std::vector<float> weights{};
+  /// Of each sample, 0 or more, in a SampleWeighted loss; of those that `.validation` holds out too, but not of a set
+  /// to hold out. None: those of the data set, or 1.
+  std::vector<float> sample_weights{};
   /// What says which epoch is the best, for the weights in the end and for `.patience`.
   Monitor monitor{};
 };

@@ -57,10 +57,12 @@ template <class P, class Self> class SampleTraining {
   History fit(D const& training, V const& held_out, FitOptions const& how = {}, Watch const& watch = {}) {
     if (how.validation != 0) throw Error("fit: samples to hold out are given; leave .validation out");
     if (held_out.size() < 1) throw Error("fit: the data set to hold out has no samples");
-    return fit_sources({weighted(source(training), how, wanted), source(held_out)}, how, watch, progress_of(how));
+    SampleSource const weighed = weighted("fit", source(training), how, wanted);
+    return fit_sources({weighed, source(held_out)}, how, watch, progress_of(how));
   }
   /// For a loop of one's own: `for (auto const& at : trainer.batches(x, y, {.epochs = 20})) { trainer.step(at); }`. Of
-  /// the options, epochs, standardise and weights count; the samples are all to train on. Throws Error as `fit` does.
+  /// the options, epochs, standardise and sample_weights count; the samples are all to train on. Throws Error as `fit`
+  /// does.
   BatchRange batches(std::span<float const> x, std::span<int const> y, FitOptions const& how = {}) {
     return batches_of(arrays(x, y, {}), how);
   }
@@ -146,8 +148,9 @@ template <class P, class Self> class SampleTraining {
     return source_of(of);
   }
   History fit_source(SampleSource const& all, FitOptions const& how, Watch const& watch) {
+    SampleSource const weighed = weighted("fit", all, how, wanted);
     FitProgress const at = progress_of(how);  // which may bring another seed
-    return fit_sources(sets_of(weighted(all, how, wanted), how, seed_), how, watch, at);
+    return fit_sources(sets_of(weighed, how, seed_), how, watch, at);
   }
   /// Of the checkpoint, if there is one, which is loaded.
   FitProgress progress_of(FitOptions const& how);
@@ -161,7 +164,7 @@ template <class P, class Self> class SampleTraining {
     return FitLoop(common(self()), sets, how, fitted(), watch, preprocessing_.scaling, at, files).run();
   }
   BatchRange batches_of(SampleSource const& samples, FitOptions const& how) {
-    SampleSource const all = weighted(samples, how, wanted);
+    SampleSource const all = weighted("batches", samples, how, wanted);
     check_same(all, how);
     if (!all.class_names.empty()) preprocessing_.class_names = all.class_names;
     return session::batches(common(self()), all, how, fitted(), preprocessing_.scaling);

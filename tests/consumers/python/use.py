@@ -77,10 +77,10 @@ class Modules(unittest.TestCase):
         wrong = numpy.arange(400) % 2 == 0
         y = numpy.where(wrong[:, None], (x + 1) % 3, x % 3)
         trainer = tagger.Trainer(seed=2)
-        trainer.fit(x, y, epochs=30, weights=1.0 - wrong)
+        trainer.fit(x, y, epochs=30, sample_weights=1.0 - wrong)
         self.assertGreater((trainer.predictor().classes(x) == x % 3).mean(), 0.9)
-        with self.assertRaisesRegex(tagger.Error, r"fit: 2 \.weights for 400 samples"):
-            trainer.fit(x, y, weights=numpy.ones(2))
+        with self.assertRaisesRegex(tagger.Error, r"fit: 2 \.sample_weights for 400 samples"):
+            trainer.fit(x, y, sample_weights=numpy.ones(2))
 
     def test_a_training_leaves_a_log_and_a_report(self):
         x, y = samples(320)
@@ -134,8 +134,8 @@ class Modules(unittest.TestCase):
             (r"y, sample 0: label -1", lambda: trainer.fit(x, y * 0 - 1)),
             (r"y, sample 3: label 3, but there are 3 classes", lambda: trainer.fit(x, numpy.where(numpy.arange(64) == 3, 3, 0))),
             (r"x: an array of an element type that is not read", lambda: trainer.fit(x.astype(complex), y)),
-            (r"which cross_entropy does not read", lambda: trainer.fit(x, y, weights=numpy.ones(64))),
-            (r"weights: an array of shape \(64, 2\), not \(n, 1\)", lambda: trainer.fit(x, y, weights=numpy.ones((64, 2)))),
+            (r"which cross_entropy does not read", lambda: trainer.fit(x, y, sample_weights=numpy.ones(64))),
+            (r"sample_weights: an array of shape \(64, 2\), not \(n, 1\)", lambda: trainer.fit(x, y, sample_weights=numpy.ones((64, 2)))),
             (r"fit: 0 epochs", lambda: trainer.fit(x, y, epochs=0)),
             (r"no\.safetensors: cannot open", lambda: flowers.Predictor("no.safetensors")),
         ):

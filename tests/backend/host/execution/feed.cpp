@@ -89,7 +89,7 @@ TEST_CASE("weights of samples are the feed's, 1 without any, 0 beside the data, 
   };
   CHECK(taken(false) == std::vector<float>{77, 77, 77});
   CHECK(taken(true) == std::vector<float>{1, 1, 1});
-  feed.weights = [](void const* self, long, long first, int count, float* out) {
+  feed.sample_weights = [](void const* self, long, long first, int count, float* out) {
     std::copy_n(static_cast<Given const*>(self)->weights.begin() + first, count, out);
   };
   CHECK(taken(true) == weights);

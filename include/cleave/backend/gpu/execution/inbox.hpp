@@ -68,8 +68,8 @@ template <class N, class Machine, class Link> class Inbox {
     return one.m.slices(ranks_.share, ranks_.program.node[ranks_.program.nodes - 1].batch_axes, round);
   }
   host::Answers answers(One const& one, int round) const {
-    Place const& in_it = at(one, round);
-    return {in<int>(in_it.labels), in<float>(in_it.targets), in<float>(in_it.weights)};
+    Place const& place = at(one, round);
+    return {in<int>(place.labels), in<float>(place.targets), in<float>(place.weights)};
   }
 
   // Captured: copies the input to where kernels read it.

@@ -21,14 +21,14 @@ namespace cleave::backend::host {
 /// The source of samples. Each function writes the samples [first, first + count) of a step's batch. `pixels`: inputs
 /// (count, input shape); `labels`: class numbers (count, Wanted::labels), from 0, or op::ignored where there are
 /// several; `targets`: numbers (count, shape of the loss's input), for losses of numbers. One of the last two may be
-/// null. With both, the loss of MeanSquaredError uses the targets, and accuracy uses the labels. `weights`: of the
-/// samples (count), for a SampleWeighted loss; null: each is 1.
+/// null. With both, the loss of MeanSquaredError uses the targets, and accuracy uses the labels. `sample_weights`:
+/// (count), for a SampleWeighted loss; null: each is 1.
 struct Feed {
   void const* self = nullptr;
   void (*pixels)(void const* self, long step, long first, int count, float* out) = nullptr;
   void (*labels)(void const* self, long step, long first, int count, int* out) = nullptr;
   void (*targets)(void const* self, long step, long first, int count, float* out) = nullptr;
-  void (*weights)(void const* self, long step, long first, int count, float* out) = nullptr;
+  void (*sample_weights)(void const* self, long step, long first, int count, float* out) = nullptr;
 };
 
 /// What the loss of a plan compares a sample's outputs with.
@@ -43,7 +43,7 @@ struct Wanted {
 /// beside each label.
 struct Answers {
   int* labels = nullptr;
-  float *targets = nullptr, *weights = nullptr;
+  float *targets = nullptr, *sample_weights = nullptr;
 };
 /// Whether the loss uses the targets of this feed.
 constexpr bool takes_numbers(Wanted const& w, Feed const& feed) {
@@ -65,14 +65,14 @@ struct SampleRange {
 
 /// Reads weights of samples, if the loss reads them; an Error names the first that is not finite or below 0.
 inline void take_weights(Feed const& feed, Wanted const& w, SampleRange const& of, float* weights) {
-  if (feed.weights && !w.weighs_samples) {
+  if (feed.sample_weights && !w.weighs_samples) {
     throw Error({"the feed has weights of samples, but ", w.loss,
                  " does not read them; end the model with SampleWeighted<loss>"});
   }
   if (!w.weighs_samples) return;
   long const valid = std::clamp<long>(of.valid, 0, of.count);
   std::fill_n(weights, of.count, 1.0f);
-  if (feed.weights) feed.weights(feed.self, of.step, of.first, of.count, weights);
+  if (feed.sample_weights) feed.sample_weights(feed.self, of.step, of.first, of.count, weights);
   for (long i = 0; i < valid; ++i) {
     if (std::isfinite(weights[i]) && weights[i] >= 0) continue;
     throw Error({"step ", of.step, ", sample ", of.first + i, ": its weight ", meta::short_number(weights[i]),
@@ -122,7 +122,7 @@ inline void take_answers(Feed const& feed, Wanted const& w, SampleRange const& o
     std::fill_n(targets, of.count * w.outputs, 0.0f);
     for (long i = 0; i < of.count; ++i) targets[i * w.outputs + labels[i]] = 1;
   }
-  take_weights(feed, w, of, to.weights);
+  take_weights(feed, w, of, to.sample_weights);
 }
 
 /// Tokens that a feed has written as f32, in their place as whole numbers; -1 for what is none.
