@@ -171,6 +171,15 @@ CLEAVE_IN_LIBRARY Scaling scaling_of(SampleSource const& of) {
   return sum.result();
 }
 
+/// Throws Error, which begins with what was called, if a weight of a sample is below 0 or not finite.
+inline void check_weights(std::string_view call, std::vector<float> const& weights) {
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (std::isfinite(weights[i]) && weights[i] >= 0) continue;
+    throw Error({call, ": the weight of sample ", i, " is ", meta::short_number(static_cast<double>(weights[i])),
+                 ", not a finite number of 0 or more"});
+  }
+}
+
 /// A number for numbers that several processes must have alike (FNV-1a, a word at a time).
 inline std::uint64_t checksum_of(std::initializer_list<long> numbers, std::uint64_t sum = 0xCBF29CE484222325u) {
   for (long const n : numbers) sum = (sum ^ static_cast<std::uint64_t>(n)) * 0x100000001B3u;

@@ -2,13 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
-#include <cmath>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "../meta/text.hpp"
 #include "sample_source.hpp"
 
 namespace cleave {
@@ -27,11 +24,7 @@ template <Dataset D> class WeightedSet {
   WeightedSet(D const& of, std::vector<float> weights) : of_(&of), weights_(std::move(weights)) {
     if (static_cast<long>(weights_.size()) != static_cast<long>(of.size()))
       throw Error({"with_weights: ", weights_.size(), " weights for ", of.size(), " samples"});
-    for (std::size_t i = 0; i < weights_.size(); ++i) {
-      if (!std::isfinite(weights_[i]) || weights_[i] < 0)
-        throw Error({"with_weights: the weight of sample ", i, " is ",
-                     meta::short_number(static_cast<double>(weights_[i])), ", not a finite number of 0 or more"});
-    }
+    session::check_weights("with_weights", weights_);
   }
   WeightedSet(D const&& of, std::vector<float> weights) = delete;
 

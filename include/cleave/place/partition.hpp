@@ -28,8 +28,8 @@ template <int Ops> struct Partitioning {
   // Units, which are layers that stay together: what they cost, the first of them, and the part that they want, or -1.
   long of_unit[most]{};
   int begin[most]{}, wanted[most]{}, units = 0;
-  bool counts[most]{};  // the wish of an operation
-  int fineness = 0;     // of units, to `finest`
+  bool counts[most]{};  // whether the wish of an operation does
+  int fineness = 0;     // of units, from 0 to `finest`
 
   constexpr Partitioning(Signatures<Ops> const& model, int count, bool looks_at_wishes) : parts(count) {
     for (int k = 0; k < Ops; ++k) counts[k] = looks_at_wishes && model.op[k].wish.pinned;
@@ -120,9 +120,9 @@ template <int Ops> struct Partitioning {
 }  // namespace algebra
 
 /// `of` has the first layer of each part but the first; or `said` is 0, and the costliest part costs as little as
-/// possible. There are at least as many layers as parts. Parts begin with products that no
-/// skip connection passes, if there are enough: what follows a product is computed with it, and rounded once. Where
-/// each of the stages has one part, layers are on those that they want.
+/// possible. There are at least as many layers as parts. Parts begin with products that no skip connection passes, if
+/// there are enough: what follows a product is computed with it, and rounded once. Where each of the stages has one
+/// part, layers are on the stages that Pin and Prefer name, if that is possible.
 template <int Ops>
 constexpr Partitioned<Ops> partition(Signatures<Ops> const& model, int parts, int const* of = nullptr, int said = 0,
                                      int stages = 0) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -87,12 +86,7 @@ CLEAVE_IN_LIBRARY SampleSource weighted(char const* call, SampleSource all, FitO
     throw Error({call, ": .sample_weights are given, but the data set has weights of its own; leave one out"});
   if (static_cast<long>(how.sample_weights.size()) != all.size())
     throw Error({call, ": ", how.sample_weights.size(), " .sample_weights for ", all.size(), " samples"});
-  for (std::size_t i = 0; i < how.sample_weights.size(); ++i) {
-    if (!std::isfinite(how.sample_weights[i]) || how.sample_weights[i] < 0)
-      throw Error({call, ": the weight of sample ", i, " is ",
-                   meta::short_number(static_cast<double>(how.sample_weights[i])),
-                   ", not a finite number of 0 or more"});
-  }
+  check_weights(call, how.sample_weights);
   all.weights = std::make_shared<std::vector<float> const>(how.sample_weights);
   return all;
 }

@@ -39,8 +39,8 @@ struct Wanted {
   int labels = 1;  // classes of a sample: one for each position, if the loss is of each
   bool weighs_samples = false;
 };
-/// Where they are written: labels (count, Wanted::labels), targets (count, outputs), and the weight of the sample
-/// beside each label.
+/// The places of what a loss compares samples with: labels (count, Wanted::labels), targets (count, outputs), and the
+/// weight of the sample beside each label.
 struct Answers {
   int* labels = nullptr;
   float *targets = nullptr, *sample_weights = nullptr;
