@@ -22,7 +22,7 @@ template <class F> struct Map : Base {
   using function = F;
   static constexpr auto name = F::name;
   static constexpr auto equation = "b*->b*";
-  static constexpr bool elementwise = true, pointwise = true;
+  static constexpr bool elementwise = true, pointwise = true, of_any_extents = true;
   static constexpr bool reads_x = !F::from_output, reads_y = F::from_output;
   static constexpr bool keeps_zeros = requires { requires F::keeps_zeros; };
   static constexpr Shape output(Shape x) { return x; }

@@ -22,6 +22,7 @@ struct Local {
   // over its outputs on the way back, from 1. Outputs lie in runs, and a block has a part of each. 0: no such plan.
   // The last member is never 0: g++ leaves zeros at the end out of a kernel's name, and nvcc's front end does not.
   int in_blocks = 0, out_blocks = 0, out_runs = 1;
+  constexpr bool is_one_slice() const { return batch == rows; }
   friend constexpr bool operator==(Local const&, Local const&) = default;
 };
 
@@ -84,27 +85,36 @@ template <class T> struct Operands {
   Operands const* tail = nullptr;  // of the operations fused to this one (tail.hpp); in the host's memory
 };
 
-/// Slice i of the contiguous ones from t on; `aux` numbers are kept for each sample.
-template <Local L, class T> CLEAVE_HD Operands<T> slice_of(Operands<T> t, long i, long aux) {
-  auto const move = [rows = i * L.rows](auto*& p, long size) {
+/// Elements of one sample, and the samples of a slice.
+struct SliceSizes {
+  long rows, x, x2, y, aux, labels;
+};
+/// Slice i of the contiguous ones from t on.
+template <class T> CLEAVE_HD Operands<T> slice_of(Operands<T> t, long i, SliceSizes const& of) {
+  auto const move = [rows = i * of.rows](auto*& p, long size) {
     if (p) p += rows * size;
   };
-  move(t.x, L.x.size());
-  move(t.x2, L.x2.size());
-  move(t.tokens, L.x.size());
-  move(t.y, L.y.size());
-  move(t.dy, L.y.size());
-  move(t.dx, L.x.size());
-  move(t.dx2, L.x2.size());
-  move(t.aux, aux);
-  move(t.labels, L.labels);
-  move(t.targets, L.x.size());
-  move(t.sample_weights, L.labels);
+  move(t.x, of.x);
+  move(t.x2, of.x2);
+  move(t.tokens, of.x);
+  move(t.y, of.y);
+  move(t.dy, of.y);
+  move(t.dx, of.x);
+  move(t.dx2, of.x2);
+  move(t.aux, of.aux);
+  move(t.labels, of.labels);
+  move(t.targets, of.x);
+  move(t.sample_weights, of.labels);
   if (t.loss) t.loss += i;
-  t.where.sample += i * L.rows;
+  t.where.sample += i * of.rows;
   t.where.first_slice = t.where.first_slice && i == 0;
   t.slices = 1;
   return t;
+}
+
+/// `aux` numbers are kept for each sample.
+template <Local L, class T> CLEAVE_HD Operands<T> slice_of(Operands<T> const& t, long i, long aux) {
+  return slice_of(t, i, SliceSizes{L.rows, L.x.size(), L.x2.size(), L.y.size(), aux, L.labels});
 }
 
 /// What a loss compares its input with: a class number, below the input's elements; a number for each of these; either,
@@ -158,7 +168,8 @@ struct Base {
   /// element e of the output depends on element e of the inputs only, whatever the slice. It is then fused to the
   /// kernel before it.
   static constexpr bool pointwise = false;
-  static constexpr bool contracts = false;  // a matrix product or convolution: splits of the user apply to it
+  static constexpr bool of_any_extents = false;  // and only the length of these loops depends on the extents
+  static constexpr bool contracts = false;       // a matrix product or convolution: splits of the user apply to it
   static constexpr bool is_loss = false;
   static constexpr Target loss_target = Target::Class;     // of a loss
   static constexpr bool weighs_samples = false;            // of a loss: it reads Operands::sample_weights

@@ -16,7 +16,7 @@ template <class T, int Along, bool WithBias, class Map> void ends() {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = static_cast<float>(i) - 10;
   std::vector<T> y(5 * 9, T{77}), bias(9);
   for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<T>(static_cast<float>(i));
-  Finish<float, T, 9, Along, WithBias, Map> const finish{y.data(), bias.data()};
+  Finish<float, T, Along, WithBias, Map> const finish{y.data(), 9, bias.data()};
   with_simd([&]<class S>(S) { finish.template done<S>(sum.data(), 8, 1, 2, 3, 5); });
   for (int r = 0; r < 5; ++r) {
     for (int c = 0; c < 9; ++c) {
@@ -37,5 +37,5 @@ TEST_CASE("a bias per column, per row, none; a map; nothing outside the tile is 
   ends<bf16, 1, true, test::Relu>();
 }
 
-static_assert(Finish<float, float, 9, 1, false, void>::ends == false);  // sums that may stay where they are
-static_assert(Finish<float, bf16, 9, 1, false, void>::ends);
+static_assert(Finish<float, float, 1, false, void>::ends == false);  // sums that may stay where they are
+static_assert(Finish<float, bf16, 1, false, void>::ends);

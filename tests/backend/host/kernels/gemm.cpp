@@ -55,29 +55,30 @@ template <class T, int M, int N, int K> void check() {
       }
     }
   }
+  tensor::Factor<T> const f{};
   on_every_isa([&] {
     host::Context const c = space;
     auto got = poisoned<E>(long{M} * N), tn = got, nt = got, kept = got;
     std::vector<int> seen(got.size());
-    host::gemm<E, M, N, K>(c.workspace, host::Rows<T, K>{a.data()}, host::Columns<T, N>{b.data()},
-                           host::Store<E, N>{got.data()});
+    host::gemm<E, M, N, K>(c.workspace, host::rows<K>(a.data(), f), host::columns<N>(b.data(), f),
+                           host::Store<E>{got.data(), N});
     CHECK(error(got, right, K) < 1);
-    host::gemm<E, M, N, K>(c.workspace, host::Columns<T, M>{at.data()}, Packed<T, K>{bt.data()},
-                           host::Store<E, N>{tn.data()});
+    host::gemm<E, M, N, K>(c.workspace, host::columns<M>(at.data(), f), Packed<T, K>{bt.data()},
+                           host::Store<E>{tn.data(), N});
     CHECK(got == tn);
-    host::gemm<E, M, N, K>(c.workspace, host::Rows<T, K>{a.data()}, host::Rows<T, K>{bt.data()},
+    host::gemm<E, M, N, K>(c.workspace, host::rows<K>(a.data(), f), host::rows<K>(bt.data(), f),
                            Collect<E, N>{nt.data(), seen.data()});
     CHECK(got == nt);
     CHECK(seen == std::vector<int>(got.size(), 1));
     std::fill(kept.begin(), kept.end(), E{1});
-    host::gemm<E, M, N, K, true>(c.workspace, host::Rows<T, K>{a.data()}, host::Columns<T, N>{b.data()},
-                                 host::Store<E, N>{kept.data()});
+    host::gemm<E, M, N, K, true>(c.workspace, host::rows<K>(a.data(), f), host::columns<N>(b.data(), f),
+                                 host::Store<E>{kept.data(), N});
     for (E& e : kept) e -= 1;
     CHECK(error(kept, right, K) < 1);
     auto const row = poisoned<E>(N);
     std::vector<E> alone = row, last(got.end() - N, got.end());
-    host::gemm<E, 1, N, K>(c.workspace, host::Rows<T, K>{a.data() + long{M - 1} * K}, host::Columns<T, N>{b.data()},
-                           host::Store<E, N>{alone.data()});
+    host::gemm<E, 1, N, K>(c.workspace, host::rows<K>(a.data() + long{M - 1} * K, f), host::columns<N>(b.data(), f),
+                           host::Store<E>{alone.data(), N});
     CHECK(alone == last);
   });
 }
@@ -118,11 +119,12 @@ TEST_CASE("host gemm: rows too long to be packed whole stay within the workspace
   constexpr int M = 8, N = 320, K = 36000;
   Workspace const space;
   auto const a = numbers<f32>(long{M} * K, 1), b = numbers<f32>(long{K} * N, 2);
+  tensor::Factor<f32> const f{};
   on_every_isa([&] {
     host::Context const c = space;
     auto got = poisoned<float>(long{M} * N);
-    host::gemm<float, M, N, K>(c.workspace, host::Rows<f32, K>{a.data()}, host::Columns<f32, N>{b.data()},
-                               host::Store<float, N>{got.data()});
+    host::gemm<float, M, N, K>(c.workspace, host::rows<K>(a.data(), f), host::columns<N>(b.data(), f),
+                               host::Store<float>{got.data(), N});
     for (int j = 0; j < N; j += 37) {
       double sum = 0;
       for (int k = 0; k < K; ++k)

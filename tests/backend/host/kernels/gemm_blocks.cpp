@@ -21,7 +21,7 @@ std::vector<E> one_by_one(std::byte* workspace, A a, B b, long times) {
     for (long t = 0; t < times; ++t) {
       host::gemm<E, M, N, K / Blocks>(workspace, host::From<A>{a, t * M, q * (K / Blocks)},
                                       host::From<B>{b, 0, q * (K / Blocks)},
-                                      host::BlockSum<E, N>{{c.data() + t * M * N}});
+                                      host::BlockSum<E>{{c.data() + t * M * N, N}});
     }
     tree.push({q, 1}, [&](int, int) {
       for (std::size_t e = 0; e < c.size(); ++e) sums[sums.size() - 2][e] += sums.back()[e];
@@ -32,9 +32,7 @@ std::vector<E> one_by_one(std::byte* workspace, A a, B b, long times) {
   return sums[0];
 }
 
-template <class E, long N> auto stored(std::vector<E>& c) {
-  return host::Finish<E, E, N, 1, false, void>{c.data(), nullptr};
-}
+template <class E, long N> auto stored(std::vector<E>& c) { return host::Finish<E, E, 1, false, void>{c.data(), N}; }
 
 template <class E, long M, long N, long K, int Blocks, long Most = 1> void check(long times = 1) {
   CAPTURE(M);

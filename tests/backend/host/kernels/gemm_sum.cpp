@@ -51,7 +51,7 @@ template <class E, long M, long N, long K, class T> void check(Slices const& s) 
       REQUIRE(p < most);
       host::gemm<E, M, N, K>(space.bytes, host::columns<M>(x.data() + i * K * M, tensor::Factor<T>{}),
                              host::columns<N>(dy.data() + i * K * N, tensor::Factor<T>{}),
-                             host::Store<E, N>{at(wanted, p)});
+                             host::Store<E>{at(wanted, p), N});
       round(at(wanted, p));
       int merges = 0;
       auto const add = [&](int a, int b) {

@@ -16,11 +16,11 @@ template <class Operand, class E, int Width> void packs(int count, long depth) {
   std::vector<T> matrix(40 * 40);
   for (long r = 0; r < 40; ++r) {
     for (long c = 0; c < 40; ++c) {
-      long const line = Operand::line == 1 ? c : r, step = Operand::line == 1 ? r : c;
+      long const line = Operand::along_k ? r : c, step = Operand::along_k ? c : r;
       matrix[static_cast<std::size_t>(r * 40 + c)] = static_cast<T>(static_cast<float>(line * 4 + step % 4));
     }
   }
-  Operand const operand{matrix.data()};
+  Operand const operand{matrix.data(), 40};
   test::on_every_isa([&] {
     std::vector<E> panel(static_cast<std::size_t>(Width * depth), E{-7});
     with_simd([&]<class S>(S) { operand.template pack<S, E, Width>(panel.data(), 3, count, 5, depth); });
@@ -41,8 +41,8 @@ template <class Operand, class E, int Width> void packs(int count, long depth) {
 template <class T, class E> void both_ways() {
   for (int count : {1, 3, 4, 8, 15, 16}) {
     for (long depth : {1L, 2L, 8L, 19L}) {
-      packs<Rows<T, 40>, E, 16>(count, depth);
-      packs<Columns<T, 40>, E, 16>(count, depth);
+      packs<Rows<T>, E, 16>(count, depth);
+      packs<Columns<T>, E, 16>(count, depth);
     }
   }
 }
@@ -58,7 +58,7 @@ TEST_CASE("every f16 is widened as by its conversion") {
   std::vector<f16> all(65536);
   for (std::size_t b = 0; b < all.size(); ++b) all[b].bits = static_cast<std::uint16_t>(b);
   std::vector<float> wide(all.size());
-  with_simd([&]<class S>(S) { Columns<f16, 16>{all.data()}.pack<S, float, 16>(wide.data(), 0, 16, 0, 4096); });
+  with_simd([&]<class S>(S) { Columns<f16>{all.data(), 16}.pack<S, float, 16>(wide.data(), 0, 16, 0, 4096); });
   for (std::size_t b = 0; b < all.size(); ++b)
     REQUIRE(std::bit_cast<std::uint32_t>(wide[b]) == std::bit_cast<std::uint32_t>(static_cast<float>(all[b])));
 }
@@ -66,10 +66,10 @@ TEST_CASE("f64") { both_ways<double, double>(); }
 
 TEST_CASE("an element is where `at` says") {
   std::vector<float> m(12);
-  CHECK(Rows<float, 4>{m.data()}.at(2, 1) == m.data() + 9);
-  CHECK(Columns<float, 4>{m.data()}.at(2, 1) == m.data() + 6);
+  CHECK(Rows<float>{m.data(), 4}.at(2, 1) == m.data() + 9);
+  CHECK(Columns<float>{m.data(), 4}.at(2, 1) == m.data() + 6);
 }
 
 // Read in place only in the format of the sums; as B only where lines lie side by side.
-static_assert(readable<float, Rows<float, 4>>() && !readable<float, Rows<bf16, 4>>() && !readable<float, int>());
-static_assert(readable_across<float, Columns<float, 4>>() && !readable_across<float, Rows<float, 4>>());
+static_assert(readable<float, Rows<float>>() && !readable<float, Rows<bf16>>() && !readable<float, int>());
+static_assert(readable_across<float, Columns<float>>() && !readable_across<float, Rows<float>>());

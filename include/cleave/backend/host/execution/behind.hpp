@@ -36,7 +36,7 @@ template <class On, bool Back, class... Ops> struct InOrder<On, op::Tail<Back, O
   template <class Op>
   static constexpr bool as_one = On::template takes_tail<Op> && (On::template takes_tail<typename Ops::Op> && ...);
   template <class M, class T> static void one(Context c, op::Operands<T> const& t) {
-    if constexpr (!On::template takes_slices<typename M::Op>) {
+    if constexpr (!On::template takes_slices<typename M::Op> && !M::L.is_one_slice()) {
       for (int i = 0; t.slices > 1 && i < t.slices; ++i) one<M>(c, op::slice_of<M::L>(t, i, 0));
       if (t.slices > 1) return;
     }

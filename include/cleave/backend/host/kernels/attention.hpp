@@ -64,7 +64,7 @@ template <bool Causal, bool Padded> struct Kernel<op::Attend<Causal, Padded>> {
     /// Block (rows, keys) of query . key, unscaled.
     template <int R, int K> void scores(A* s, long q, long k) const {
       gemm<A, R, K, width>(c.workspace, stored_rows<Of::step>(t.x + at.query(q)),
-                           stored_rows<Of::step>(t.x + at.key(k)), Store<A, most>{s});
+                           stored_rows<Of::step>(t.x + at.key(k)), Store<A>{s, most});
     }
     /// The number of keys in the block from k on that query q reads.
     static int seen(long q, long k, int keys) {
@@ -123,7 +123,7 @@ template <bool Causal, bool Padded> struct Kernel<op::Attend<Causal, Padded>> {
           total[r] += sum(row, n);
         }
         gemm<A, R, width, K, true>(c.workspace, stored_rows<most>(s), stored_columns<Of::step>(t.x + at.value(k)),
-                                   Store<A, width>{y});
+                                   Store<A>{y, width});
       });
       for (int r = 0; r < R; ++r) {
         T* const to = t.y + at.output(q + r);
@@ -141,7 +141,7 @@ template <bool Causal, bool Padded> struct Kernel<op::Attend<Causal, Padded>> {
     template <int R, int K> void slopes(A* p, A* ds, long q, long k) const {
       scores<R, K>(p, q, k);
       gemm<A, R, K, width>(c.workspace, stored_rows<Of::stride>(t.dy + at.output(q)),
-                           stored_rows<Of::step>(t.x + at.value(k)), Store<A, most>{ds});
+                           stored_rows<Of::step>(t.x + at.value(k)), Store<A>{ds, most});
       A const scale = Op::template scale<L, A>();
       for (int r = 0; r < R; ++r) {
         A *const row = p + r * most, *const slope = ds + r * most;
@@ -160,13 +160,13 @@ template <bool Causal, bool Padded> struct Kernel<op::Attend<Causal, Padded>> {
     }
     template <int R, int K> void add_query(A* dq, A const* ds, long k) const {
       gemm<A, R, width, K, true>(c.workspace, stored_rows<most>(ds), stored_columns<Of::step>(t.x + at.key(k)),
-                                 Store<A, width>{dq});
+                                 Store<A>{dq, width});
     }
     template <int R, int K> void add_key(A* dk, A* dv, A const* p, A const* ds, long q) const {
       gemm<A, K, width, R, true>(c.workspace, stored_columns<most>(ds), stored_columns<Of::step>(t.x + at.query(q)),
-                                 Store<A, width>{dk});
+                                 Store<A>{dk, width});
       gemm<A, K, width, R, true>(c.workspace, stored_columns<most>(p), stored_columns<Of::stride>(t.dy + at.output(q)),
-                                 Store<A, width>{dv});
+                                 Store<A>{dv, width});
     }
     static void store(T* to, A const* from, int count) {
       for (int r = 0; r < count; ++r)

@@ -49,15 +49,15 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How, Dilation>> {
     auto const fx = factor_x<L>(t);
     auto const fw = factor_w<L>(t);
     with_simd([&]<class S>(S) {
-      using A = Rows<T, k>;
+      using A = Rows<T>;
       using Run = Correlate<S, E, g, out, A, T, (L.in_blocks > 1 ? L.in_blocks : 1)>;
       static_assert(Run::fits, "a row of this image is wider than the workspace");
       for (int q = 0; q < groups; ++q) {
-        Run const run(c.workspace, A{t.w0 + long{q} * out * k, fw});
+        Run const run(c.workspace, A{t.w0 + long{q} * out * k, k, fw});
         for (int b = 0; b < L.rows; ++b) {
           run.run(t.x + b * L.x.size() + q * in * L.x.stride(0), fx,
-                  Finish<E, T, L.y.stride(0), 0, WithBias, Map>{t.y + b * L.y.size() + q * out * L.y.stride(0),
-                                                                WithBias ? t.bias + q * out : nullptr});
+                  Finish<E, T, 0, WithBias, Map>{t.y + b * L.y.size() + q * out * L.y.stride(0), L.y.stride(0),
+                                                 WithBias ? t.bias + q * out : nullptr});
         }
       }
     });
@@ -78,7 +78,7 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How, Dilation>> {
         Run const run(c.workspace, A{t.w0 + long{q} * out * in * K * K, fw});
         for (int b = 0; b < L.rows; ++b) {
           run.run(t.dy + b * L.y.size() + q * out * L.y.stride(0), fdy,
-                  Finish<E, T, L.x.stride(0), 0, false, void>{t.dx + b * L.x.size() + q * in * L.x.stride(0), nullptr});
+                  Finish<E, T, 0, false, void>{t.dx + b * L.x.size() + q * in * L.x.stride(0), L.x.stride(0)});
         }
       }
     });

@@ -161,13 +161,14 @@ template <class S, class E, Geometry G, int M, class A, class T, int Blocks = 1>
   void one(long i0, long i, int first, long j, int count, long k, long n, Out out) const {
     auto const multiply = [&](E* c, long stride) {
       if constexpr (a_in_place) {
-        S::template tile<E, R, V, A::line>(n, a.at(i0 + i, k), A::step, panel, V * lanes, c, stride, k > begin);
+        S::template tile<E, R, V, false>(n, a.at(i0 + i, k), a.line(), a.step(), panel, V * lanes, c, stride,
+                                         k > begin);
       } else if constexpr (resident) {
         long const block = k / depth * depth, length = smaller(depth, K - block);
         E const* const left = rows + block * M + (i0 + i) * length + (k - block) * R;
-        S::template tile<E, R, V, 1>(n, left, R, panel, V * lanes, c, stride, k > begin);
+        S::template tile<E, R, V, true>(n, left, 1, R, panel, V * lanes, c, stride, k > begin);
       } else {
-        S::template tile<E, R, V, 1>(n, rows + i * n, R, panel, V * lanes, c, stride, k > begin);
+        S::template tile<E, R, V, true>(n, rows + i * n, 1, R, panel, V * lanes, c, stride, k > begin);
       }
     };
     long const place = long{first} * G.out_w + j;

@@ -84,8 +84,9 @@ template <int Out, int Experts, op::Start How> struct Kernel<op::ProductOfExpert
 
   template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
-    if (!folds<L, T> && t.slices > 1)
-      return each_slice<L>(t, [&](op::Operands<T> const& one) { forward<L, WithBias, Map>(c, one); });
+    if constexpr (!folds<L, T> && !L.is_one_slice()) {
+      if (t.slices > 1) return each_slice<L>(t, [&](op::Operands<T> const& one) { forward<L, WithBias, Map>(c, one); });
+    }
     auto const fx = factor_x<L>(t);
     auto const fw = factor_w<L>(t);
     for (long e = 0; e < experts<L>; ++e) {
@@ -99,8 +100,9 @@ template <int Out, int Experts, op::Start How> struct Kernel<op::ProductOfExpert
   }
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
-    if (!folds<L, T> && t.slices > 1)
-      return each_slice<L>(t, [&](op::Operands<T> const& one) { backward_input<L>(c, one); });
+    if constexpr (!folds<L, T> && !L.is_one_slice()) {
+      if (t.slices > 1) return each_slice<L>(t, [&](op::Operands<T> const& one) { backward_input<L>(c, one); });
+    }
     auto const fdy = factor_dy<L>(t);
     auto const fw = factor_w<L>(t);
     for (long e = 0; e < experts<L>; ++e) {
@@ -114,7 +116,7 @@ template <int Out, int Experts, op::Start How> struct Kernel<op::ProductOfExpert
     using E = tensor::accumulate_t<T>;
     for (long e = 0; e < experts<L>; ++e) {
       gemm<E, Out, in<L>, places<L>>(c.workspace, dy_of<L>(t, e, factor_dy<L>(t)), x_of<L>(t, e, factor_x<L>(t)),
-                                     Store<E, in<L>>{t.dw0 + e * Out * in<L>});
+                                     Store<E>{t.dw0 + e * Out * in<L>, in<L>});
     }
   }
   template <op::Local L, class T>

@@ -7,15 +7,15 @@
 namespace cleave::backend::host {
 
 /// y = map(sum + bias), from the tile into y. Along = 1: one bias per column of C, 0: per row.
-template <class E, class T, long Stride, int Along, bool WithBias, class Map> struct Finish {
+template <class E, class T, int Along, bool WithBias, class Map> struct Finish {
   static constexpr bool in_place = std::is_same_v<E, T>, ends = !in_place || WithBias || !std::is_void_v<Map>;
-  static constexpr long stride = Stride;
   T* y;
-  T const* bias;
+  long stride;  // of y
+  T const* bias = nullptr;
 
-  T* at(long i, long j) const { return y + i * Stride + j; }
+  T* at(long i, long j) const { return y + i * stride + j; }
   template <class S> void done(E const* sum, long row, long i, long j, int rows, int columns) const {
-    S::template finish<E, T, Along, WithBias, Map>(at(i, j), Stride, sum, row,
+    S::template finish<E, T, Along, WithBias, Map>(at(i, j), stride, sum, row,
                                                    bias + (!WithBias    ? 0
                                                            : Along == 1 ? j
                                                                         : i),

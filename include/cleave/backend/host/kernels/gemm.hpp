@@ -2,204 +2,273 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 #include "pack.hpp"
 #include "tiling.hpp"
 
 namespace cleave::backend::host {
 
-/// Where sums are stored. `in_place`: C itself, (M, Stride) of the accumulator's type, holds them between blocks of k.
-/// Otherwise `done` receives each finished tile. An output may have both: then `done` receives the tile in C. One with
-/// a member `one_chain` takes no sums in another order than that of k.
-template <class E, long Stride> struct Store {
+/// Where sums are stored. `in_place`: C itself, of the accumulator's type, holds them between blocks of k; its rows are
+/// `stride` apart. Otherwise `done` receives each finished tile. An output may have both: then `done` receives the tile
+/// in C. One with a member `one_chain` takes no sums in another order than that of k.
+template <class E> struct Store {
   static constexpr bool in_place = true, ends = false;
-  static constexpr long stride = Stride;
   E* c;
-  E* at(long i, long j) const { return c + i * Stride + j; }
+  long stride;
+  E* at(long i, long j) const { return c + i * stride + j; }
 };
 
-/// One product on one instruction set, of M rows, or of up to `Most` times M rows, as many as `run` is told: one after
-/// the other in A and in C, each in tiles of its own. Every element of C is one chain of multiply-adds in the order of
-/// k, whatever the tiles and blocks: its bits depend on K and the instruction set, not on M, N or the other rows. (A
-/// lone row times rows that lie along k has an order of its own, by lanes.)
-template <class S, class E, long M, long N, long K, bool Add, long Most, class A, class B, class Out> struct Gemm {
-  static constexpr int lanes = S::template lanes<E>;
-  static constexpr long vectors = (N + lanes - 1) / lanes;
-  static constexpr Tile tile = best_tile(M, vectors, S::most_registers);
-  static constexpr int width = tile.vectors * lanes, rest = static_cast<int>(M % tile.rows);
-  static constexpr int side = static_cast<int>(N % width), side_vectors = (side + lanes - 1) / lanes;
-  static constexpr long tiles = (M + tile.rows - 1) / tile.rows, panels = (N + width - 1) / width;
+/// The output of what stores its sums by itself.
+struct Nowhere {
+  static constexpr bool in_place = false, ends = false;
+};
 
-  // A panel is worth packing once several tiles use it; rows are, once several panels do. Where B lies, the vectors of
-  // its last columns reach into the next row, and with half a vector or more of columns not beyond that.
-  static constexpr bool b_may_lie = readable_across<E, B>() && tiles <= 2 && N >= lanes / 2;
-  static constexpr bool b_in_place = b_may_lie && Most == 1;
-  // Many rows pass through all k for some columns of a wide B at a time, which lie on few pages, and A is read in
-  // place. With fewer rows than these that is slower.
-  static constexpr bool some_columns = Out::in_place && panels > 8 &&
-                                       K* width* long{sizeof(E)} > panel_bytes&& M >= (lies_along_k<B>() ? 64 : 128);
-  static constexpr bool a_in_place =
-      readable<E, A>() && (some_columns || panels <= 4 || M * K * long{sizeof(E)} <= (32L << 10));
-  // Sums that cannot wait in C stay in their tile, if a panel of all k fits half the space for them: A is packed once.
-  static constexpr bool whole_depth = !Out::in_place && K * width * long{sizeof(E)} <= long_panel_bytes;
-  static constexpr long most_depth = whole_depth ? K : panel_bytes / (width * long{sizeof(E)});
-  static constexpr long lying = a_in_place ? K : smaller(K, rows_bytes / (tile.rows * long{sizeof(E)}));  // of B
-  static constexpr long depth = even_block(K, b_in_place ? lying : most_depth < 32 ? 32 : most_depth);
-  static constexpr bool one_block = depth >= K;  // then sums never leave their tile
-  static constexpr bool sums_wait = !Out::in_place && !one_block;
-  static constexpr long rows_limit = a_in_place ? M * Most : down(rows_bytes / (depth * long{sizeof(E)}), tile.rows);
-  static constexpr long sums_limit = sums_wait ? down(sums_bytes / (width * long{sizeof(E)}), tile.rows) : M * Most;
-  static constexpr long limit = rows_limit < sums_limit ? rows_limit : sums_limit;
-  static constexpr long block_rows = M <= limit          ? smaller(down(limit, M), M* Most)
-                                     : limit < tile.rows ? tile.rows
-                                                         : limit;
-  static constexpr long at_once = block_rows < M ? M : block_rows;  // rows that are multiplied before the next
-  static constexpr long block_columns =
-      some_columns ? 8 * width
-      : sums_wait  ? smaller(down(sums_bytes / (up(block_rows, tile.rows) * long{sizeof(E)}), width), up(N, width))
-                   : N;
+/// What a product calls on one instruction set. The second of two is for the last rows or columns, where they do not
+/// fill a tile; null where nothing is left.
+template <class E> struct GemmCalls {
+  using Tile = void (*)(long depth, E const* a, long row_a, long step_a, E const* b, long step_b, E* c, long row_c,
+                        bool add);
+  using Pack = void (*)(void const* from, E* to, long first, int count, long k, long depth);
+  using Done = void (*)(void const* out, E const* sum, long row, long i, long j, int rows, int columns);
+  using Copy = void (*)(E* to, long row_to, E const* from, long row_from, int rows, int columns);
+  using Row = void (*)(E* c, E const* x, E const* w, long row_w, long depth, bool add);
+  Tile tile[2][2] = {};  // by rows, columns
+  Pack pack_a[2] = {}, pack_b[2] = {};
+  Copy copy = nullptr;
+  Done done = nullptr;
+  Row lone_row = nullptr;  // where A is a single row, and B lies along k: nothing is used twice, so nothing is packed
+};
+/// A product on one instruction set: all of it that depends on its sizes and types.
+template <class E> struct GemmOf {
+  GemmBlocking cut;
+  GemmCalls<E> call;
+  bool adds = false;  // to what C holds
+};
 
-  A a;
-  B b;
-  Out out;
+/// A, B and C: as `GemmCalls` wants them, and where they lie, if they are read and written in place.
+template <class E> struct GemmOperands {
+  void const *a, *b, *out;
+  E const* a_at = nullptr;
+  long row_a = 0, step_a = 0;
+  E const* b_at = nullptr;
+  long line_b = 0, step_b = 0;
+  E* c = nullptr;
+  long row_c = 0;
+};
+
+/// One product of m rows, or of up to as many times m rows as its blocking was made for: one after the other in A and
+/// in C, each in tiles of its own. Every element of C is one chain of multiply-adds in the order of k, whatever the
+/// tiles and blocks: its bits depend on k and the instruction set, not on m, n or the other rows. (A lone row times
+/// rows that lie along k has an order of its own, by lanes.) One copy of this serves products of all sizes; what
+/// depends on them is constant, in GemmOf.
+template <class E> struct Gemm {
+  GemmBlocking const& cut;
+  GemmCalls<E> const& call;
+  GemmOperands<E> const& of;
+  bool adds, b_lies;
+  long all;  // rows
   E *rows, *panel, *sums;
-  bool b_lies;
 
-  // A single row times a matrix that is contiguous along k: nothing is used twice, so nothing is packed.
-  static constexpr bool lone_row = [] {
-    if constexpr (readable<E, A>() && readable<E, B>() && Out::in_place && !requires { Out::one_chain; }) {
-      return S::whole_transpose && M == 1 && A::step == 1 && B::step == 1 && N % lanes == 0 && K % lanes == 0;
-    }
-    return false;
-  }();
-
-  static void run(std::byte* workspace, A a, B b, Out out, long times) {
-    static_assert(Most == 1 || M > 1, "a lone row's sums may have an order of their own");
-    if constexpr (lone_row) return along(a, b, out);
-    Gemm const g{a,
-                 b,
-                 out,
+  [[gnu::noinline]] static void run(GemmOf<E> const& product, GemmOperands<E> const& of, std::byte* workspace,
+                                    long times) {
+    GemmBlocking const& cut = product.cut;
+    if (product.call.lone_row) return run_lone_row(product, of);
+    Gemm const g{cut,
+                 product.call,
+                 of,
+                 product.adds,
+                 cut.b_in_place || (cut.b_may_lie && cut.tiles * times <= 2),
+                 cut.m * times,
                  reinterpret_cast<E*>(workspace),
                  reinterpret_cast<E*>(workspace + rows_bytes),
-                 reinterpret_cast<E*>(workspace + rows_bytes + (one_block ? long_panel_bytes : 2 * panel_bytes)),
-                 b_may_lie && tiles * times <= 2};
-    for (long first = 0; first < M * times; first += at_once) {
-      long const end = smaller(first + at_once, M * times);
-      for (long j = 0; j < N; j += block_columns) {
-        for (long i = first; i < end; i += block_rows) {
-          g.block(i, smaller(block_rows, end - i), j, smaller(block_columns, N - j));
-        }
+                 reinterpret_cast<E*>(workspace + rows_bytes + (cut.one_block ? long_panel_bytes : 2 * panel_bytes))};
+    for (long first = 0; first < g.all; first += cut.at_once) {
+      long const end = smaller(first + cut.at_once, g.all);
+      for (long j = 0; j < cut.n; j += cut.block_columns) {
+        for (long i = first; i < end; i += cut.block_rows)
+          g.block(i, smaller(cut.block_rows, end - i), j, smaller(cut.block_columns, cut.n - j));
       }
     }
   }
 
  private:
-  static void along(A a, B b, Out out) {
-    for (long j = 0; j < N; j += lanes) {
-      S::template row_times_rows<E>(out.at(0, j), a.at(0, 0), b.at(j, 0), B::line, K, Add);
-    }
-    if constexpr (Out::ends) out.template done<S>(out.at(0, 0), Out::stride, 0, 0, 1, static_cast<int>(N));
+  static void run_lone_row(GemmOf<E> const& product, GemmOperands<E> const& of) {
+    GemmBlocking const& cut = product.cut;
+    for (long j = 0; j < cut.n; j += cut.lanes)
+      product.call.lone_row(of.c + j, of.a_at, of.b_at + j * of.line_b, of.line_b, cut.k, product.adds);
+    if (product.call.done) product.call.done(of.out, of.c, of.row_c, 0, 0, 1, static_cast<int>(cut.n));
   }
   void block(long i0, long m, long j0, long n) const {
-    for (long k = 0; k < K; k += depth) {
-      long const steps = smaller(depth, K - k);
-      if constexpr (!a_in_place) pack_rows(i0, m, k, steps);
-      long j = j0;
-      for (; j + width <= j0 + n; j += width) columns<tile.vectors, width>(i0, m, j0, j, k, steps);
-      if constexpr (side > 0) {
-        if (j < j0 + n) columns<side_vectors, side>(i0, m, j0, j, k, steps);
+    for (long k = 0; k < cut.k; k += cut.depth) {
+      long const steps = smaller(cut.depth, cut.k - k);
+      if (!cut.a_in_place) {
+        each_tile(m, [&](bool last, long i, int count) {
+          call.pack_a[last](of.a, rows + i * steps, i0 + i, count, k, steps);
+        });
       }
+      long j = j0;
+      for (; j + cut.width <= j0 + n; j += cut.width) columns(false, i0, m, j0, j, k, steps);
+      if (j < j0 + n) columns(true, i0, m, j0, j, k, steps);
     }
   }
-
-  void pack_rows(long i0, long m, long k, long steps) const {
+  /// visit(whether it is one of fewer rows, the first, how many) for m rows, of products of cut.m each.
+  template <class Visit> void each_tile(long m, Visit visit) const {
     for (long i = 0; i < m;) {
-      long const end = smaller(i + M, m);
-      for (; i + tile.rows <= end; i += tile.rows) {
-        a.template pack<S, E, tile.rows>(rows + i * steps, i0 + i, tile.rows, k, steps);
-      }
-      if constexpr (rest > 0) {
-        if (i < end) a.template pack<S, E, rest>(rows + i * steps, i0 + i, rest, k, steps);
-      }
+      long const end = smaller(i + cut.m, m);
+      for (; i + cut.tile.rows <= end; i += cut.tile.rows) visit(false, i, cut.tile.rows);
+      if (i < end) visit(true, i, cut.rest);
       i = end;
     }
   }
+  /// Some columns of C over a block of k: from column j of C and `column` of the block on, `many`, in vectors of
+  /// `packed`.
+  struct Panel {
+    long j, column, k, steps;
+    int many;
+    long packed;
+    E const* b;
+    long step_b;
+    bool last, adds, ends, copies_end;  // fewer columns than others; to C; the last of k; its last step is a copy
+  };
 
   /// Where B lies, vectors that end behind the last column read a copy of the last row, which no row follows.
-  template <int V, int Columns> void columns(long i0, long m, long j0, long j, long k, long steps) const {
-    E const* right = panel;
-    long step_b = V * lanes;
-    if constexpr (b_may_lie) {
-      if (b_in_place || b_lies) {
-        right = b.at(j, k), step_b = B::step;
-        if (Columns < V * lanes && k + steps == K) b.template pack<S, E, V * lanes>(panel, j, Columns, K - 1, 1);
-      }
+  void columns(bool last, long i0, long m, long j0, long j, long k, long steps) const {
+    int const many = last ? cut.side : cut.width, packed = last ? cut.side_vectors * cut.lanes : cut.width;
+    Panel p{j, j - j0, k, steps, many, packed, panel, packed, last, adds || k > 0, k + steps == cut.k, false};
+    if (b_lies) {
+      p.b = of.b_at + j + k * of.step_b, p.step_b = of.step_b;
+      p.copies_end = many < packed && p.ends;
+      if (p.copies_end) call.pack_b[last](of.b, panel, j, many, cut.k - 1, 1);
+    } else {
+      call.pack_b[last](of.b, panel, j, many, k, steps);
     }
-    if constexpr (!b_in_place) {
-      if (right == panel) b.template pack<S, E, V * lanes>(panel, j, Columns, k, steps);
-    }
-    for (long i = 0; i < m;) {
-      long const end = smaller(i + M, m);
-      for (; i + tile.rows <= end; i += tile.rows) {
-        one<tile.rows, V, Columns>(i0 + i, i, j, j - j0, k, steps, right, step_b);
-      }
-      if constexpr (rest > 0) {
-        if (i < end) one<rest, V, Columns>(i0 + i, i, j, j - j0, k, steps, right, step_b);
-      }
-      i = end;
-    }
+    each_tile(m, [&](bool last_rows, long i, int count) { one(p, last_rows, count, i0 + i, i); });
   }
 
-  /// One register tile at C (i, j); `row` and `column` are its place in the block.
-  template <int R, int V, int Columns>
-  void one(long i, long row, long j, long column, long k, long steps, E const* right, long step_b) const {
-    bool const add = Add || k > 0, last = k + steps == K;
-    auto const multiply = [&](E* c, long stride) {
-      auto const some = [&](long from, long many, E const* b_at, bool more) {
-        if constexpr (a_in_place) {
-          S::template tile<E, R, V, A::line>(many, a.at(i, k + from), A::step, b_at, step_b, c, stride, more);
-        } else {
-          S::template tile<E, R, V, 1>(many, rows + row * steps + from * R, R, b_at, step_b, c, stride, more);
-        }
-      };
-      if (b_may_lie && Columns < V * lanes && last && right != panel) {
-        some(0, steps - 1, right, add);
-        some(steps - 1, 1, panel, true);
-      } else {
-        some(0, steps, right, add);
-      }
-    };
-    if constexpr (!Out::in_place) {
-      constexpr long stride = one_block ? V * lanes : block_columns;
-      E* const c = one_block ? sums : sums + row * stride + column;
-      multiply(c, stride);
-      if (last) out.template done<S>(c, stride, i, j, R, Columns);
-    } else {
-      E* const c = out.at(i, j);
-      if constexpr (Columns == V * lanes) {
-        multiply(c, Out::stride);
-      } else {  // the last columns do not fill a vector
-        E edge[R * V * lanes];
-        for (int r = 0; add && r < R; ++r) {
-          for (int x = 0; x < V * lanes; ++x) edge[r * V * lanes + x] = x < Columns ? c[r * Out::stride + x] : E{0};
-        }
-        multiply(edge, V * lanes);
-        for (int r = 0; r < R; ++r) {
-          for (int x = 0; x < Columns; ++x) c[r * Out::stride + x] = edge[r * V * lanes + x];
-        }
-      }
-      if constexpr (Out::ends) {
-        if (last) out.template done<S>(c, Out::stride, i, j, R, Columns);
-      }
+  /// A tile of `count` rows from i of C and `row` of the block on.
+  [[gnu::always_inline]] void one(Panel const& p, bool last_rows, int count, long i, long row) const {
+    if (!of.c) {
+      long const stride = cut.one_block ? p.packed : cut.block_columns;
+      E* const c = cut.one_block ? sums : sums + row * stride + p.column;
+      multiply(p, last_rows, count, i, row, c, stride);
+      if (p.ends) call.done(of.out, c, stride, i, p.j, count, p.many);
+      return;
     }
+    E* const c = of.c + i * of.row_c + p.j;
+    // What a vector stores behind C's last column is the next row's, which is not there yet.
+    bool const overwritten = p.packed == cut.lanes && p.many == of.row_c && !p.adds && i + count < all;
+    if (p.many == p.packed || overwritten) {
+      multiply(p, last_rows, count, i, row, c, of.row_c);
+    } else {
+      through_edge(p, last_rows, count, i, row, c);
+    }
+    if (p.ends && call.done) call.done(of.out, c, of.row_c, i, p.j, count, p.many);
+  }
+  /// Where the last columns do not fill a vector.
+  [[gnu::noinline]] void through_edge(Panel const& p, bool last_rows, int count, long i, long row, E* c) const {
+    alignas(64) E edge[most_of_tile];
+    if (p.adds) {
+      std::fill_n(edge, count * p.packed, E{0});
+      call.copy(edge, p.packed, c, of.row_c, count, p.many);
+    }
+    multiply(p, last_rows, count, i, row, edge, p.packed);
+    call.copy(c, of.row_c, edge, p.packed, count, p.many);
+  }
+  [[gnu::always_inline]] void multiply(Panel const& p, bool last_rows, int count, long i, long row, E* c,
+                                       long row_c) const {
+    auto const tile = call.tile[last_rows][p.last];
+    bool const lies = cut.a_in_place;
+    E const* const a = lies ? of.a_at + i * of.row_a + p.k * of.step_a : rows + row * p.steps;
+    long const row_a = lies ? of.row_a : 1, step_a = lies ? of.step_a : count,
+               but = p.copies_end ? p.steps - 1 : p.steps;
+    tile(but, a, row_a, step_a, p.b, p.step_b, c, row_c, p.adds);
+    if (p.copies_end) tile(1, a + but * step_a, row_a, step_a, panel, p.step_b, c, row_c, true);
+  }
+  static constexpr int most_of_tile = 32 * 64 / int{sizeof(E)};  // 32 vectors of 64 bytes
+};
+
+/// The functions that kernels of an instruction set S are for these types, by pointers. Null for 0 rows or columns.
+template <class S, class E, class A, class B> struct GemmFunctions {
+  /// Rows of A are neighbours where it is packed, and where it does not lie along k.
+  template <int R, int V, bool Packed> static constexpr typename GemmCalls<E>::Tile tile() {
+    if constexpr (R > 0 && V > 0) return &S::template tile < E, R, V, Packed || !lies_along_k<A>() > ;
+    return nullptr;
+  }
+  template <class From, int Width>
+  static void pack(void const* from, E* to, long first, int count, long k, long depth) {
+    static_cast<From const*>(from)->template pack<S, E, Width>(to, first, count, k, depth);
+  }
+  template <int R> static constexpr typename GemmCalls<E>::Pack pack_a() {
+    if constexpr (R > 0) return &pack<A, R>;
+    return nullptr;
+  }
+  template <int V> static constexpr typename GemmCalls<E>::Pack pack_b() {
+    if constexpr (V > 0) return &pack<B, V * S::template lanes<E>>;
+    return nullptr;
+  }
+  template <class Out>
+  static void done(void const* out, E const* sum, long row, long i, long j, int rows, int columns) {
+    static_cast<Out const*>(out)->template done<S>(sum, row, i, j, rows, columns);
   }
 };
+
+/// C (M, N) = A B, or C += A B, on one instruction set.
+template <class S, class E, long M, long N, long K, bool Add, long Most, class A, class B, class Out> struct GemmOn {
+  static constexpr int lanes = S::template lanes<E>;
+  static constexpr GemmBlocking cut =
+      gemm_blocking(M, N, K, Most, {readable<E, A>(), readable_across<E, B>(), lies_along_k<B>(), Out::in_place}, lanes,
+                    S::most_registers, sizeof(E));
+  static constexpr bool lone_row = [] {
+    if constexpr (readable<E, A>() && readable<E, B>() && Out::in_place && !requires { Out::one_chain; })
+      return S::whole_transpose && M == 1 && lies_along_k<A>() && lies_along_k<B>() && N % lanes == 0 && K % lanes == 0;
+    return false;
+  }();
+  static constexpr GemmOf<E> make() {
+    using F = GemmFunctions<S, E, A, B>;
+    constexpr int R = cut.tile.rows, V = cut.tile.vectors;
+    GemmOf<E> of{cut, {}, Add};
+    GemmCalls<E>& to = of.call;
+    to.copy = &S::template copy<E>;
+    if constexpr (Out::ends) to.done = &F::template done<Out>;
+    if constexpr (lone_row) {
+      to.lone_row = &S::template row_times_rows<E>;
+      return of;
+    } else {
+      constexpr bool packs = !cut.a_in_place;
+      to.tile[0][0] = F::template tile<R, V, packs>();
+      to.tile[1][0] = F::template tile<cut.rest, V, packs>();
+      to.tile[0][1] = F::template tile<R, cut.side_vectors, packs>();
+      to.tile[1][1] = F::template tile<cut.rest, cut.side_vectors, packs>();
+      if constexpr (packs) {
+        to.pack_a[0] = F::template pack_a<R>();
+        to.pack_a[1] = F::template pack_a<cut.rest>();
+      }
+      if constexpr (!cut.b_in_place) to.pack_b[0] = F::template pack_b<V>();
+      to.pack_b[1] = F::template pack_b<cut.side_vectors>();
+      return of;
+    }
+  }
+  static constexpr GemmOf<E> product = make();
+};
+
+template <class E, class A, class B, class Out> GemmOperands<E> operands_of(A const& a, B const& b, Out const& out) {
+  GemmOperands<E> to{&a, &b, &out};
+  if constexpr (readable<E, A>()) to.a_at = a.at(0, 0), to.row_a = a.line(), to.step_a = a.step();
+  if constexpr (readable<E, B>()) to.b_at = b.at(0, 0), to.line_b = b.line(), to.step_b = b.step();
+  if constexpr (Out::in_place) to.c = out.at(0, 0), to.row_c = out.stride;
+  return to;
+}
 
 /// C (M, N) = A B, or C += A B. E is the type of the sums. `times`, at most `Most`: of so many times M rows.
 template <class E, long M, long N, long K, bool Add = false, long Most = 1, class A, class B, class Out>
 void gemm(std::byte* workspace, A a, B b, Out out, long times = 1) {
-  with_simd([&]<class S>(S) { Gemm<S, E, M, N, K, Add, Most, A, B, Out>::run(workspace, a, b, out, times); });
+  static_assert(Most == 1 || M > 1, "a lone row's sums may have an order of their own");
+  GemmOf<E> const* product = nullptr;
+  with_simd([&]<class S>(S) { product = &GemmOn<S, E, M, N, K, Add, Most, A, B, Out>::product; });
+  Gemm<E>::run(*product, operands_of<E>(a, b, out), workspace, times);
 }
 
 }  // namespace cleave::backend::host

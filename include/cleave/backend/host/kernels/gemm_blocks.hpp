@@ -10,8 +10,7 @@ namespace cleave::backend::host {
 /// A matrix from line `line` and step `step` on.
 template <class Of> struct From {
   using value = typename Of::value;
-  static constexpr bool in_place = Of::in_place;
-  static constexpr long line = Of::line, step = Of::step;
+  static constexpr bool in_place = Of::in_place, along_k = Of::along_k;
   Of of;
   long first = 0, k0 = 0;
 
@@ -19,17 +18,19 @@ template <class Of> struct From {
     of.template pack<S, E, Width>(to, first + from, count, k0 + k, depth);
   }
   value const* at(long i, long k) const { return of.at(first + i, k0 + k); }
+  long line() const { return of.line(); }
+  long step() const { return of.step(); }
 };
 
 /// One sum of a block, in space of its own: a chain over k.
-template <class E, long Stride> struct BlockSum : Store<E, Stride> { static constexpr bool one_chain = true; };
+template <class E> struct BlockSum : Store<E> { static constexpr bool one_chain = true; };
 
 /// Rows<T, Stride> in blocks that do not lie side by side: one is `Length` steps of each of several runs, which are
 /// `Length * Blocks` apart.
 template <class T, long Stride, long Length, int Runs, int Blocks> struct RowsInRuns {
   using value = void;  // no kernel reads it in place
-  static constexpr bool in_place = false;
-  static constexpr long line = 0, step = 0, apart = Length * Blocks;
+  static constexpr bool in_place = false, along_k = true;
+  static constexpr long apart = Length * Blocks;
   T const* p;
   [[no_unique_address]] tensor::Factor<T> f = {};
 
@@ -70,7 +71,7 @@ struct GemmInBlocks {
   /// A lone row times rows that lie along k has an order of its own, as elsewhere; here it does not depend on N.
   static constexpr bool lone_row = [] {
     if constexpr (readable<E, A>() && readable<E, B>()) {
-      return S::whole_transpose && M == 1 && Most == 1 && A::step == 1 && B::step == 1 && depth % lanes == 0;
+      return S::whole_transpose && M == 1 && Most == 1 && lies_along_k<A>() && lies_along_k<B>() && depth % lanes == 0;
     }
     return false;
   }();
@@ -80,7 +81,8 @@ struct GemmInBlocks {
       Branches<E> to;
       to.dw0 = {out.at(0, 0)};
       for (int q = 0; q < Blocks; ++q) to.push(tree.merges[q]);
-      GemmSum<S, E, M, N, depth, E, Blocks, A, B>::run(workspace, a, b, to, Blocks, times);
+      using On = GemmSumOn<S, E, M, N, depth, E, Blocks, A, B>;
+      GemmSum<E>::run(On::sum, operands_of<E>(a, b, Nowhere{}), workspace, to, Blocks, times);
       if constexpr (Out::ends) out.template done<S>(out.at(0, 0), N, 0, 0, static_cast<int>(M * times), int{N});
     } else {
       for (long first = 0; first < M * times; first += M) all_columns(workspace, a, b, out, first);
@@ -105,8 +107,11 @@ struct GemmInBlocks {
       if constexpr (lone_row) {
         along<C>(a.at(i, q * depth), b, j, q * depth, sums + held++ * C);
       } else {
-        using Block = Gemm<S, E, R, C, depth, false, 1, From<A>, From<B>, BlockSum<E, C>>;
-        Block::run(workspace, {a, i, q * depth}, {b, j, q * depth}, {{sums + held++ * R * C}}, 1);
+        From<A> const left{a, i, q * depth};
+        From<B> const right{b, j, q * depth};
+        BlockSum<E> const to{{sums + held++ * R * C, C}};
+        using On = GemmOn<S, E, R, C, depth, false, 1, From<A>, From<B>, BlockSum<E>>;
+        Gemm<E>::run(On::product, operands_of<E>(left, right, to), workspace, 1);
       }
       for (int m = 0; m < tree.merges[q]; ++m) {
         --held;
@@ -119,7 +124,7 @@ struct GemmInBlocks {
   template <long C> static void along(E const* row, B b, long j, long k, E* to) {
     long n = 0;
     for (; n + lanes <= C; n += lanes)
-      S::template row_times_rows<E>(to + n, row, b.at(j + n, k), B::line, depth, false);
+      S::template row_times_rows<E>(to + n, row, b.at(j + n, k), b.line(), depth, false);
     if constexpr (C % lanes > 0) {
       E alike[lanes];  // of a row that is read as if it were as many
       for (; n < C; ++n) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <type_traits>
 
 #include "branches.hpp"
@@ -12,49 +11,56 @@
 
 namespace cleave::backend::host {
 
-/// dW (M, N) over slices of K steps of k each, which lie side by side in A and B. Of some slices the whole depth is
-/// packed; a tile goes from slice to slice and merges its sums. Branches that were there, and those that stay, are in
-/// memory. T is what gradients are rounded to where the branches say so. Of `Whole` > 0 slices all are packed at once,
-/// and M is the rows of one of several products that lie one after the other in A and in the branches.
-template <class S, class E, long M, long N, long K, class T, int Whole, class A, class B> struct GemmSum {
-  static constexpr int lanes = S::template lanes<E>;
-  static constexpr long vectors = (N + lanes - 1) / lanes;
-  static constexpr long space = Whole > 0 ? long_panel_bytes : 2 * panel_bytes;  // of the panel
-  static constexpr long least = Whole > 0 ? Whole : 1;                           // slices that must fit
-  static constexpr long most_vectors = space / (least * K * lanes * long{sizeof(E)});
-  static constexpr Tile tile = best_tile(M, smaller(vectors, most_vectors), S::most_registers);
-  static constexpr int width = tile.vectors * lanes, rest = static_cast<int>(M % tile.rows);
-  static constexpr int side = static_cast<int>(N % width), side_vectors = (side + lanes - 1) / lanes;
-  static constexpr bool a_in_place = readable<E, A>() && (N + width - 1) / width <= 2;
-  static constexpr long fitting = panel_bytes / (width * K * long{sizeof(E)});
-  static constexpr long together = Whole > 0 ? Whole : fitting < 1 ? 1 : fitting < 64 ? fitting : 64;  // slices
-  static_assert(together * K * width * long{sizeof(E)} <= space);
-  static_assert(16L * tile.rows * width * long{sizeof(E)} <= sums_bytes);
+/// What such a sum calls on one instruction set, as of GemmCalls.
+template <class E> struct SumCalls {
+  using Tile = void (*)(long depth, E const* a, long row_a, long step_a, E const* b, E* c, long row_c, E const* branch,
+                        int merges);
+  using Add = void (*)(E* c, long row_c, E const* a, long row_a, E const* b, long row_b, int rows, int columns);
+  Tile tile[2][2] = {};
+  typename GemmCalls<E>::Pack pack_a[2] = {}, pack_b[2] = {};
+  Add add = nullptr;
+  typename GemmCalls<E>::Copy copy = nullptr;
+  void (*round)(E* c, long n) = nullptr;  // to the format of gradients, if that is narrower
+};
+/// A sum on one instruction set: all of it that depends on its sizes and types.
+template <class E> struct GemmSumOf {
+  GemmSumBlocking cut;
+  SumCalls<E> call;
+};
 
-  A a;
-  B b;
+/// dW (m, n) over slices of k steps each, which lie side by side in A and B. Of some slices the whole depth is packed;
+/// a tile goes from slice to slice and merges its sums. Branches that were there, and those that stay, are in memory.
+/// It may be one of several products, of m rows each, that lie one after the other in A and in the branches. One copy
+/// of this serves all sizes.
+template <class E> struct GemmSum {
+  GemmSumBlocking const& cut;
+  SumCalls<E> const& call;
+  GemmOperands<E> const& of;
   Stack<E> const& to;
   E *rows, *panel, *sums;
   bool rounded;
-  long times = 1;
+  long times;
   // Of the slices that are packed: the first and how many; where in the branches the first goes, and the merges.
   long slice = 0, slices = 0;
   int top = 0, last = 0;  // where the branch that is on top in the end goes
   std::uint64_t merges = 0;
 
-  static void run(std::byte* workspace, A a, B b, Branches<E> const& to, long slices, long times = 1) {
-    GemmSum g{a,
-              b,
+  [[gnu::noinline]] static void run(GemmSumOf<E> const& sum, GemmOperands<E> const& of, std::byte* workspace,
+                                    Branches<E> const& to, long slices, long times = 1) {
+    GemmSumBlocking const& cut = sum.cut;
+    GemmSum g{cut,
+              sum.call,
+              of,
               to.dw0,
               reinterpret_cast<E*>(workspace),
               reinterpret_cast<E*>(workspace + rows_bytes),
-              reinterpret_cast<E*>(workspace + rows_bytes + space),
-              sizeof(T) < sizeof(E) && to.rounded,
+              reinterpret_cast<E*>(workspace + rows_bytes + cut.space),
+              sum.call.round && to.rounded,
               times};
     g.top = to.depth;
     g.merges = to.merges;
     for (; g.slice < slices; g.slice += g.slices) {
-      g.slices = smaller(together, slices - g.slice);
+      g.slices = smaller(cut.together, slices - g.slice);
       int next = g.top;
       std::uint64_t left = g.merges;
       for (long s = 0; s < g.slices; ++s, left >>= 1, ++next) {
@@ -69,36 +75,38 @@ template <class S, class E, long M, long N, long K, class T, int Whole, class A,
 
  private:
   void all() const {
-    long const steps = slices * K, most = down(rows_bytes / (steps * long{sizeof(E)}), tile.rows);
-    long const limit = a_in_place ? M * times : most >= M ? down(most, M) : most, chunk = limit < M ? M : M * times;
-    for (long first = 0; first < M * times; first += chunk) {
+    long const steps = slices * cut.k, most = down(rows_bytes / (steps * long{sizeof(E)}), cut.tile.rows);
+    long const m = cut.m,
+               limit = cut.a_in_place ? m * times
+                       : most >= m    ? down(most, m)
+                                      : most,
+               chunk = limit < m ? m : m * times;
+    for (long first = 0; first < m * times; first += chunk) {
       for (long i = first; i < first + chunk; i += limit) {
-        long const m = smaller(limit, first + chunk - i);
-        if constexpr (!a_in_place) pack_rows(i, m, steps);
+        long const some = smaller(limit, first + chunk - i);
+        if (!cut.a_in_place) {
+          each_tile(some, [&](bool last_rows, long r, int count) {
+            call.pack_a[last_rows](of.a, rows + r * steps, i + r, count, slice * cut.k, steps);
+          });
+        }
         long j = 0;
-        for (; j + width <= N; j += width) columns<tile.vectors, width>(i, m, j, steps);
-        if constexpr (side > 0) columns<side_vectors, side>(i, m, j, steps);
+        for (; j + cut.width <= cut.n; j += cut.width) columns(false, i, some, j, steps);
+        if (j < cut.n) columns(true, i, some, j, steps);
       }
     }
   }
-  void pack_rows(long i0, long m, long steps) const {
-    each_tile(m, [&]<int R>(std::integral_constant<int, R>, long i) {
-      a.template pack<S, E, R>(rows + i * steps, i0 + i, R, slice * K, steps);
+  void columns(bool last_columns, long i0, long m, long j, long steps) const {
+    call.pack_b[last_columns](of.b, panel, j, last_columns ? cut.side : cut.width, slice * cut.k, steps);
+    each_tile(m, [&](bool last_rows, long i, int count) {
+      one(last_rows, last_columns, count, i0 + i, rows + i * steps, j);
     });
   }
-  template <int V, int Columns> void columns(long i0, long m, long j, long steps) const {
-    b.template pack<S, E, V * lanes>(panel, j, Columns, slice * K, steps);
-    each_tile(m,
-              [&]<int R>(std::integral_constant<int, R>, long i) { one<R, V, Columns>(i0 + i, rows + i * steps, j); });
-  }
-  /// visit(rows of a tile, the first) for m rows, of products of M rows each.
-  template <class Visit> static void each_tile(long m, Visit visit) {
+  /// visit(whether it is one of fewer rows, the first, how many) for m rows, of products of cut.m each.
+  template <class Visit> void each_tile(long m, Visit visit) const {
     for (long i = 0; i < m;) {
-      long const end = smaller(i + M, m);
-      for (; i + tile.rows <= end; i += tile.rows) visit(std::integral_constant<int, tile.rows>{}, i);
-      if constexpr (rest > 0) {
-        if (i < end) visit(std::integral_constant<int, rest>{}, i);
-      }
+      long const end = smaller(i + cut.m, m);
+      for (; i + cut.tile.rows <= end; i += cut.tile.rows) visit(false, i, cut.tile.rows);
+      if (i < end) visit(true, i, cut.rest);
       i = end;
     }
   }
@@ -106,53 +114,84 @@ template <class S, class E, long M, long N, long K, class T, int Whole, class A,
   /// The tile at (i, j). Branches [low, high) are here, one behind the other, the others in memory. Merges with those
   /// that are here happen in registers, but where a sum is rounded before each; and a sum that nothing follows goes
   /// from there to memory.
-  template <int R, int V, int Columns> void one(long i, E const* packed, long j) const {
-    constexpr long row = V * lanes, size = R * row;
-    for (int r = 0; r < R; ++r) {
-      for (int l = 0; l < Columns; l += 64 / static_cast<int>(sizeof(E)))
-        __builtin_prefetch(to.at(last) + (i + r) * N + j + l);
+  void one(bool last_rows, bool last_columns, int count, long i, E const* packed, long j) const {
+    auto const tile = call.tile[last_rows][last_columns];
+    bool const rounds = rounded, lies = cut.a_in_place;
+    int const many = last_columns ? cut.side : cut.width;
+    long const k = cut.k, n = cut.n, count_of_slices = slices;
+    long const row = last_columns ? cut.lanes * cut.side_vectors : cut.width, size = count * row;
+    E const* left = lies ? of.a_at + i * of.row_a + slice * k * of.step_a : packed;
+    E const* right = panel;
+    long const row_a = lies ? of.row_a : 1, step_a = lies ? of.step_a : count;
+    E* const place = to.at(last) + i * n + j;
+    for (int r = 0; r < count; ++r) {
+      for (int l = 0; l < many; l += 64 / static_cast<int>(sizeof(E))) __builtin_prefetch(place + r * n + l);
     }
     int low = top, high = top;
-    std::uint64_t left = merges;
-    for (long s = 0; s < slices; ++s, left >>= 1) {
+    std::uint64_t todo = merges;
+    for (long s = 0; s < count_of_slices; ++s, todo >>= 1, left += k * step_a, right += k * row) {
       E const* const on_top = sums + (high - 1 - low) * size;
-      int const merging = rounded ? 0 : std::min(std::countr_one(left), high - low);
+      int const merging = rounds ? 0 : std::min(std::countr_one(todo), high - low);
       high -= merging;
-      left >>= merging;
-      bool const ends = Columns == row && !rounded && s + 1 == slices && high == low && (left & 1) == 0;
-      E* c = ends ? to.at(low) + i * N + j : sums + (high - low) * size;
-      long const row_c = ends ? N : row;
-      E const* const right = panel + s * K * row;
-      if constexpr (a_in_place) {
-        E const* const a_slice = a.at(i, (slice + s) * K);
-        S::template tile_merged<E, R, V, A::line>(K, a_slice, A::step, right, c, row_c, on_top, merging);
-      } else {
-        S::template tile_merged<E, R, V, 1>(K, packed + s * K * R, R, right, c, row_c, on_top, merging);
-      }
+      todo >>= merging;
+      bool const ends = many == row && !rounds && s + 1 == count_of_slices && high == low && (todo & 1) == 0;
+      E* c = ends ? to.at(low) + i * n + j : sums + (high - low) * size;
+      tile(k, left, row_a, step_a, right, c, ends ? n : row, on_top, merging);
       if (ends) return;
       ++high;
-      round<R * row>(c);
-      for (; left & 1; left >>= 1) {
+      if (rounds) call.round(c, size);
+      for (; todo & 1; todo >>= 1) {
         --high;
         if (high > low) {
           c -= size;
-          S::add(c, 0, c, 0, c + size, 0, 1, static_cast<int>(R * row));
+          call.add(c, 0, c, 0, c + size, 0, 1, static_cast<int>(size));
         } else {
-          S::add(c, row, to.at(--low) + i * N + j, N, c, row, R, Columns);
+          call.add(c, row, to.at(--low) + i * n + j, n, c, row, count, many);
         }
-        round<R * row>(c);
+        if (rounds) call.round(c, size);
       }
     }
-    for (int p = low; p < high; ++p) {
-      E const* const c = sums + (p - low) * size;
-      for (int r = 0; r < R; ++r) std::memcpy(to.at(p) + (i + r) * N + j, c + r * row, Columns * sizeof(E));
-    }
+    for (int p = low; p < high; ++p) call.copy(to.at(p) + i * n + j, n, sums + (p - low) * size, row, count, many);
   }
-  template <long Count> void round(E* c) const {
-    if constexpr (sizeof(T) < sizeof(E)) {
-      for (long e = 0; rounded && e < Count; ++e) c[e] = static_cast<E>(static_cast<T>(c[e]));
-    }
+};
+
+/// One on one instruction set. T is what gradients are rounded to where the branches say so. Of `Whole` > 0 slices all
+/// are packed at once.
+template <class S, class E, long M, long N, long K, class T, int Whole, class A, class B> struct GemmSumOn {
+  static constexpr GemmSumBlocking cut =
+      gemm_sum_blocking(M, N, K, Whole, readable<E, A>(), S::template lanes<E>, S::most_registers, sizeof(E));
+  static_assert(cut.together * K * cut.width * long{sizeof(E)} <= cut.space);
+  static_assert(16L * cut.tile.rows * cut.width * long{sizeof(E)} <= sums_bytes);
+
+  static constexpr bool neighbours = !cut.a_in_place || !lies_along_k<A>();  // rows of A
+  template <int R, int V> static constexpr typename SumCalls<E>::Tile tile() {
+    if constexpr (R > 0 && V > 0) return &S::template tile_merged<E, R, V, neighbours>;
+    return nullptr;
   }
+  static void round(E* c, long n) {
+    for (long e = 0; e < n; ++e) c[e] = static_cast<E>(static_cast<T>(c[e]));
+  }
+  static constexpr GemmSumOf<E> make() {
+    using F = GemmFunctions<S, E, A, B>;
+    constexpr int R = cut.tile.rows, V = cut.tile.vectors;
+    GemmSumOf<E> of{cut, {}};
+    SumCalls<E>& to = of.call;
+    to.tile[0][0] = tile<R, V>();
+    to.tile[1][0] = tile<cut.rest, V>();
+    to.tile[0][1] = tile<R, cut.side_vectors>();
+    to.tile[1][1] = tile<cut.rest, cut.side_vectors>();
+    if constexpr (!cut.a_in_place) {
+      to.pack_a[0] = F::template pack_a<R>();
+      to.pack_a[1] = F::template pack_a<cut.rest>();
+    }
+    to.pack_b[0] = F::template pack_b<V>();
+    to.pack_b[1] = F::template pack_b<cut.side_vectors>();
+    to.add = &S::template add<E>;
+    to.copy = &S::template copy<E>;
+    if constexpr (sizeof(T) < sizeof(E)) to.round = &round;
+    return of;
+  }
+  static constexpr GemmSumOf<E> sum = make();
 };
 
 /// Are there slices so small that a tile can take several?
@@ -161,7 +200,9 @@ template <class E, long K> inline constexpr bool sums_in_tiles = K* long{sizeof(
 /// Branches of C (M, N), the sum of A B over slices of K.
 template <class E, long M, long N, long K, class T, class A, class B>
 void gemm_sum(std::byte* workspace, A a, B b, Branches<E> const& to, long slices) {
-  with_simd([&]<class S>(S) { GemmSum<S, E, M, N, K, T, 0, A, B>::run(workspace, a, b, to, slices); });
+  GemmSumOf<E> const* sum = nullptr;
+  with_simd([&]<class S>(S) { sum = &GemmSumOn<S, E, M, N, K, T, 0, A, B>::sum; });
+  GemmSum<E>::run(*sum, operands_of<E>(a, b, Nowhere{}), workspace, to, slices);
 }
 
 }  // namespace cleave::backend::host

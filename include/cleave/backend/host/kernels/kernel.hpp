@@ -32,16 +32,7 @@ template <op::Local L, class T, class F> void each_slice(op::Operands<T> const& 
 template <class Op> struct ByDefinition {
   template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
     Op::template forward<L>(c, t);
-    if constexpr (WithBias || !std::is_void_v<Map>) {
-      using A = tensor::accumulate_t<T>;
-      constexpr long below = L.y.stride(0), size = L.y.size();
-      for (long e = 0; e < L.rows * size; ++e) {
-        A v = static_cast<A>(t.y[e]);
-        if constexpr (WithBias) v += static_cast<A>(t.bias[e % size / below]);
-        if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
-        t.y[e] = static_cast<T>(v);
-      }
-    }
+    merged<L, WithBias, Map>(t, 1);
   }
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
     if constexpr (requires { Op::template backward_input<L>(c, t); }) Op::template backward_input<L>(c, t);
@@ -50,12 +41,81 @@ template <class Op> struct ByDefinition {
   template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
     if constexpr (requires { Op::template backward_weight<L>(c, t); }) Op::template backward_weight<L>(c, t);
   }
+
+ protected:
+  template <op::Local L, bool WithBias, class Map, class T>
+  static void merged(op::Operands<T> const& t, [[maybe_unused]] long slices) {
+    if constexpr (WithBias || !std::is_void_v<Map>) {
+      using A = tensor::accumulate_t<T>;
+      constexpr long below = L.y.stride(0), size = L.y.size();
+      for (long e = 0; e < L.rows * size * slices; ++e) {
+        A v = static_cast<A>(t.y[e]);
+        if constexpr (WithBias) v += static_cast<A>(t.bias[e % size / below]);
+        if constexpr (!std::is_void_v<Map>) v = Map::forward(v);
+        t.y[e] = static_cast<T>(v);
+      }
+    }
+  }
+};
+
+/// A context whose loops are so many times as long: over several slices, which lie side by side.
+struct Times {
+  long times;
+  template <class F> CLEAVE_HD void each([[maybe_unused]] long n, [[maybe_unused]] F f) const {
+#ifndef __CUDA_ARCH__
+    tensor::each(n * times, f);
+#endif
+  }
+};
+
+inline constexpr op::Local one_element = [] {
+  op::Local l;
+  l.rows = l.batch = 1;
+  l.x = l.x2 = l.y = Shape(1);
+  return l;
+}();
+
+/// Of a pointwise operation all slices at once; where only the length of its loops depends on the extents, one copy
+/// serves all of them.
+template <class Op> struct Pointwise : ByDefinition<Op> {
+  static constexpr bool takes_slices = true;
+  template <op::Local L, bool WithBias, class Map, class T> static void forward(Context, op::Operands<T> const& t) {
+    if constexpr (Op::of_any_extents) {
+      elements(t, elements_of<L>(t));
+    } else {
+      Op::template forward<L>(Times{t.slices}, t);
+    }
+    ByDefinition<Op>::template merged<L, WithBias, Map>(t, t.slices);
+  }
+  template <op::Local L, class T> static void backward_input(Context, op::Operands<T> const& t) {
+    if constexpr (Op::of_any_extents) {
+      elements_back(t, elements_of<L>(t));
+    } else {
+      Op::template backward_input<L>(Times{t.slices}, t);
+    }
+  }
+
+ protected:
+  template <op::Local L, class T> static long elements_of(op::Operands<T> const& t) {
+    return L.rows * L.y.size() * t.slices;
+  }
+
+ private:
+  template <class T> [[gnu::noinline]] static void elements(op::Operands<T> const& t, long n) {
+    Op::template forward<one_element>(Times{n}, t);
+  }
+  template <class T> [[gnu::noinline]] static void elements_back(op::Operands<T> const& t, long n) {
+    Op::template backward_input<one_element>(Times{n}, t);
+  }
 };
 
 /// Specialised for the operations that earn it (product.hpp, convolve.hpp, map.hpp). A kernel says `takes_slices` when
 /// its forward and backward_input do all slices that they are given, and sums_slices<L, T> when it has
 /// sum(context, operands, Branches), which makes and merges what is summed over the batch.
 template <class Op> struct Kernel : ByDefinition<Op> {};
+template <class Op>
+requires(Op::pointwise) struct Kernel<Op> : Pointwise<Op> {
+};
 
 /// What a schedule is prepared for: where kernels run, and what they are.
 struct Host {

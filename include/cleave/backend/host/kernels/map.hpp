@@ -8,13 +8,16 @@
 namespace cleave::backend::host {
 
 /// Where a slope is one of two numbers, compilers make a jump of `dy * slope` and one element at a time.
-template <class F> struct Kernel<op::Map<F>> : ByDefinition<op::Map<F>> {
+template <class F> struct Kernel<op::Map<F>> : Pointwise<op::Map<F>> {
   template <op::Local L, class T> static void backward_input(Context, op::Operands<T> const& t) {
+    times_slopes(F::from_output ? t.y : t.x, t.dy, t.dx, Pointwise<op::Map<F>>::template elements_of<L>(t));
+  }
+
+ private:
+  template <class T> [[gnu::noinline]] static void times_slopes(T const* v, T const* dy, T* dx, long n) {
     using A = tensor::accumulate_t<T>;
-    constexpr long n = L.rows * L.y.size(), block = 64, whole = n / block * block;
-    T const* const v = F::from_output ? t.y : t.x;
-    T const* const dy = t.dy;
-    T* const dx = t.dx;
+    constexpr long block = 64;
+    long const whole = n / block * block;
     A slope[block];
     for (long i = 0; i < whole; i += block) {
       for (long k = 0; k < block; ++k) slope[k] = F::slope(static_cast<A>(v[i + k]));

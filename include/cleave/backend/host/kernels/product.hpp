@@ -16,13 +16,13 @@
 namespace cleave::backend::host {
 
 /// Passes each row of a finished tile to `step(offset, count, values)`.
-template <class E, long Stride, class Step> struct Update {
+template <class E, class Step> struct Update {
   static constexpr bool in_place = false, ends = true;
-  static constexpr long stride = Stride;
   Step* step;
+  long stride;
 
   template <class S> void done(E const* sum, long row, long i, long j, int rows, int columns) const {
-    for (int r = 0; r < rows; ++r) (*step)((i + r) * Stride + j, columns, sum + r * row);
+    for (int r = 0; r < rows; ++r) (*step)((i + r) * stride + j, columns, sum + r * row);
   }
 };
 
@@ -44,8 +44,8 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
   template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
-    if (!folds<L, T> && t.slices > 1) {
-      return each_slice<L>(t, [&](op::Operands<T> const& one) { forward<L, WithBias, Map>(c, one); });
+    if constexpr (!folds<L, T> && !L.is_one_slice()) {
+      if (t.slices > 1) return each_slice<L>(t, [&](op::Operands<T> const& one) { forward<L, WithBias, Map>(c, one); });
     }
     if constexpr (L.in_blocks == 0 && by_library<T>) {
       library_product(false, false, L.rows, out, in, t.x, in, t.w0, out, t.y);
@@ -58,14 +58,14 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
     } else {
       gemm_in_blocks<E, L.rows, out, in, L.in_blocks, most_folded<L, T>>(
           c.workspace, rows<in>(t.x, factor_x<L>(t)), columns<out>(t.w0, factor_w<L>(t)),
-          Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias}, t.slices);
+          Finish<E, T, 1, WithBias, Map>{t.y, out, t.bias}, t.slices);
     }
   }
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr long in = L.w0[0], out = L.w0[1];
-    if (!folds<L, T> && t.slices > 1) {
-      return each_slice<L>(t, [&](op::Operands<T> const& one) { backward_input<L>(c, one); });
+    if constexpr (!folds<L, T> && !L.is_one_slice()) {
+      if (t.slices > 1) return each_slice<L>(t, [&](op::Operands<T> const& one) { backward_input<L>(c, one); });
     }
     if constexpr (L.out_blocks == 0 && by_library<T>) {
       library_product(false, true, L.rows, in, out, t.dy, out, t.w0, out, t.dx);
@@ -87,7 +87,7 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
       };
       gemm_in_blocks<E, L.rows, in, out, L.out_blocks, most_folded<L, T>>(
           c.workspace, lines(t.dy, factor_dy<L>(t)), lines(t.w0, factor_w<L>(t)),
-          Finish<E, T, in, 1, false, void>{t.dx, nullptr}, t.slices);
+          Finish<E, T, 1, false, void>{t.dx, in}, t.slices);
     }
   }
   template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
@@ -97,7 +97,7 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
       library_product(true, false, in, out, L.rows, t.x, in, t.dy, out, t.dw0);
     } else {
       gemm<E, in, out, L.rows>(c.workspace, columns<in>(t.x, factor_x<L>(t)), columns<out>(t.dy, factor_dy<L>(t)),
-                               Store<E, out>{t.dw0});
+                               Store<E>{t.dw0, out});
     }
   }
 
@@ -140,7 +140,7 @@ template <int Out, op::Start How> struct Kernel<op::Product<Out, How>> {
       }
     } else {
       gemm<E, in, out, L.rows>(c.workspace, columns<in>(t.x, factor_x<L>(t)), columns<out>(t.dy, factor_dy<L>(t)),
-                               Update<E, out, Step>{&step});
+                               Update<E, Step>{&step, out});
     }
   }
 };

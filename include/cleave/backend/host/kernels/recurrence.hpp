@@ -46,7 +46,7 @@ template <class Cell, int H, int Run> struct Kernel<op::Recurrence<Cell, H, Run>
         A const* const second = t.aux + Op::template place<L>(b, 1);
         gemm<A, H, columns_of_w, positions<L> - 1, true>(c.workspace, stored_columns<H>(t.y + b * positions<L> * H),
                                                          stored_columns<long{kept} * H>(second),
-                                                         Store<A, columns_of_w>{t.dw0});
+                                                         Store<A>{t.dw0, columns_of_w});
       }
     }
   }
@@ -65,7 +65,7 @@ template <class Cell, int H, int Run> struct Kernel<op::Recurrence<Cell, H, Run>
       if (p > 0) {
         gemm<A, L.rows, columns_of_w, H, false, Most>(c.workspace, stored_rows<positions<L> * H>(t.y + (p - 1) * H),
                                                       stored_columns<columns_of_w>(t.w0),
-                                                      Store<A, Op::template aux_of_sample<L>>{here}, t.slices);
+                                                      Store<A>{here, Op::template aux_of_sample<L>}, t.slices);
       } else {
         for (long b = 0; b < samples; ++b)
           tensor::each(columns_of_w, [&](long o) { here[b * Op::template aux_of_sample<L> + o] = 0; });
@@ -81,7 +81,7 @@ template <class Cell, int H, int Run> struct Kernel<op::Recurrence<Cell, H, Run>
       if (p + 1 < positions<L> && Op::goes_back(p + 1)) {
         gemm<A, L.rows, H, columns_of_w, false, Most>(
             c.workspace, stored_rows<Op::template aux_of_sample<L>>(t.aux + Op::template place<L>(0, p + 1)),
-            stored_rows<columns_of_w>(t.w0), Store<A, Op::template aux_of_sample<L>>{room}, t.slices);
+            stored_rows<columns_of_w>(t.w0), Store<A>{room, Op::template aux_of_sample<L>}, t.slices);
       } else {
         for (long b = 0; b < samples; ++b)
           tensor::each(H, [&](long k) { room[b * Op::template aux_of_sample<L> + k] = 0; });

@@ -15,8 +15,8 @@ template <int Out> struct Kernel<op::TransposedProduct<Out>> {
   template <op::Local L, bool WithBias, class Map, class T> static void forward(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr long out = L.w0[0], in = L.w0[1];
-    if (!folds<L, T> && t.slices > 1) {
-      return each_slice<L>(t, [&](op::Operands<T> const& one) { forward<L, WithBias, Map>(c, one); });
+    if constexpr (!folds<L, T> && !L.is_one_slice()) {
+      if (t.slices > 1) return each_slice<L>(t, [&](op::Operands<T> const& one) { forward<L, WithBias, Map>(c, one); });
     }
     if constexpr (L.in_blocks == 0 && by_library<T>) {
       library_product(false, true, L.rows, out, in, t.x, in, t.w0, in, t.y);
@@ -29,21 +29,21 @@ template <int Out> struct Kernel<op::TransposedProduct<Out>> {
     } else {
       gemm_in_blocks<E, L.rows, out, in, L.in_blocks, most_folded<L, T>>(
           c.workspace, rows<in>(t.x, factor_x<L>(t)), rows<in>(t.w0, factor_w<L>(t)),
-          Finish<E, T, out, 1, WithBias, Map>{t.y, t.bias}, t.slices);
+          Finish<E, T, 1, WithBias, Map>{t.y, out, t.bias}, t.slices);
     }
   }
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
     constexpr long out = L.w0[0], in = L.w0[1];
-    if (!folds<L, T> && t.slices > 1) {
-      return each_slice<L>(t, [&](op::Operands<T> const& one) { backward_input<L>(c, one); });
+    if constexpr (!folds<L, T> && !L.is_one_slice()) {
+      if (t.slices > 1) return each_slice<L>(t, [&](op::Operands<T> const& one) { backward_input<L>(c, one); });
     }
     if constexpr (L.out_blocks == 0 && by_library<T>) {
       library_product(false, false, L.rows, in, out, t.dy, out, t.w0, in, t.dx);
     } else {
       gemm_in_blocks<E, L.rows, in, out, L.out_blocks, most_folded<L, T>>(
           c.workspace, rows<out>(t.dy, factor_dy<L>(t)), columns<in>(t.w0, factor_w<L>(t)),
-          Finish<E, T, in, 1, false, void>{t.dx, nullptr}, t.slices);
+          Finish<E, T, 1, false, void>{t.dx, in}, t.slices);
     }
   }
   template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
@@ -53,7 +53,7 @@ template <int Out> struct Kernel<op::TransposedProduct<Out>> {
       library_product(true, false, out, in, L.rows, t.dy, out, t.x, in, t.dw0);
     } else {
       gemm<E, out, in, L.rows>(c.workspace, columns<out>(t.dy, factor_dy<L>(t)), columns<in>(t.x, factor_x<L>(t)),
-                               Store<E, in>{t.dw0});
+                               Store<E>{t.dw0, in});
     }
   }
 };
