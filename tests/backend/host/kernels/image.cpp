@@ -12,7 +12,7 @@ template <Geometry G> void seen_through_windows(int first, int rows) {
   std::vector<float> x(static_cast<std::size_t>(G.channels * G.h * G.w));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i + 1);
   std::vector<float> padded(static_cast<std::size_t>(G.channels * G.plane(rows)), -1);
-  pad_image<G>(padded.data(), x.data(), G.channels, first, rows);
+  pad_image(G, padded.data(), x.data(), G.channels, first, rows);
   int wrong = 0;
   for (int c = 0; c < G.channels; ++c) {
     for (int r = 0; r < rows; ++r) {

@@ -13,14 +13,17 @@
 namespace cleave::backend::host {
 
 /// The filters w (o, i, k, k) of one group, as the matrix (i, o k k) that maps dy to dx: each rotated by 180 degrees.
-template <class T, int In, int Window> struct Turned {
+template <class T> struct Turned {
   T const* w;
+  long in, window;  // i, k k
   [[no_unique_address]] tensor::Factor<T> f;
 
   template <class S, class E, int Width> void pack(E* to, long first, int, long k, long depth) const {
-    for (long s = k; s < k + depth; ++s, to += Width) {
-      T const* const from = w + (s / Window * In + first) * Window + Window - 1 - s % Window;
-      for (int i = 0; i < Width; ++i) to[i] = f(from[i * Window]);
+    T const* filter = w + (k / window * in + first) * window;
+    for (long s = 0, tap = k % window; s < depth; ++s, to += Width) {
+      T const* const from = filter + window - 1 - tap;
+      for (int i = 0; i < Width; ++i) to[i] = f(from[i * window]);
+      if (++tap == window) tap = 0, filter += in * window;
     }
   }
 };
@@ -48,19 +51,13 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How, Dilation>> {
     constexpr Geometry g{in, L.x[1], L.x[2], K, Stride, Pad, 1, L.y[1], L.y[2], Dilation};
     auto const fx = factor_x<L>(t);
     auto const fw = factor_w<L>(t);
-    with_simd([&]<class S>(S) {
-      using A = Rows<T>;
-      using Run = Correlate<S, E, g, out, A, T, (L.in_blocks > 1 ? L.in_blocks : 1)>;
-      static_assert(Run::fits, "a row of this image is wider than the workspace");
-      for (int q = 0; q < groups; ++q) {
-        Run const run(c.workspace, A{t.w0 + long{q} * out * k, k, fw});
-        for (int b = 0; b < L.rows; ++b) {
-          run.run(t.x + b * L.x.size() + q * in * L.x.stride(0), fx,
-                  Finish<E, T, 0, WithBias, Map>{t.y + b * L.y.size() + q * out * L.y.stride(0), L.y.stride(0),
-                                                 WithBias ? t.bias + q * out : nullptr});
-        }
-      }
-    });
+    using Epilogue = Finish<E, T, 0, WithBias, Map>;
+    for (int q = 0; q < groups; ++q) {
+      Rows<T> const a{t.w0 + long{q} * out * k, k, fw};
+      correlate<E, g, out, blocks_of(L.in_blocks)>(
+          c.workspace, a, L.rows, t.x + q * in * L.x.stride(0), L.x.size(), fx, L.y.size(),
+          Epilogue{t.y + q * out * L.y.stride(0), L.y.stride(0), WithBias ? t.bias + q * out : nullptr});
+    }
   }
   template <op::Local L, class T> static void backward_input(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
@@ -70,18 +67,13 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How, Dilation>> {
     constexpr Geometry g{out, L.y[1], L.y[2], K, 1, Op::reach - 1 - Pad, Stride, L.x[1], L.x[2], Dilation};
     auto const fdy = factor_dy<L>(t);
     auto const fw = factor_w<L>(t);
-    with_simd([&]<class S>(S) {
-      using A = Turned<T, in, K * K>;
-      using Run = Correlate<S, E, g, in, A, T, (L.out_blocks > 1 ? L.out_blocks : 1)>;
-      static_assert(Run::fits, "a row of this image is wider than the workspace");
-      for (int q = 0; q < groups; ++q) {
-        Run const run(c.workspace, A{t.w0 + long{q} * out * in * K * K, fw});
-        for (int b = 0; b < L.rows; ++b) {
-          run.run(t.dy + b * L.y.size() + q * out * L.y.stride(0), fdy,
-                  Finish<E, T, 0, false, void>{t.dx + b * L.x.size() + q * in * L.x.stride(0), L.x.stride(0)});
-        }
-      }
-    });
+    using Epilogue = Finish<E, T, 0, false, void>;
+    for (int q = 0; q < groups; ++q) {
+      Turned<T> const a{t.w0 + long{q} * out * in * K * K, in, K * K, fw};
+      correlate<E, g, in, blocks_of(L.out_blocks)>(c.workspace, a, L.rows, t.dy + q * out * L.y.stride(0), L.y.size(),
+                                                   fdy, L.x.size(),
+                                                   Epilogue{t.dx + q * in * L.x.stride(0), L.x.stride(0)});
+    }
   }
   template <op::Local L, class T> static void backward_weight(Context c, op::Operands<T> const& t) {
     using E = tensor::accumulate_t<T>;
@@ -91,18 +83,14 @@ struct Kernel<op::Convolve<Out, K, Stride, Pad, Groups, How, Dilation>> {
     constexpr Geometry g{in, L.x[1], L.x[2], K, Stride, Pad, 1, L.y[1], L.y[2], Dilation};
     auto const fx = factor_x<L>(t);
     auto const fdy = factor_dy<L>(t);
-    with_simd([&]<class S>(S) {
-      using Run = CorrelateWeight<S, E, g, out>;
-      static_assert(Run::fits, "a row of this image is wider than the workspace");
-      for (int q = 0; q < groups; ++q) {
-        Run(c.workspace)
-            .run(L.rows, t.x + q * in * L.x.stride(0), fx, L.x.size(), t.dy + q * out * L.y.stride(0), fdy, L.y.size(),
-                 t.dw0 + long{q} * out * in * K * K);
-      }
-    });
+    for (int q = 0; q < groups; ++q) {
+      correlate_weight<E, g, out>(c.workspace, L.rows, t.x + q * in * L.x.stride(0), fx, L.x.size(),
+                                  t.dy + q * out * L.y.stride(0), fdy, L.y.size(), t.dw0 + long{q} * out * in * K * K);
+    }
   }
 
  private:
+  static constexpr int blocks_of(int said) { return said > 1 ? said : 1; }
   /// Created in a thread's first pass, and kept.
   template <op::Local L, LibraryConvolution::Pass P>
   static void by_library_pass(float const* a, float const* b, float* to) {

@@ -2,197 +2,312 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 #include "block_tree.hpp"
+#include "gemm.hpp"
 #include "image.hpp"
-#include "pack.hpp"
 
 namespace cleave::backend::host {
 
-/// C (M, windows) = A (M, K) patches (K, windows), K = channels * kernel * kernel in that order. A panel of patches is
-/// gathered from a padded band of the image into the first-level cache; A is packed once for all images. Every sum is
-/// one chain in the order of K, as in gemm.hpp, or the tree of those over `Blocks` equal parts of the channels.
-template <class S, class E, Geometry G, int M, class A, class T, int Blocks = 1> struct Correlate {
-  static_assert(G.channels % Blocks == 0);
+/// How C (m, windows) = A (m, k) patches (k, windows) is cut, k = channels * kernel * kernel in that order.
+struct CorrelateBlocking {
   static constexpr long kib = 1024, rows_room = 448 * kib, panel_room = 96 * kib, image_room = 224 * kib;
-  static constexpr long K = long{G.channels} * G.window(), windows = long{G.out_h} * G.out_w, size = sizeof(E);
-  static constexpr int lanes = S::template lanes<E>;
-  static constexpr Tile tile = best_tile(M, (windows + lanes - 1) / lanes, S::most_registers);
-  static constexpr int rest = M % tile.rows;
-  static constexpr long depth = even_block(K, panel_bytes / (tile.vectors * lanes * size));
+  Geometry g;
+  int m = 0, lanes = 1, size = 1, blocks = 1;  // size: bytes of a sum
+  long k = 0, windows = 0, depth = 0;
+  Tile tile = {};
+  int rest = 0;                                    // rows of the last tile, if they are fewer
+  bool resident = false;                           // all of A stays packed
+  bool a_in_place = false, sums_in_place = false;  // otherwise sums stay in the workspace until the last step
+  long sums_room = 0;                              // bytes of one of the sums of the tree of blocks
+  long block_rows = 0;
+  int block_channels = 0;
+  Band band = {};
+  bool fits = false;
 
-  static constexpr bool resident = up(M, tile.rows) * K * size <= rows_room;  // all of A stays packed
-  static constexpr bool a_in_place = !resident && readable<E, A>();
-  static constexpr bool sums_in_place =
-      std::is_same_v<E, T> && Blocks == 1;  // otherwise they stay in the workspace until the last step
-  static constexpr BlockTree<Blocks> tree{};
-  static constexpr long sums_room = down(224 * kib / tree.depth, lanes*size), slack = 2 * lanes * size;
-  static constexpr long rows_limit = resident || a_in_place ? M : down(rows_room / (depth * size), tile.rows);
-  static constexpr long sums_limit = sums_in_place ? M : down(sums_room / (up(G.out_w, lanes) * size), tile.rows);
-  static constexpr long limit = rows_limit < sums_limit ? rows_limit : sums_limit;
-  static constexpr long block_rows = M <= limit ? M : limit < tile.rows ? tile.rows : limit;
-  static constexpr int block_channels = G.channels / Blocks;
-  static constexpr Geometry of_block = [] {
-    Geometry of = G;
-    of.channels = block_channels;
-    return of;
-  }();
-  static constexpr Band band =
-      best_band(of_block, (image_room - slack) / size,
-                sums_in_place ? windows : sums_room / (up(block_rows, tile.rows) * size) - lanes, 128);
-  static constexpr bool fits = G.plane(band.rows) * band.channels * size + slack <= image_room &&
-                               (sums_in_place || block_rows * up(band.rows * G.out_w, lanes) * size <= sums_room);
-
-  static constexpr int in_band = band.rows * G.out_w,
-                       in_last = (G.out_h - (G.out_h - 1) / band.rows * band.rows) * G.out_w;
+  constexpr int in_band() const { return band.rows * g.out_w; }
+  constexpr int in_last() const { return (g.out_h - (g.out_h - 1) / band.rows * band.rows) * g.out_w; }
   /// The vectors of the last panel of so many windows; 0: all panels are full.
-  static constexpr int rest_of(int count) { return (count % (tile.vectors * lanes) + lanes - 1) / lanes; }
+  constexpr int rest_of(int count) const { return (count % (tile.vectors * lanes) + lanes - 1) / lanes; }
+  constexpr long sums_row() const { return up(long{band.rows} * g.out_w, lanes); }
+};
+/// `held`: sums of blocks that are held at once. `same_format`: of C and of sums.
+constexpr CorrelateBlocking correlate_blocking(Geometry g, int m, bool reads_a, bool same_format, int blocks, int held,
+                                               int lanes, int registers, int size) {
+  using To = CorrelateBlocking;
+  To to{g, m, lanes, size, blocks};
+  to.k = long{g.channels} * g.window();
+  to.windows = long{g.out_h} * g.out_w;
+  to.tile = best_tile(m, (to.windows + lanes - 1) / lanes, registers);
+  to.rest = m % to.tile.rows;
+  to.depth = even_block(to.k, panel_bytes / (to.tile.vectors * lanes * size));
+  to.resident = up(m, to.tile.rows) * to.k * size <= To::rows_room;
+  to.a_in_place = !to.resident && reads_a;
+  to.sums_in_place = same_format && blocks == 1;
+  to.sums_room = down(224 * To::kib / held, lanes * size);
+  long const slack = 2L * lanes * size;
+  long const rows_limit = to.resident || to.a_in_place ? m : down(To::rows_room / (to.depth * size), to.tile.rows);
+  long const sums_limit = to.sums_in_place ? m : down(to.sums_room / (up(g.out_w, lanes) * size), to.tile.rows);
+  long const limit = smaller(rows_limit, sums_limit);
+  to.block_rows = m <= limit ? m : limit < to.tile.rows ? to.tile.rows : limit;
+  to.block_channels = g.channels / blocks;
+  Geometry of_block = g;
+  of_block.channels = to.block_channels;
+  long const rows = up(to.block_rows, to.tile.rows);
+  to.band = best_band(of_block, (To::image_room - slack) / size,
+                      to.sums_in_place ? to.windows : to.sums_room / (rows * size) - lanes, 128);
+  to.fits = g.plane(to.band.rows) * to.band.channels * size + slack <= To::image_room &&
+            (to.sums_in_place || to.block_rows * to.sums_row() * size <= to.sums_room);
+  return to;
+}
 
-  A a;
-  E *rows, *panel, *image, *sums;
-  long begin = 0;  // the first step of a chain
+/// What it calls on one instruction set: by rows of a tile, all or the last; and by vectors, all, those of the last
+/// panel of a band, and of the last band.
+template <class E> struct CorrelateCalls {
+  using Pieces = void (*)(E* to, E const* image, int const* at, long depth, int const* pair, int pieces);
+  using Pad = void (*)(Geometry const& g, E* to, void const* x, void const* f, int from, int channels, int first,
+                       int out_rows);
+  typename GemmCalls<E>::Tile tile[2][3] = {};
+  typename GemmCalls<E>::Pack pack_a[2] = {};
+  Pieces pieces[3] = {};
+  Pad pad = nullptr;
+  typename GemmCalls<E>::Copy copy = nullptr;
+  void (*add)(E* c, long row_c, E const* a, long row_a, E const* b, long row_b, int rows, int columns) = nullptr;
+  typename GemmCalls<E>::Done done = nullptr;
+  int const* merges = nullptr;  // behind each block
+};
+/// A correlation on one instruction set: all of it that depends on its sizes and types.
+template <class E> struct CorrelateOf {
+  CorrelateBlocking cut;
+  CorrelateCalls<E> call;
+};
 
-  Correlate(std::byte* workspace, A from)
-      : a(from),
-        rows(reinterpret_cast<E*>(workspace)),
-        panel(reinterpret_cast<E*>(workspace + rows_room)),
-        image(reinterpret_cast<E*>(workspace + rows_room + panel_room)),
-        sums(reinterpret_cast<E*>(workspace + rows_room + panel_room + image_room)) {
-    for (long k = 0; resident && k < K; k += depth) pack_rows(rows + k * M, 0, M, k, smaller(depth, K - k));
+/// C = A patches. A panel of patches is gathered from a padded band of the image into the first-level cache; A is
+/// packed once for all images. Every sum is one chain in the order of k, as in gemm.hpp, or the tree of those over
+/// equal blocks of the channels. One copy of this serves all sizes.
+template <class E> class Correlate {
+ public:
+  /// `of`: A, and where it lies, if it is read in place.
+  Correlate(CorrelateOf<E> const& from, GemmOperands<E> const& of, std::byte* workspace)
+      : cut_(from.cut),
+        call_(from.call),
+        of_(of),
+        rows_(reinterpret_cast<E*>(workspace)),
+        panel_(reinterpret_cast<E*>(workspace + cut_.rows_room)),
+        image_(reinterpret_cast<E*>(workspace + cut_.rows_room + cut_.panel_room)),
+        sums_(reinterpret_cast<E*>(workspace + cut_.rows_room + cut_.panel_room + cut_.image_room)) {
+    for (long k = 0; cut_.resident && k < cut_.k; k += cut_.depth)
+      pack_rows(rows_ + k * cut_.m, 0, cut_.m, k, smaller(cut_.depth, cut_.k - k));
   }
 
-  /// One image: `f` of x (channels, h, w) to y (M, windows). `out` is the epilogue of each tile.
-  template <class F, class Out> void run(T const* x, F f, Out out) const {
-    for (long i = 0; i < M; i += block_rows) {
-      for (int first = 0; first < G.out_h; first += band.rows) {
-        int const out_rows = static_cast<int>(smaller(band.rows, G.out_h - first));
-        if constexpr (Blocks == 1) {
-          channels(0, x, f, i, first, out_rows, out);
-        } else {
-          blocks(x, f, i, first, out_rows, out);
-        }
+  /// One image: `f` of x (channels, h, w) to y (m, windows), whose epilogue of each tile is `out`; at c, if sums are in
+  /// place.
+  void run(void const* x, void const* f, void const* out, E* c) {
+    x_ = x, f_ = f, out_ = out, c_ = c;
+    for (long i = 0; i < cut_.m; i += cut_.block_rows) {
+      for (int first = 0; first < cut_.g.out_h; first += cut_.band.rows) {
+        int const out_rows = static_cast<int>(smaller(cut_.band.rows, cut_.g.out_h - first));
+        cut_.blocks == 1 ? channels(0, i, first, out_rows) : blocks(i, first, out_rows);
       }
     }
   }
 
  private:
   /// Those of one block, from `from` on, for some rows of A and of the image.
-  template <class F, class Out>
-  void channels(int from, T const* x, F f, long i, int first, int out_rows, Out out) const {
-    for (int c = from; c < from + block_channels; c += band.channels) {
-      int const held = static_cast<int>(smaller(band.channels, from + block_channels - c));
-      pad_image<G>(image, x + long{c} * G.h * G.w, held, first, out_rows, f);
-      steps(i, smaller(block_rows, M - i), first, out_rows, long{c} * G.window(), long{held} * G.window(), out);
+  void channels(int from, long i, int first, int out_rows) {
+    for (int c = from; c < from + cut_.block_channels; c += cut_.band.channels) {
+      int const held = static_cast<int>(smaller(cut_.band.channels, from + cut_.block_channels - c));
+      call_.pad(cut_.g, image_, x_, f_, c, held, first, out_rows);
+      steps(i, smaller(cut_.block_rows, cut_.m - i), first, out_rows, long{c} * cut_.g.window(),
+            long{held} * cut_.g.window());
     }
   }
-  template <class F, class Out> void blocks(T const* x, F f, long i, int first, int out_rows, Out out) const {
-    constexpr long stride = up(band.rows * G.out_w, lanes);
-    long const m = smaller(block_rows, M - i);
-    Correlate at = *this;
-    for (int q = 0; q < Blocks; ++q) {
-      at.begin = long{q} * block_channels * G.window();
-      at.channels(q * block_channels, x, f, i, first, out_rows, out);
-      for (int merges = tree.merges[q]; merges > 0; --merges) {
-        at.sums -= sums_room / size;
-        S::add(at.sums, 0, at.sums, 0, at.sums + sums_room / size, 0, 1, static_cast<int>(m * stride));
+  void blocks(long i, int first, int out_rows) {
+    long const m = smaller(cut_.block_rows, cut_.m - i), room = cut_.sums_room / cut_.size, stride = cut_.sums_row();
+    E* const sums = sums_;
+    for (int q = 0; q < cut_.blocks; ++q) {
+      begin_ = long{q} * cut_.block_channels * cut_.g.window();
+      channels(q * cut_.block_channels, i, first, out_rows);
+      for (int merges = call_.merges[q]; merges > 0; --merges) {
+        sums_ -= room;
+        call_.add(sums_, 0, sums_, 0, sums_ + room, 0, 1, static_cast<int>(m * stride));
       }
-      at.sums += sums_room / size;
+      sums_ += room;
     }
-    out.template done<S>(sums, stride, i, long{first} * G.out_w, static_cast<int>(m), out_rows * G.out_w);
+    sums_ = sums;
+    begin_ = 0;
+    call_.done(out_, sums, stride, i, long{first} * cut_.g.out_w, static_cast<int>(m), out_rows * cut_.g.out_w);
   }
   void pack_rows(E* to, long i0, long m, long k, long count) const {
     long i = 0;
-    for (; i + tile.rows <= m; i += tile.rows)
-      a.template pack<S, E, tile.rows>(to + i * count, i0 + i, tile.rows, k, count);
-    if constexpr (rest > 0) {
-      if (i < m) a.template pack<S, E, rest>(to + i * count, i0 + i, rest, k, count);
-    }
+    for (; i + cut_.tile.rows <= m; i += cut_.tile.rows)
+      call_.pack_a[0](of_.a, to + i * count, i0 + i, cut_.tile.rows, k, count);
+    if (i < m) call_.pack_a[1](of_.a, to + i * count, i0 + i, cut_.rest, k, count);
   }
 
+  /// Some rows of A from i on, and steps of k.
+  struct RowsAndSteps {
+    long i, m, k, n, first_window;
+  };
   /// The steps of k for the channels held; a block of A ends with these channels, or at `depth`.
-  template <class Out> void steps(long i, long m, int first, int out_rows, long k0, long count, Out out) const {
-    int at[depth];
+  void steps(long i, long m, int first, int out_rows, long k0, long count) const {
+    int at[panel_bytes / 16];  // where each step's element of a window is
+    Geometry const& g = cut_.g;
+    long const plane = g.plane(out_rows);
+    int const width = cut_.tile.vectors * cut_.lanes;
+    int row = 0, column = 0;
+    long channel = 0;
     for (long k = k0; k < k0 + count;) {
-      long const block = k / depth * depth;  // as A is packed
-      long const n = smaller(smaller(block + depth, K), k0 + count) - k;
+      long const block = k / cut_.depth * cut_.depth;  // as A is packed
+      long const n = smaller(smaller(block + cut_.depth, cut_.k), k0 + count) - k;
       for (long s = 0; s < n; ++s) {
-        long const e = k - k0 + s, in = e % G.window();
-        at[s] = static_cast<int>(e / G.window() * G.plane(out_rows) +
-                                 G.offset(static_cast<int>(in / G.kernel), static_cast<int>(in % G.kernel)));
+        at[s] = static_cast<int>(channel * plane + g.offset(row, column));
+        if (++column == g.kernel) column = 0, ++row;
+        if (row == g.kernel) row = 0, ++channel;
       }
-      if constexpr (!resident && !a_in_place) pack_rows(rows, i, m, k, n);
-      long const total = long{out_rows} * G.out_w;
+      if (!cut_.resident && !cut_.a_in_place) pack_rows(rows_, i, m, k, n);
+      RowsAndSteps const part{i, m, k, n, long{first} * g.out_w};
+      long const total = long{out_rows} * g.out_w;
       long j = 0;
-      for (; j + tile.vectors * lanes <= total; j += tile.vectors * lanes) {
-        columns<tile.vectors>(i, m, first, j, tile.vectors * lanes, k, n, at, out);
-      }
-      if (total == in_band) last_columns<rest_of(in_band)>(i, m, first, j, total, k, n, at, out);
-      if (total != in_band) last_columns<rest_of(in_last)>(i, m, first, j, total, k, n, at, out);
+      for (; j + width <= total; j += width) columns(part, 0, j, width, at);
+      if (j < total) columns(part, total == cut_.in_band() ? 1 : 2, j, static_cast<int>(total - j), at);
       k += n;
     }
   }
-
-  template <int V, class Out>
-  void last_columns(long i, long m, int first, long j, long total, long k, long n, int const* at, Out out) const {
-    if constexpr (V > 0) columns<V>(i, m, first, j, static_cast<int>(total - j), k, n, at, out);
-  }
-  template <int V, class Out>
-  void columns(long i0, long m, int first, long j, int count, long k, long n, int const* at, Out out) const {
-    int pair[2 * V * lanes], pieces = 0;
-    for (int done = 0; done < count;) {
-      int const row = static_cast<int>((j + done) / G.out_w), column = static_cast<int>((j + done) % G.out_w);
-      int const length = static_cast<int>(smaller(G.out_w - column, count - done));
-      for (int v = 0; v < length; v += lanes, ++pieces) {
-        pair[2 * pieces] = static_cast<int>(row * G.stride * G.row()) + column + v;
+  /// `kind` of their vectors: as in CorrelateCalls.
+  void columns(RowsAndSteps const& p, int kind, long j, int count, int const* at) const {
+    Geometry const& g = cut_.g;
+    int pair[2 * most_columns], pieces = 0;
+    int row = static_cast<int>(j / g.out_w), column = static_cast<int>(j % g.out_w);
+    for (int done = 0; done < count; ++row, column = 0) {
+      int const length = static_cast<int>(smaller(g.out_w - column, count - done));
+      for (int v = 0; v < length; v += cut_.lanes, ++pieces) {
+        pair[2 * pieces] = static_cast<int>(row * g.stride * g.row()) + column + v;
         pair[2 * pieces + 1] = done + v;
       }
       done += length;
     }
-    S::template pack_pieces<E, V * lanes>(panel, image, at, n, pair, pieces);
+    call_.pieces[kind](panel_, image_, at, p.n, pair, pieces);
     long i = 0;
-    for (; i + tile.rows <= m; i += tile.rows) one<tile.rows, V>(i0, i, first, j, count, k, n, out);
-    if constexpr (rest > 0) {
-      if (i < m) one<rest, V>(i0, i, first, j, count, k, n, out);
-    }
+    for (; i + cut_.tile.rows <= p.m; i += cut_.tile.rows) one(p, false, kind, cut_.tile.rows, i, j, count);
+    if (i < p.m) one(p, true, kind, cut_.rest, i, j, count);
   }
 
-  template <int R, int V, class Out>
-  void one(long i0, long i, int first, long j, int count, long k, long n, Out out) const {
+  void one(RowsAndSteps const& p, bool last_rows, int kind, int many, long i, long j, int count) const {
+    int const vectors = kind == 0   ? cut_.tile.vectors
+                        : kind == 1 ? cut_.rest_of(cut_.in_band())
+                                    : cut_.rest_of(cut_.in_last());
+    long const packed = vectors * cut_.lanes;
+    bool const ends = p.k + p.n == cut_.k;
     auto const multiply = [&](E* c, long stride) {
-      if constexpr (a_in_place) {
-        S::template tile<E, R, V, false>(n, a.at(i0 + i, k), a.line(), a.step(), panel, V * lanes, c, stride,
-                                         k > begin);
-      } else if constexpr (resident) {
-        long const block = k / depth * depth, length = smaller(depth, K - block);
-        E const* const left = rows + block * M + (i0 + i) * length + (k - block) * R;
-        S::template tile<E, R, V, true>(n, left, 1, R, panel, V * lanes, c, stride, k > begin);
-      } else {
-        S::template tile<E, R, V, true>(n, rows + i * n, 1, R, panel, V * lanes, c, stride, k > begin);
+      E const* left = rows_ + i * p.n;
+      long row_a = 1, step_a = many;
+      if (cut_.a_in_place) {
+        left = of_.a_at + (p.i + i) * of_.row_a + p.k * of_.step_a, row_a = of_.row_a, step_a = of_.step_a;
+      } else if (cut_.resident) {
+        long const block = p.k / cut_.depth * cut_.depth, length = smaller(cut_.depth, cut_.k - block);
+        left = rows_ + block * cut_.m + (p.i + i) * length + (p.k - block) * many;
       }
+      call_.tile[last_rows][kind](p.n, left, row_a, step_a, panel_, packed, c, stride, p.k > begin_);
     };
-    long const place = long{first} * G.out_w + j;
-    if constexpr (!sums_in_place) {
-      constexpr long stride = up(band.rows * G.out_w, lanes);
-      multiply(sums + i * stride + j, stride);
-      if (Blocks == 1 && k + n == K) out.template done<S>(sums + i * stride + j, stride, i0 + i, place, R, count);
-    } else {
-      E* const c = out.at(i0 + i, place);
-      if (count == V * lanes) {
-        multiply(c, windows);
-      } else {
-        E edge[R * V * lanes]{};
-        for (int r = 0; k > 0 && r < R; ++r) {
-          for (int e = 0; e < count; ++e) edge[r * V * lanes + e] = c[r * windows + e];
-        }
-        multiply(edge, V * lanes);
-        for (int r = 0; r < R; ++r) {
-          for (int e = 0; e < count; ++e) c[r * windows + e] = edge[r * V * lanes + e];
-        }
-      }
-      if (Out::ends && k + n == K) out.template done<S>(c, windows, i0 + i, place, R, count);
+    long const place = p.first_window + j;
+    if (!cut_.sums_in_place) {
+      long const stride = cut_.sums_row();
+      E* const c = sums_ + i * stride + j;
+      multiply(c, stride);
+      if (cut_.blocks == 1 && ends) call_.done(out_, c, stride, p.i + i, place, many, count);
+      return;
     }
+    E* const c = c_ + (p.i + i) * cut_.windows + place;
+    if (count == packed) {
+      multiply(c, cut_.windows);
+    } else {
+      alignas(64) E edge[most_columns];
+      if (p.k > 0) {
+        std::fill_n(edge, many * packed, E{0});
+        call_.copy(edge, packed, c, cut_.windows, many, count);
+      }
+      multiply(edge, packed);
+      call_.copy(c, cut_.windows, edge, packed, many, count);
+    }
+    if (ends && call_.done) call_.done(out_, c, cut_.windows, p.i + i, place, many, count);
   }
+  static constexpr int most_columns = 32 * 64 / int{sizeof(E)};  // 32 vectors of 64 bytes
+
+  CorrelateBlocking const& cut_;
+  CorrelateCalls<E> const& call_;
+  GemmOperands<E> const of_;
+  E *rows_, *panel_, *image_, *sums_;
+  long begin_ = 0;  // the first step of a chain
+  void const *x_ = nullptr, *f_ = nullptr, *out_ = nullptr;
+  E* c_ = nullptr;
 };
+
+template <class E, class T, class F>
+void pad_erased(Geometry const& g, E* to, void const* x, void const* f, int from, int channels, int first,
+                int out_rows) {
+  pad_image(g, to, static_cast<T const*>(x) + long{from} * g.h * g.w, channels, first, out_rows,
+            *static_cast<F const*>(f));
+}
+
+/// One on one instruction set.
+template <class S, class E, Geometry G, int M, class A, class T, class F, int Blocks, class Out> struct CorrelateOn {
+  static_assert(G.channels % Blocks == 0);
+  static constexpr BlockTree<Blocks> tree{};
+  static constexpr int lanes = S::template lanes<E>;
+  static constexpr CorrelateBlocking cut = correlate_blocking(G, M, readable<E, A>(), std::is_same_v<E, T>, Blocks,
+                                                              tree.depth, lanes, S::most_registers, sizeof(E));
+  static_assert(cut.fits, "a row of this image is wider than the workspace");
+
+  template <int V> static constexpr typename CorrelateCalls<E>::Pieces pieces() {
+    if constexpr (V > 0) return &S::template pack_pieces<E, V * lanes>;
+    return nullptr;
+  }
+  static constexpr CorrelateOf<E> make() {
+    using Of = GemmFunctions<S, E, A, A>;
+    constexpr int R = cut.tile.rows, V = cut.tile.vectors, in_band = cut.rest_of(cut.in_band()),
+                  in_last = cut.rest_of(cut.in_last());
+    constexpr bool packs = !cut.a_in_place;
+    CorrelateOf<E> of{cut, {}};
+    CorrelateCalls<E>& to = of.call;
+    to.tile[0][0] = Of::template tile<R, V, packs>();
+    to.tile[0][1] = Of::template tile<R, in_band, packs>();
+    to.tile[0][2] = Of::template tile<R, in_last, packs>();
+    to.tile[1][0] = Of::template tile<cut.rest, V, packs>();
+    to.tile[1][1] = Of::template tile<cut.rest, in_band, packs>();
+    to.tile[1][2] = Of::template tile<cut.rest, in_last, packs>();
+    if constexpr (packs) {
+      to.pack_a[0] = Of::template pack_a<R>();
+      to.pack_a[1] = Of::template pack_a<cut.rest>();
+    }
+    to.pieces[0] = pieces<V>();
+    to.pieces[1] = pieces<in_band>();
+    to.pieces[2] = pieces<in_last>();
+    to.pad = &pad_erased<E, T, F>;
+    to.copy = &S::template copy<E>;
+    to.add = &S::template add<E>;
+    if constexpr (Out::ends || !cut.sums_in_place) to.done = &Of::template done<Out>;
+    to.merges = tree.merges;
+    return of;
+  }
+  static constexpr CorrelateOf<E> correlation = make();
+};
+/// Images one after the other, `f` of x (channels, h, w), each `step_x` from the one before, by A to `out`, whose y is
+/// `step_y` from the one before.
+template <class E, Geometry G, int M, int Blocks, class A, class T, class F, class Out>
+void correlate(std::byte* workspace, A const& a, int images, T const* x, long step_x, F const& f, long step_y,
+               Out out) {
+  CorrelateOf<E> const* of = nullptr;
+  with_simd([&]<class S>(S) { of = &CorrelateOn<S, E, G, M, A, T, F, Blocks, Out>::correlation; });
+  Correlate<E> run(*of, operands_of<E>(a, a, Nowhere{}), workspace);
+  for (int b = 0; b < images; ++b, x += step_x, out.y += step_y) {
+    E* c = nullptr;
+    if constexpr (std::is_same_v<E, T>) c = out.y;
+    run.run(x, &f, &out, c);
+  }
+}
 
 }  // namespace cleave::backend::host

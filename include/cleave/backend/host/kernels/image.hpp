@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #pragma once
 
+#include <algorithm>
+
 #include "../../../tensor/factor.hpp"
 #include "tiling.hpp"
 
@@ -15,11 +17,14 @@ struct Geometry {
   constexpr int window() const { return kernel * kernel; }
   constexpr int reach() const { return dilation * (kernel - 1) + 1; }
   constexpr int rows(int out_rows) const { return (out_rows - 1) * stride + reach(); }
-  constexpr int columns() const { return ((out_w - 1) * stride + reach() + stride - 1) / stride; }  // of each residue
+  constexpr int columns() const {  // of each residue
+    return stride == 1 ? out_w - 1 + reach() : ((out_w - 1) * stride + reach() + stride - 1) / stride;
+  }
   constexpr long row() const { return long{stride} * columns(); }
   constexpr long plane(int out_rows) const { return rows(out_rows) * row(); }
   /// From a window's first element to its (k, l): neighbouring windows are one element apart, whatever the stride.
   constexpr long offset(int k, int l) const {
+    if (stride == 1) return k * dilation * row() + l * dilation;
     return k * dilation * row() + l * dilation % stride * columns() + l * dilation / stride;
   }
 };
@@ -41,35 +46,92 @@ constexpr Band best_band(Geometry g, long room, long most_windows, int enough) {
   return {channels < 1 ? 1 : channels, rows};
 }
 
-/// to (channels, plane), `f` of channels of x, for `out_rows` rows of the output from `first` on.
-template <Geometry G, class E, class T, class F = tensor::Factor<T>>
-void pad_image(E* to, T const* x, int channels, int first, int out_rows, F f = {}) {
-  constexpr int columns = G.columns();
-  int const top = first * G.stride - G.pad, rows = G.rows(out_rows);
-  for (int c = 0; c < channels; ++c, x += long{G.h} * G.w) {
-    for (int r = 0; r < rows; ++r, to += G.row()) {
-      int const h = top + r;
-      if (h < 0 || h % G.spacing != 0 || h / G.spacing >= G.h) {
-        for (long i = 0; i < G.row(); ++i) to[i] = E{0};
-        continue;
+/// How one channel is padded for some rows of the output: `f` of x (h, w) to (rows, row), both from their first row on.
+template <class E, class T, class F> struct PadChannel {
+  Geometry const& g;
+  F const& f;
+  int columns = g.columns();
+  long row = g.row();
+
+  /// Rows that are not those of x become zeros, `top` rows above its first.
+  void run(E* to, T const* x, int top, int rows) const {
+    if (g.spacing > 1) {
+      for (int r = 0; r < rows; ++r) {
+        int const h = r - top;
+        std::fill_n(to + r * row, row, E{0});
+        if (h >= 0 && h % g.spacing == 0 && h / g.spacing < g.h) spread(to + r * row, x + long{h / g.spacing} * g.w);
       }
-      T const* const line = x + long{h / G.spacing} * G.w;
-      if constexpr (G.stride == 1 && G.spacing == 1 && G.pad >= 0) {
-        constexpr int kept = G.w < columns - G.pad ? G.w : columns - G.pad;
-        for (int i = 0; i < G.pad && i < columns; ++i) to[i] = E{0};
-        for (int i = 0; i < kept; ++i) to[G.pad + i] = f(line[i]);
-        for (int i = G.pad + (kept > 0 ? kept : 0); i < columns; ++i) to[i] = E{0};
-      } else {
-        for (int s = 0; s < G.stride; ++s) {
-          for (int q = 0; q < columns; ++q) {
-            int const w = q * G.stride + s - G.pad;
-            bool const inside = w >= 0 && w % G.spacing == 0 && w / G.spacing < G.w;
-            to[s * columns + q] = inside ? f(line[w / G.spacing]) : E{0};
-          }
-        }
-      }
+      return;
+    }
+    int const above = top < 0 ? 0 : top < rows ? top : rows, first = top < 0 ? -top : 0;
+    int const some = g.h - first < rows - above ? g.h - first : rows - above, inside = some > 0 ? some : 0;
+    std::fill_n(to, above * row, E{0});
+    std::fill_n(to + (above + inside) * row, (rows - above - inside) * row, E{0});
+    if (g.stride == 1) {
+      side_by_side(to + above * row, x + long{first} * g.w, inside);
+    } else {
+      for (int r = 0; r < inside; ++r) by_stride(to + (above + r) * row, x + long{first + r} * g.w);
     }
   }
+
+ private:
+  /// Some columns of a few rows, then the next ones: compilers would make calls of a row's few zeros and its copy.
+  void side_by_side(E* to, T const* x, int rows) const {
+    constexpr int together = 8;
+    int const begin = g.pad < 0 ? -g.pad : 0, left = g.pad < 0 ? 0 : g.pad < columns ? g.pad : columns;
+    int const some = g.w - begin < columns - left ? g.w - begin : columns - left, kept = some > 0 ? some : 0;
+    for (int r = 0; r < rows; r += together, to += together * row, x += long{together} * g.w) {
+      int const of = rows - r < together ? rows - r : together;
+      int i = 0;
+      for (; i + 16 <= kept; i += 16) piece<16>(to + left + i, x + begin + i, of);
+      for (; i + 4 <= kept; i += 4) piece<4>(to + left + i, x + begin + i, of);
+      for (; i < kept; ++i) piece<1>(to + left + i, x + begin + i, of);
+      for (i = 0; i < left; ++i) zeros(to + i, of);
+      for (i = left + kept; i < columns; ++i) zeros(to + i, of);
+    }
+  }
+  template <int Columns> void piece(E* to, T const* x, int rows) const {
+    for (int r = 0; r < rows; ++r) {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC ivdep
+#endif
+      for (int k = 0; k < Columns; ++k) to[r * row + k] = f(x[long{r} * g.w + k]);
+    }
+  }
+  void zeros(E* to, int rows) const {
+    for (int r = 0; r < rows; ++r) to[r * row] = E{0};
+  }
+  void by_stride(E* to, T const* line) const {
+    for (int s = 0; s < g.stride; ++s, to += columns) {
+      int const w = s - g.pad, outside = w < 0 ? (-w + g.stride - 1) / g.stride : 0;
+      int const begin = outside < columns ? outside : columns, last = (g.w - w + g.stride - 1) / g.stride;
+      int const end = last < begin ? begin : last < columns ? last : columns;
+      for (int q = 0; q < begin; ++q) to[q] = E{0};
+      for (int q = begin; q < end; ++q) to[q] = f(line[q * g.stride + w]);
+      for (int q = end; q < columns; ++q) to[q] = E{0};
+    }
+  }
+  /// Into a row of zeros.
+  void spread(E* to, T const* line) const {
+    int const apart = g.spacing, outside = g.pad < 0 ? (-g.pad + apart - 1) / apart : 0;
+    if (g.stride == 1) {
+      int const last = (columns - g.pad + apart - 1) / apart, end = last < g.w ? last : g.w;
+      for (int i = outside; i < end; ++i) to[i * apart + g.pad] = f(line[i]);
+      return;
+    }
+    for (int i = outside; i < g.w; ++i) {
+      int const at = i * apart + g.pad, q = at / g.stride;
+      if (q < columns) to[(at - q * g.stride) * columns + q] = f(line[i]);
+    }
+  }
+};
+
+/// to (channels, plane), `f` of channels of x, for `out_rows` rows of the output from `first` on.
+template <class E, class T, class F = tensor::Factor<T>>
+void pad_image(Geometry const& g, E* to, T const* x, int channels, int first, int out_rows, F const& f = {}) {
+  PadChannel<E, T, F> const pad{g, f};
+  for (int c = 0; c < channels; ++c, x += long{g.h} * g.w, to += g.plane(out_rows))
+    pad.run(to, x, g.pad - first * g.stride, g.rows(out_rows));
 }
 
 }  // namespace cleave::backend::host
