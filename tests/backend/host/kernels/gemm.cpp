@@ -88,6 +88,8 @@ template <class T, int M, int N, int K> void check() {
 TEST_CASE("host gemm: small, odd and prime sizes") {
   check<f32, 1, 1, 1>();
   check<f32, 2, 3, 5>();
+  check<f32, 20, 2, 7>();  // a vector stored behind the last column reaches over several rows
+  check<f64, 12, 1, 5>();
   check<f32, 7, 17, 31>();
   check<f32, 13, 48, 64>();
   check<f64, 9, 33, 65>();

@@ -158,8 +158,9 @@ template <class E> struct Gemm {
       return;
     }
     E* const c = of.c + i * of.row_c + p.j;
-    // What a vector stores behind C's last column is the next row's, which is not there yet.
-    bool const overwritten = p.packed == cut.lanes && p.many == of.row_c && !p.adds && i + count < all;
+    // What a vector stores behind C's last column is the next rows', which are not there yet.
+    bool const overwritten =
+        p.packed == cut.lanes && p.many == of.row_c && !p.adds && p.packed - p.many <= (all - i - count) * p.many;
     if (p.many == p.packed || overwritten) {
       multiply(p, last_rows, count, i, row, c, of.row_c);
     } else {
@@ -194,7 +195,8 @@ template <class E> struct Gemm {
 template <class S, class E, class A, class B> struct GemmFunctions {
   /// Rows of A are neighbours where it is packed, and where it does not lie along k.
   template <int R, int V, bool Packed> static constexpr typename GemmCalls<E>::Tile tile() {
-    if constexpr (R > 0 && V > 0) return &S::template tile < E, R, V, Packed || !lies_along_k<A>() > ;
+    constexpr bool neighbours = Packed || !lies_along_k<A>();
+    if constexpr (R > 0 && V > 0) return &S::template tile<E, R, V, neighbours>;
     return nullptr;
   }
   template <class From, int Width>
