@@ -28,6 +28,13 @@ template <bool Known> struct every_word_is_an_option_or_a_split {
     static_assert(Holds, "a layer takes options of its own (Pad, NoBias, ...) and ModelParallel; this is neither");
   };
 };
+template <bool None> struct a_layer_has_the_ways_of_the_plan {
+  static constexpr bool holds = None;
+  template <bool Holds> struct tell {
+    static_assert(
+        Holds, "ModelParallel<split, Ways<n>>: of a layer say ModelParallel<split> alone; it has the ways of the plan");
+  };
+};
 template <int Samples> struct the_batch_is_said {
   static constexpr bool holds = Samples > 0;
   template <bool Holds> struct tell {

@@ -55,9 +55,16 @@ template <class L, class Option> constexpr bool accepts() {
     return layer::takes<L, Option>;
   }
 }
+template <class Option> constexpr bool says_no_ways() {
+  if constexpr (is_kind<ModelKind, Option>) {
+    return std::is_same_v<typename Option::sizes, Ways<0>>;
+  } else {
+    return true;
+  }
+}
 template <class L, class Options = layer::policies_of<L>> struct words_of_a_layer {
   static constexpr bool is_layer = layer::Layer<L> && are_operations(layer::ops_of<L>{}), known = true, fit = true,
-                        once = true;
+                        once = true, no_ways = true;
   static constexpr int splits = 0;
   using unfit = void;
   using repeated = void;
@@ -68,6 +75,7 @@ template <class L, class O, class... Os> struct words_of_a_layer<L, meta::list<O
   static constexpr bool known = (std::is_base_of_v<layer::Option, O> || is_kind<ModelKind, O>)&&(
       (std::is_base_of_v<layer::Option, Os> || is_kind<ModelKind, Os>)&&...);
   static constexpr int splits = said<ModelKind, O, Os...>;
+  static constexpr bool no_ways = says_no_ways<O>() && (says_no_ways<Os>() && ...);
   template <class Option> static constexpr int count_of(Option*) {
     return int{layer::of_one_kind<Option, O>} + (0 + ... + int{layer::of_one_kind<Option, Os>});
   }
@@ -106,6 +114,7 @@ template <class Net, class... Leaves> struct layers<Net, meta::list<Leaves...>> 
                            resplit = first_repeated({words_of_a_layer<Leaves>::splits...}),
                            unfit = first_false({words_of_a_layer<Leaves>::fit...}),
                            twice = first_false({words_of_a_layer<Leaves>::once...}),
+                           sized = first_false({words_of_a_layer<Leaves>::no_ways...}),
                            unsized = first_false({layer::law_of<Leaves>::holds...});
   template <Culprit const& who> using at = leaf<Net, who.at>;
   using law = meta::first_broken<
@@ -118,6 +127,7 @@ template <class Net, class... Leaves> struct layers<Net, meta::list<Leaves...>> 
                     at<unfit>>,
       meta::enforce<layer::each_option_is_given_once<typename words_of_a_layer<at<twice>>::repeated, twice.none>,
                     at<twice>>,
+      meta::enforce<a_layer_has_the_ways_of_the_plan<sized.none>, at<sized>>,
       meta::enforce<layer::law_of<at<unsized>>, at<unsized>>>;
 };
 /// Without layers, or, to nvcc, with a name among them that is not known.
