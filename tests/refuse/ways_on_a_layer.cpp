@@ -1,4 +1,4 @@
-// refused: of a layer say ModelParallel<split> alone; it has the ways of the plan
+// refused: a layer has the ways of the plan
 // refused: a_layer_has_the_ways_of_the_plan<false>
 // refused: Linear<64,
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

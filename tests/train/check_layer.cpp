@@ -20,6 +20,7 @@ struct Hasty : Square {
 
 /// Adds one in a rank's first slice, of which a layer must not know.
 struct Slicewise : op::Map<Square> {
+  static constexpr bool pointwise = false;  // else all slices are one loop
   template <op::Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, op::Operands<T> const& t) {
     ctx.each(L.rows * L.y.size(), [&](long i) { t.y[i] = t.x[i] + (t.where.first_slice ? T{1} : T{0}); });
   }

@@ -11,7 +11,7 @@ struct Add : Base {
   static constexpr auto name = "add";
   static constexpr auto equation = "b*->b*";
   static constexpr int inputs = 2;
-  static constexpr bool linear = true, elementwise = true, pointwise = true, of_any_extents = true;
+  static constexpr bool linear = true, elementwise = true, pointwise = true;
   static constexpr Shape output(Shape x) { return x; }
 
   template <Local L, class Ctx, class T> CLEAVE_HD static void forward(Ctx ctx, Operands<T> const& t) {
@@ -26,6 +26,8 @@ struct Add : Base {
     });
   }
 };
+
+template <> inline constexpr bool of_any_extents<Add> = true;
 
 /// y = x * x2, element by element. x2 has the shape of x, or one factor for each index of x's leading extents: (c) or
 /// (c, 1, 1) for (c, h, w).

@@ -22,7 +22,7 @@ template <class F> struct Map : Base {
   using function = F;
   static constexpr auto name = F::name;
   static constexpr auto equation = "b*->b*";
-  static constexpr bool elementwise = true, pointwise = true, of_any_extents = true;
+  static constexpr bool elementwise = true, pointwise = true;
   static constexpr bool reads_x = !F::from_output, reads_y = F::from_output;
   static constexpr bool keeps_zeros = requires { requires F::keeps_zeros; };
   static constexpr Shape output(Shape x) { return x; }
@@ -38,5 +38,7 @@ template <class F> struct Map : Base {
              [&](long i) { t.dx[i] = static_cast<T>(static_cast<A>(t.dy[i]) * F::slope(static_cast<A>(v[i]))); });
   }
 };
+
+template <class F> inline constexpr bool of_any_extents<Map<F>> = true;
 
 }  // namespace cleave::op

@@ -151,6 +151,9 @@ template <class Op>
 requires requires { typename Op::runs_as; }
 inline constexpr bool sums_in_blocks<Op> = sums_in_blocks<typename Op::runs_as>;
 
+/// Of a pointwise Op: only the length of its loops depends on the extents. Not of one that is derived from it.
+template <class Op> inline constexpr bool of_any_extents = false;
+
 /// The defaults of an operation. Every operation derives from this.
 struct Base {
   static constexpr int inputs = 1;
@@ -168,8 +171,7 @@ struct Base {
   /// element e of the output depends on element e of the inputs only, whatever the slice. It is then fused to the
   /// kernel before it.
   static constexpr bool pointwise = false;
-  static constexpr bool of_any_extents = false;  // and only the length of these loops depends on the extents
-  static constexpr bool contracts = false;       // a matrix product or convolution: splits of the user apply to it
+  static constexpr bool contracts = false;  // a matrix product or convolution: splits of the user apply to it
   static constexpr bool is_loss = false;
   static constexpr Target loss_target = Target::Class;     // of a loss
   static constexpr bool weighs_samples = false;            // of a loss: it reads Operands::sample_weights

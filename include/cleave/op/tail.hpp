@@ -22,13 +22,15 @@ template <class Op_, Local L_> struct Made {
 /// The gradient from another reader of a value (dx), and this operation's contribution (dy) to it.
 struct AddGradient : Base {
   static constexpr auto name = "add";
-  static constexpr bool pointwise = true, of_any_extents = true;
+  static constexpr bool pointwise = true;
   template <Local L, class Ctx, class T> CLEAVE_HD static void backward_input(Ctx const& ctx, Operands<T> const& t) {
     using A = tensor::accumulate_t<T>;
     ctx.each(L.rows * L.y.size(),
              [&](long e) { t.dx[e] = static_cast<T>(static_cast<A>(t.dx[e]) + static_cast<A>(t.dy[e])); });
   }
 };
+
+template <> inline constexpr bool of_any_extents<AddGradient> = true;
 
 /// In this order, forward or backward; operands are contiguous. The next operation reads element e that one has
 /// written.

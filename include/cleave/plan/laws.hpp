@@ -32,7 +32,8 @@ template <bool None> struct a_layer_has_the_ways_of_the_plan {
   static constexpr bool holds = None;
   template <bool Holds> struct tell {
     static_assert(
-        Holds, "ModelParallel<split, Ways<n>>: of a layer say ModelParallel<split> alone; it has the ways of the plan");
+        Holds,
+        "a layer has the ways of the plan: in its ModelParallel<split> and OneWeirdTrick<> leave the number out");
   };
 };
 template <int Samples> struct the_batch_is_said {

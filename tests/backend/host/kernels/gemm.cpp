@@ -105,6 +105,25 @@ TEST_CASE("host gemm: few rows by columns that end within a vector are read wher
   check<f64, 4, 13, 67>();
 }
 
+TEST_CASE("host gemm: some of the products of few columns that may lie one after the other, and nothing behind them") {
+  constexpr int M = 9, N = 3, K = 41, most = 5, times = 2;
+  Workspace const space;
+  auto const a = numbers<f32>(long{most} * M * K, 1), b = numbers<f32>(long{K} * N, 2);
+  tensor::Factor<f32> const f{};
+  on_every_isa([&] {
+    host::Context const c = space;
+    std::vector<float> got(most * M * N, 77), one(M * N);
+    host::gemm<float, M, N, K, false, most>(c.workspace, host::rows<K>(a.data(), f), host::columns<N>(b.data(), f),
+                                            host::Store<float>{got.data(), N}, times);
+    for (int t = 0; t < most; ++t) {
+      host::gemm<float, M, N, K>(c.workspace, host::rows<K>(a.data() + t * M * K, f), host::columns<N>(b.data(), f),
+                                 host::Store<float>{one.data(), N});
+      for (int e = 0; e < M * N; ++e)
+        CHECK(got[static_cast<std::size_t>(t * M * N + e)] == (t < times ? one[static_cast<std::size_t>(e)] : 77.f));
+    }
+  });
+}
+
 TEST_CASE("host gemm: sums stay in their tiles up to a depth, and wait between blocks of k beyond it") {
   check<f32, 301, 83, 600>();
   check<f32, 301, 83, 2000>();

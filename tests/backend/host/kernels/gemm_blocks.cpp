@@ -93,6 +93,24 @@ TEST_CASE("one row") {
   check<f32, 1, 64, 48, 3>();
   check<f64, 1, 30, 64, 8>();
 }
+TEST_CASE("one row by one column has the bits that it has beside others") {
+  constexpr long n = 20, k = 256;
+  constexpr int blocks = 4;
+  auto const x = numbers<f32>(k, 1), w = numbers<f32>(k * n, 2);
+  tensor::Factor<f32> const f{};
+  Workspace const space;
+  on_every_isa([&] {
+    std::vector<f32> all(n), one(1), column(k);
+    host::gemm_in_blocks<f32, 1, n, k, blocks>(space.bytes, host::rows<k>(x.data(), f), host::columns<n>(w.data(), f),
+                                               stored<f32, n>(all));
+    for (std::size_t j = 0; j < n; ++j) {
+      for (std::size_t i = 0; i < k; ++i) column[i] = w[i * n + j];
+      host::gemm_in_blocks<f32, 1, 1, k, blocks>(space.bytes, host::rows<k>(x.data(), f),
+                                                 host::columns<1>(column.data(), f), stored<f32, 1>(one));
+      CHECK(one[0] == all[j]);
+    }
+  });
+}
 TEST_CASE("blocks whose terms lie in runs have the bits of those that lie together") {
   constexpr long n = 40, runs = 3, blocks = 4, length = 5, k = runs * blocks * length;
   auto const together = numbers<f32>(20 * k, 1), w = numbers<f32>(n * k, 2);

@@ -47,6 +47,13 @@ TEST_CASE("windows with gaps") {
   seen_through_windows<Geometry{1, 12, 11, 3, 2, 0, 1, 3, 3, 3}>(1, 2);
   seen_through_windows<Geometry{1, 5, 5, 2, 1, 1, 2, 6, 6, 5}>(0, 6);
 }
+TEST_CASE("rows of many columns, more padding than columns, and fewer columns than are read") {
+  seen_through_windows<Geometry{2, 19, 37, 3, 1, 1, 1, 19, 37}>(0, 19);
+  seen_through_windows<Geometry{1, 4, 64, 5, 1, 0, 1, 2, 62, 1}>(0, 2);
+  seen_through_windows<Geometry{1, 3, 2, 2, 1, 6, 1, 14, 13}>(0, 14);
+  seen_through_windows<Geometry{1, 20, 40, 3, 2, -3, 1, 6, 16}>(0, 6);
+  seen_through_windows<Geometry{1, 5, 6, 3, 2, 1, 3, 7, 8}>(0, 7);
+}
 TEST_CASE("a band in the middle") { seen_through_windows<Geometry{2, 8, 8, 3, 1, 1, 1, 8, 8}>(3, 2); }
 TEST_CASE("spread out by zeros, as the way back of a stride wants it; cut off by a negative pad") {
   seen_through_windows<Geometry{2, 3, 3, 3, 1, 1, 2, 5, 5}>(0, 5);

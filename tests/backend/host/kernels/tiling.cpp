@@ -39,34 +39,38 @@ TEST_CASE("blocks of k are equal to one, and no larger than asked") {
 namespace {
 template <class Visit> void each_size(Visit visit) {
   for (long m : {1L, 3L, 8L, 64L, 129L, 1000L}) {
-    for (long n : {1L, 10L, 16L, 53L, 128L, 4096L}) {
-      for (long k : {1L, 9L, 64L, 784L, 40000L}) visit(m, n, k);
+    for (long n : {1L, 2L, 10L, 16L, 53L, 128L, 4096L}) {
+      for (long k : {1L, 9L, 64L, 784L, 11704L, 40000L}) visit(m, n, k);
     }
   }
 }
 }  // namespace
 
-TEST_CASE("what a product packs, and the sums that wait, stay within the workspace; blocks cover all of it") {
-  for (int registers : {16, 32}) {
+TEST_CASE("what a product packs, and the sums that wait, stay within the workspace; blocks are whole tiles") {
+  for (int vector_bytes : {16, 32, 64, 65}) {  // 65: vectors of 64 bytes, numbers of 8
+    int const registers = vector_bytes >= 64 ? 32 : 16, size = vector_bytes == 65 || vector_bytes == 16 ? 8 : 4,
+              lanes = vector_bytes / size;
     for (int reads = 0; reads < 8; ++reads) {
       each_size([&](long m, long n, long k) {
         for (long most : {1L, 16L}) {
           if (m == 1 && most > 1) continue;
           bool const in_place = (reads & 4) != 0;
-          GemmBlocking const b =
-              gemm_blocking(m, n, k, most, {(reads & 1) != 0, (reads & 2) != 0, false, in_place}, 16, registers, 4);
+          GemmBlocking const b = gemm_blocking(
+              m, n, k, most, {(reads & 1) != 0, (reads & 2) != 0, (reads & 2) == 0, in_place}, lanes, registers, size);
           CAPTURE(m);
           CAPTURE(n);
           CAPTURE(k);
           CHECK((b.depth >= 1 && b.block_rows >= 1 && b.block_columns >= 1 && b.at_once >= b.block_rows));
           CHECK((b.at_once == b.block_rows || b.at_once % m == 0));
           CHECK(b.one_block == (b.depth >= k));
-          long const panel = b.b_in_place ? 0 : b.depth * b.width * 4;
+          long const panel = b.b_in_place ? 0 : b.depth * b.width * size;
           CHECK(panel <= (b.one_block ? long_panel_bytes : 2 * panel_bytes));
-          CHECK((b.a_in_place || b.block_rows * b.depth * 4 <= rows_bytes));
-          if (!in_place && !b.one_block) CHECK(up(b.block_rows, b.tile.rows) * b.block_columns * 4 <= sums_bytes);
-          CHECK(b.side_vectors * 16 >= b.side);
+          CHECK((b.a_in_place || b.block_rows * b.depth * size <= rows_bytes));
+          if (!in_place && !b.one_block) CHECK(up(b.block_rows, b.tile.rows) * b.block_columns * size <= sums_bytes);
+          CHECK(b.side_vectors * lanes >= b.side);
           CHECK((b.rest < b.tile.rows && b.side < b.width));
+          CHECK((b.block_rows % m == 0 || b.block_rows % b.tile.rows == 0));
+          CHECK((b.block_columns >= n || b.block_columns % b.width == 0));
         }
       });
     }

@@ -96,9 +96,10 @@ template <class E> class Correlate {
         call_(from.call),
         of_(of),
         rows_(reinterpret_cast<E*>(workspace)),
-        panel_(reinterpret_cast<E*>(workspace + cut_.rows_room)),
-        image_(reinterpret_cast<E*>(workspace + cut_.rows_room + cut_.panel_room)),
-        sums_(reinterpret_cast<E*>(workspace + cut_.rows_room + cut_.panel_room + cut_.image_room)) {
+        panel_(reinterpret_cast<E*>(workspace + CorrelateBlocking::rows_room)),
+        image_(reinterpret_cast<E*>(workspace + CorrelateBlocking::rows_room + CorrelateBlocking::panel_room)),
+        sums_(reinterpret_cast<E*>(workspace + CorrelateBlocking::rows_room + CorrelateBlocking::panel_room +
+                                   CorrelateBlocking::image_room)) {
     for (long k = 0; cut_.resident && k < cut_.k; k += cut_.depth)
       pack_rows(rows_ + k * cut_.m, 0, cut_.m, k, smaller(cut_.depth, cut_.k - k));
   }
@@ -302,7 +303,9 @@ void correlate(std::byte* workspace, A const& a, int images, T const* x, long st
                Out out) {
   CorrelateOf<E> const* of = nullptr;
   with_simd([&]<class S>(S) { of = &CorrelateOn<S, E, G, M, A, T, F, Blocks, Out>::correlation; });
-  Correlate<E> run(*of, operands_of<E>(a, a, Nowhere{}), workspace);
+  GemmOperands<E> operands = operands_of<E>(a, a, Nowhere{});
+  operands.out = nullptr;
+  Correlate<E> run(*of, operands, workspace);
   for (int b = 0; b < images; ++b, x += step_x, out.y += step_y) {
     E* c = nullptr;
     if constexpr (std::is_same_v<E, T>) c = out.y;

@@ -66,8 +66,9 @@ template <class E> class CorrelateWeight {
       : cut_(of.cut),
         call_(of.call),
         sums_(reinterpret_cast<E*>(workspace)),
-        panel_(reinterpret_cast<E*>(workspace + cut_.sums_room)),
-        image_(reinterpret_cast<E*>(workspace + cut_.sums_room + cut_.panel_room)) {}
+        panel_(reinterpret_cast<E*>(workspace + CorrelateWeightBlocking::sums_room)),
+        image_(reinterpret_cast<E*>(workspace + CorrelateWeightBlocking::sums_room +
+                                    CorrelateWeightBlocking::panel_room)) {}
 
   /// `fx` of x and `fdy` of dy of the first image; the next ones are step_x and step_dy bytes further.
   void run(int images, std::byte const* x, void const* fx, long step_x, std::byte const* dy, void const* fdy,

@@ -27,7 +27,7 @@ struct Nowhere {
 };
 
 /// What a product calls on one instruction set. The second of two is for the last rows or columns, where they do not
-/// fill a tile; null where nothing is left.
+/// fill a tile. Null is what it never calls.
 template <class E> struct GemmCalls {
   using Tile = void (*)(long depth, E const* a, long row_a, long step_a, E const* b, long step_b, E* c, long row_c,
                         bool add);
@@ -131,7 +131,10 @@ template <class E> struct Gemm {
     long packed;
     E const* b;
     long step_b;
-    bool last, adds, ends, copies_end;  // fewer columns than others; to C; the last of k; its last step is a copy
+    bool last;        // fewer columns than others
+    bool adds;        // to what C holds
+    bool ends;        // with it k ends
+    bool copies_end;  // its last step is read from a copy
   };
 
   /// Where B lies, vectors that end behind the last column read a copy of the last row, which no row follows.

@@ -7,7 +7,7 @@
 
 namespace cleave::backend::host {
 
-/// A matrix from line `line` and step `step` on.
+/// A matrix from line `first` and step `k0` on.
 template <class Of> struct From {
   using value = typename Of::value;
   static constexpr bool in_place = Of::in_place, along_k = Of::along_k;
@@ -25,7 +25,7 @@ template <class Of> struct From {
 /// One sum of a block, in space of its own: a chain over k.
 template <class E> struct BlockSum : Store<E> { static constexpr bool one_chain = true; };
 
-/// Rows<T, Stride> in blocks that do not lie side by side: one is `Length` steps of each of several runs, which are
+/// Rows of `Stride` in blocks that do not lie side by side: one is `Length` steps of each of several runs, which are
 /// `Length * Blocks` apart.
 template <class T, long Stride, long Length, int Runs, int Blocks> struct RowsInRuns {
   using value = void;  // no kernel reads it in place
@@ -59,8 +59,8 @@ struct GemmInBlocks {
 
   // A tile goes through all blocks where some vectors of all k fit into a panel, and enough rows use it.
   static constexpr long panel_vectors = long_panel_bytes / (K * lanes * long{sizeof(E)});
-  static constexpr bool in_tiles =
-      M * Most >= 16 && (panel_vectors >= 3 || panel_vectors * lanes >= N) && Blocks <= 32 && panel_vectors >= 1;
+  static constexpr bool in_tiles = M * Most >= 16 && (panel_vectors >= 3 || panel_vectors * lanes >= N) &&
+                                   Blocks <= 32 && panel_vectors >= 1 && 8 * K * long{sizeof(E)} <= rows_bytes;
 
   // Else a part of C that has room for the sums of the tree.
   static constexpr long room = down(sums_bytes / 2 / (tree.depth * long{sizeof(E)}), lanes);

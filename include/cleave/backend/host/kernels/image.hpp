@@ -53,7 +53,7 @@ template <class E, class T, class F> struct PadChannel {
   int columns = g.columns();
   long row = g.row();
 
-  /// Rows that are not those of x become zeros, `top` rows above its first.
+  /// The first row is `top` rows above x's first; rows outside x become zeros.
   void run(E* to, T const* x, int top, int rows) const {
     if (g.spacing > 1) {
       for (int r = 0; r < rows; ++r) {
@@ -67,6 +67,7 @@ template <class E, class T, class F> struct PadChannel {
     int const some = g.h - first < rows - above ? g.h - first : rows - above, inside = some > 0 ? some : 0;
     std::fill_n(to, above * row, E{0});
     std::fill_n(to + (above + inside) * row, (rows - above - inside) * row, E{0});
+    if (inside == 0) return;
     if (g.stride == 1) {
       side_by_side(to + above * row, x + long{first} * g.w, inside);
     } else {

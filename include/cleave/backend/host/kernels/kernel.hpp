@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "../../../op/reshaped.hpp"
 #include "../../../tensor/each.hpp"
 #include "branches.hpp"
 
@@ -80,7 +81,7 @@ inline constexpr op::Local one_element = [] {
 template <class Op> struct Pointwise : ByDefinition<Op> {
   static constexpr bool takes_slices = true;
   template <op::Local L, bool WithBias, class Map, class T> static void forward(Context, op::Operands<T> const& t) {
-    if constexpr (Op::of_any_extents) {
+    if constexpr (op::of_any_extents<Op>) {
       elements(t, elements_of<L>(t));
     } else {
       Op::template forward<L>(Times{t.slices}, t);
@@ -88,9 +89,9 @@ template <class Op> struct Pointwise : ByDefinition<Op> {
     ByDefinition<Op>::template merged<L, WithBias, Map>(t, t.slices);
   }
   template <op::Local L, class T> static void backward_input(Context, op::Operands<T> const& t) {
-    if constexpr (Op::of_any_extents) {
+    if constexpr (op::of_any_extents<Op>) {
       elements_back(t, elements_of<L>(t));
-    } else {
+    } else if constexpr (requires { Op::template backward_input<L>(Times{t.slices}, t); }) {
       Op::template backward_input<L>(Times{t.slices}, t);
     }
   }
@@ -109,12 +110,17 @@ template <class Op> struct Pointwise : ByDefinition<Op> {
   }
 };
 
+/// One that is reshaped runs as the kernel of what it is (reshaped.hpp).
+template <class Op>
+inline constexpr bool is_pointwise =
+    Op::pointwise&& Op::weights + Op::states == 0 && !Op::is_loss && !op::is_reshaped<Op>;
+
 /// Specialised for the operations that earn it (product.hpp, convolve.hpp, map.hpp). A kernel says `takes_slices` when
 /// its forward and backward_input do all slices that they are given, and sums_slices<L, T> when it has
 /// sum(context, operands, Branches), which makes and merges what is summed over the batch.
 template <class Op> struct Kernel : ByDefinition<Op> {};
 template <class Op>
-requires(Op::pointwise) struct Kernel<Op> : Pointwise<Op> {
+requires(is_pointwise<Op>) struct Kernel<Op> : Pointwise<Op> {
 };
 
 /// What a schedule is prepared for: where kernels run, and what they are.

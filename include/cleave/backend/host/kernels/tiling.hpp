@@ -99,10 +99,10 @@ constexpr GemmBlocking gemm_blocking(long m, long n, long k, long most, GemmAcce
       access.in_place && panels > 8 && k * panel > panel_bytes && m >= (access.b_lies_along_k ? 64 : 128);
   to.a_in_place = access.reads_a && (some_columns || panels <= 4 || m * k * size <= (32L << 10));
   // Sums that cannot wait in C stay in their tile, if a panel of all k fits half the space for them: A is packed once.
-  bool const whole_depth = !access.in_place && k * panel <= long_panel_bytes;
-  long const most_depth = whole_depth ? k : panel_bytes / panel;
-  long const lying = to.a_in_place ? k : smaller(k, rows_bytes / (to.tile.rows * size));  // of B
-  to.depth = even_block(k, to.b_in_place ? lying : most_depth < 32 ? 32 : most_depth);
+  long const of_rows = to.a_in_place ? k : smaller(k, rows_bytes / (to.tile.rows * size));
+  bool const whole_depth = !access.in_place && k * panel <= long_panel_bytes && of_rows == k;
+  long const of_panel = whole_depth ? k : panel_bytes / panel < 32 ? 32 : panel_bytes / panel;
+  to.depth = even_block(k, to.b_in_place ? of_rows : smaller(of_panel, of_rows));
   to.one_block = to.depth >= k;
   bool const sums_wait = !access.in_place && !to.one_block;
   long const rows_limit = to.a_in_place ? all : down(rows_bytes / (to.depth * size), to.tile.rows);
