@@ -64,8 +64,9 @@ template <class P> long kernels_of(int replicas, int rank, bool on_device) {
     if (on_device && s.what == Forward && P::signatures.op[node.op].is_loss) continue;  // with its gradient
     for (int round = 0; round < P::request.rounds; ++round) {
       int const slices = m.slices(share, node.batch_axes, round).size();
-      bool const product = P::signatures.op[node.op].name == "product";
-      bool const at_once = on_device || (product && (s.what != BackwardWeight || !by_library<P>));
+      place::Signature const& op = P::signatures.op[node.op];
+      bool const at_once =
+          on_device || op.pointwise || (op.name == "product" && (s.what != BackwardWeight || !by_library<P>));
       n += at_once ? slices > 0 : slices;  // one kernel for all of them
     }
   }
