@@ -89,7 +89,7 @@ template <class T> struct Operands {
 struct SliceSizes {
   long rows, x, x2, y, aux, labels;
 };
-/// Slice i of the contiguous ones from t on.
+/// Slice i of the contiguous ones from t on. On the host one copy serves all extents.
 template <class T> CLEAVE_HD Operands<T> slice_of(Operands<T> t, long i, SliceSizes const& of) {
   auto const move = [rows = i * of.rows](auto*& p, long size) {
     if (p) p += rows * size;

@@ -105,22 +105,13 @@ template <class E> struct Gemm {
     for (long k = 0; k < cut.k; k += cut.depth) {
       long const steps = smaller(cut.depth, cut.k - k);
       if (!cut.a_in_place) {
-        each_tile(m, [&](bool last, long i, int count) {
+        each_tile(m, cut.m, cut.tile.rows, cut.rest, [&](bool last, long i, int count) {
           call.pack_a[last](of.a, rows + i * steps, i0 + i, count, k, steps);
         });
       }
       long j = j0;
       for (; j + cut.width <= j0 + n; j += cut.width) columns(false, i0, m, j0, j, k, steps);
       if (j < j0 + n) columns(true, i0, m, j0, j, k, steps);
-    }
-  }
-  /// visit(whether it is one of fewer rows, the first, how many) for m rows, of products of cut.m each.
-  template <class Visit> void each_tile(long m, Visit visit) const {
-    for (long i = 0; i < m;) {
-      long const end = smaller(i + cut.m, m);
-      for (; i + cut.tile.rows <= end; i += cut.tile.rows) visit(false, i, cut.tile.rows);
-      if (i < end) visit(true, i, cut.rest);
-      i = end;
     }
   }
   /// Some columns of C over a block of k: from column j of C and `column` of the block on, `many`, in vectors of
@@ -148,7 +139,8 @@ template <class E> struct Gemm {
     } else {
       call.pack_b[last](of.b, panel, j, many, k, steps);
     }
-    each_tile(m, [&](bool last_rows, long i, int count) { one(p, last_rows, count, i0 + i, i); });
+    each_tile(m, cut.m, cut.tile.rows, cut.rest,
+              [&](bool last_rows, long i, int count) { one(p, last_rows, count, i0 + i, i); });
   }
 
   /// A tile of `count` rows from i of C and `row` of the block on.

@@ -85,7 +85,7 @@ template <class E> struct GemmSum {
       for (long i = first; i < first + chunk; i += limit) {
         long const some = smaller(limit, first + chunk - i);
         if (!cut.a_in_place) {
-          each_tile(some, [&](bool last_rows, long r, int count) {
+          each_tile(some, cut.m, cut.tile.rows, cut.rest, [&](bool last_rows, long r, int count) {
             call.pack_a[last_rows](of.a, rows + r * steps, i + r, count, slice * cut.k, steps);
           });
         }
@@ -97,18 +97,9 @@ template <class E> struct GemmSum {
   }
   void columns(bool last_columns, long i0, long m, long j, long steps) const {
     call.pack_b[last_columns](of.b, panel, j, last_columns ? cut.side : cut.width, slice * cut.k, steps);
-    each_tile(m, [&](bool last_rows, long i, int count) {
+    each_tile(m, cut.m, cut.tile.rows, cut.rest, [&](bool last_rows, long i, int count) {
       one(last_rows, last_columns, count, i0 + i, rows + i * steps, j);
     });
-  }
-  /// visit(whether it is one of fewer rows, the first, how many) for m rows, of products of cut.m each.
-  template <class Visit> void each_tile(long m, Visit visit) const {
-    for (long i = 0; i < m;) {
-      long const end = smaller(i + cut.m, m);
-      for (; i + cut.tile.rows <= end; i += cut.tile.rows) visit(false, i, cut.tile.rows);
-      if (i < end) visit(true, i, cut.rest);
-      i = end;
-    }
   }
 
   /// The tile at (i, j). Branches [low, high) are here, one behind the other, the others in memory. Merges with those

@@ -53,6 +53,17 @@ inline constexpr long rows_bytes = 512L << 10, panel_bytes = 32L << 10, sums_byt
 /// Of a panel of all k, which takes half of the space for sums.
 inline constexpr long long_panel_bytes = 2 * panel_bytes + sums_bytes / 2;
 
+/// visit(whether it is one of fewer rows, the first, how many) for the tiles of m rows, of products of `each` rows that
+/// lie one after the other; `rest`: rows of the last tile of each, if they are fewer.
+template <class Visit> void each_tile(long m, long each, int tile_rows, int rest, Visit visit) {
+  for (long i = 0; i < m;) {
+    long const end = smaller(i + each, m);
+    for (; i + tile_rows <= end; i += tile_rows) visit(false, i, tile_rows);
+    if (i < end) visit(true, i, rest);
+    i = end;
+  }
+}
+
 /// How a product reads A and B and stores C, as far as its blocks depend on it.
 struct GemmAccess {
   bool reads_a = false;         // the register kernel can read A where it lies,
